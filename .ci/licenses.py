@@ -51,14 +51,14 @@ def main(target):
         found = texts(package)
         if not found and not package["license"]:
             nameless.append(name)
-        note = "" if found else " (its package has no file with the text)"
-        print(f"{name}: {package['license'] or 'see its text'}{note}")
+        note = "" if found else " (its package contains no license text)"
+        print(f"{name}: {package['license'] or 'see the text'}{note}")
         for text in found:
             owners.setdefault(text, []).append(name)
     for text, names in owners.items():
         print(f"\n{'=' * 100}\n{', '.join(names)}\n\n{text}")
     if nameless:
-        sys.exit(f"licenses: neither a text nor a name of a license: {', '.join(nameless)}")
+        sys.exit(f"licenses: crates without a license text or name: {', '.join(nameless)}")
     print(f"{len(packages)} crates, {len(owners)} texts", file=sys.stderr)
 
 

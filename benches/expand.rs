@@ -1,5 +1,6 @@
-//! Time and memory from the text of a plan to a million runs with ids: `cargo bench --bench expand`. Also
-//! the time of `check` for the largest plans that a file may contain. Prints figures, without a comparison.
+//! Time and memory from the text of a plan to a million runs with ids: `cargo bench --bench expand`. Also the
+//! time of `check` for the largest plans that a file may contain. Prints figures without comparing them with
+//! anything.
 
 use std::fmt::Write;
 use std::path::Path;

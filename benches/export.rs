@@ -1,4 +1,4 @@
-//! The cost of a run of five million requests for its readers: `cargo bench --bench export`.
+//! The cost of reading and exporting a run of five million requests: `cargo bench --bench export`.
 //!
 //! The benchmark writes a run of synthetic rows through the store's own commit. The built program then
 //! shows all its metrics, and writes its requests as a table, each in a separate process whose time and

@@ -3,11 +3,12 @@
 
 sweepline launches a decoder with random weights on the GPU (this file, `serve`: PyTorch, one CUDA graph for each decode
 step, up to 64 requests at a time, OpenAI's streaming API, a page in vLLM's names) and measures it at three loads with
-`telemetry: { prometheus: on, gpus: … }`, once with each source (NVML and nvidia-smi). Meanwhile this script reads NVML
-itself every 20 ms through NVIDIA's own Python package. For each run it prints the energy of the window by both, mean
-power, joules per output token, and the reasons; one more run has a second process on the GPU, which must be found.
-It fails if an energy by counter differs by more than 1 % + 5 J (a reading's grain), one by power by more than 5 %,
-or the second process is not found. Needs an NVIDIA GPU with 24 GiB, PyTorch, aiohttp and nvidia-ml-py.
+`telemetry: { prometheus: on, gpus: … }`, once with each source (NVML and nvidia-smi). Meanwhile, this script reads NVML
+itself every 20 ms through NVIDIA's own Python package. For each run, it prints the energy of the window from both
+readings, the mean power, the joules per output token, and the reasons. One more run has a second process on the GPU,
+which must be detected. The script fails if the energy by counter differs by more than 1 % + 5 J (the resolution of a
+reading), if the energy by power differs by more than 5 %, or if the second process is not detected. Needs an NVIDIA GPU
+with 24 GiB, PyTorch, aiohttp and nvidia-ml-py.
 """
 import asyncio
 import json
@@ -91,7 +92,7 @@ class Decoder:
         return x + (functional.silu(gate) * inner) @ down
 
     def decode(self):
-        """One token of every slot, in place."""
+        """Decodes one token of every slot, in place."""
         head = WIDTH // HEADS
         mask = self.columns[None, :] > self.place[:, None]
 
@@ -110,7 +111,7 @@ class Decoder:
         self.place.add_(1).clamp_(max=CONTEXT - 1)
 
     def prefill(self, slot, length):
-        """A prompt of so many tokens into a slot; its first token is ready when the GPU is done."""
+        """Reads a prompt of `length` tokens into a slot; its first token is ready when the GPU is done."""
         torch, head = self.torch, WIDTH // HEADS
         words = torch.randint(WORDS, (length,), device="cuda")
 
@@ -138,7 +139,7 @@ class Decoder:
 
 
 class Server:
-    """Requests into slots, in a thread of its own; the asyncio side only writes."""
+    """Assigns requests to slots in a separate thread; the asyncio side only writes responses."""
 
     def __init__(self, loop):
         self.loop, self.waiting, self.running = loop, queue.Queue(), {}
@@ -233,7 +234,7 @@ async def serve(port):
 
 
 class Watch(threading.Thread):
-    """NVML's energy and power on the monotonic clock, read beside sweepline."""
+    """Reads NVML's energy on the monotonic clock, independently of sweepline."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -249,7 +250,7 @@ class Watch(threading.Thread):
             time.sleep(0.02)
 
     def energy(self, start, end):
-        """Joules between two instants, linear between readings at which the counter moved."""
+        """Returns the joules between two times, interpolated linearly between readings at which the counter changed."""
         moved = [self.seen[0]]
         for at, joules in self.seen:
             if joules != moved[-1][1]:

@@ -1,13 +1,13 @@
-//! The steps of the hot path that use neither socket nor clock, for a tool that counts instructions: the counts
-//! of `callgrind` are not disturbed by other users of the machine. Run it with a step and with `none`; the difference
-//! is the cost of the step:
+//! The steps of the hot path that use neither socket nor clock, for counting instructions with `callgrind`,
+//! whose counts do not depend on other users of the machine. Run the bench with a step and with `none`; the
+//! difference is the cost of the step:
 //!
 //!     cargo bench --bench instructions --no-run
 //!     valgrind --tool=callgrind target/release/deps/instructions-… STEP 2000
 //!
-//! Steps: `http` (head and chunks), `frame` (events), `parse` (every event in full), `template`, `record` (framing,
-//! parsing, tally), `none`. Each processes one stream of 128 tokens as vLLM writes it, this many times. There is no
-//! comparison: docs/ENGINE.md has the current and earlier figures.
+//! Steps: `http` (head and chunks), `frame` (events), `parse` (every event in full), `template`, `record`
+//! (framing, parsing, tally), `none`. Each step processes one stream of 128 tokens, as vLLM writes it, the
+//! given number of times. The bench compares nothing; docs/ENGINE.md has the current and earlier figures.
 
 use std::hint::black_box;
 

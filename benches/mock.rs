@@ -1,8 +1,8 @@
 //! Throughput and accuracy of the mock: `cargo bench --bench mock`.
 //!
-//! The client only drains: it examines nothing except the end of a response. The mock serves on one thread,
-//! so its throughput per second of CPU time equals its throughput on a dedicated core. That figure also
-//! holds on a busy machine, unlike tokens per second of elapsed time.
+//! The client only reads responses and examines nothing except their ends. The mock serves on one thread, so
+//! its throughput per second of CPU time equals its throughput on a dedicated core. Unlike tokens per second
+//! of elapsed time, this figure is also valid on a busy machine.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader};
@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
-/// Tokens of a response: one length as in the engine's targets, and one so long that the cost of the
+/// Number of tokens of a response: one as in the engine's targets, and one so large that the cost of the
 /// request is negligible.
 const LENGTHS: [u64; 2] = [128, 4_096];
 /// Tokens of each throughput measurement.
@@ -47,7 +47,7 @@ impl Mock {
         Mock { child, address: address.expect("an address"), folder }
     }
 
-    /// Returns the CPU seconds of all its threads so far.
+    /// Returns the CPU time of all threads of the mock so far, in seconds.
     fn cpu(&self) -> f64 {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("its threads");
         let run = |task: PathBuf| -> Option<f64> {
@@ -56,7 +56,7 @@ impl Mock {
         tasks.filter_map(|task| run(task.ok()?.path())).sum::<f64>() / 1e9
     }
 
-    /// Returns its log after it has ended.
+    /// Ends the mock and returns its log.
     fn log(mut self) -> Vec<Value> {
         kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it runs");
         self.child.wait().expect("it ends");
@@ -182,6 +182,6 @@ fn main() {
     }
     exactness(64, 64, (50, 10));
     exactness(256, 64, (50, 10));
-    // Fewer tokens per second: 10 000 streams cannot all have one every 10 ms.
+    // This case has fewer tokens per second, because 10 000 streams cannot all have a token every 10 ms.
     exactness(10_000, 8, (4_000, 1_000));
 }

@@ -1,8 +1,8 @@
-//! The time to find that there is nothing to do, or the work to be done: `cargo bench --bench resume`.
+//! The time that commands take to find out whether there is anything to do: `cargo bench --bench resume`.
 //!
-//! The benchmark writes a results folder of a thousand committed runs through the store's own commit, with
-//! a few rows each. Then it starts the built program repeatedly and measures each process from start to
-//! end, with its output read through a pipe. There is no comparison; the targets are 100 ms for a run with
+//! The benchmark writes a results folder of a thousand committed runs through the store's own commit, with a
+//! few rows each. Then it starts the built program repeatedly and measures each process from start to end,
+//! with its output read through a pipe. The bench compares nothing; the targets are 100 ms for a run with
 //! nothing to do and 1 s for a preview of 10 000 cells.
 
 use std::path::Path;
@@ -111,8 +111,8 @@ fn cpu() -> Duration {
     time(usage.user_time()) + time(usage.system_time())
 }
 
-/// Returns the elapsed time of the program from start to end, and its CPU time, which other programs
-/// disturb less.
+/// Returns the elapsed time of the program from start to end, and its CPU time, which other programs affect
+/// less.
 fn once(folder: &Path, args: &[&str]) -> (Duration, Duration) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweepline"));
     command.args(args).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::null());
@@ -148,7 +148,7 @@ fn main() {
     println!("(the first run with nothing to do reads all rows: {:.1} ms)", ms(first));
     report(folder, "run with nothing to do, 1000 finished runs", &["run", "thousand.yaml"]);
     report(folder, "preview of 1000 finished runs", &["preview", "thousand.yaml"]);
-    report(folder, "preview of 10000 new cells beside 1000 results", &["preview", "ten-thousand.yaml"]);
+    report(folder, "preview of 10000 new cells next to 1000 results", &["preview", "ten-thousand.yaml"]);
     report(folder, "  the same as JSON", &["preview", "ten-thousand.yaml", "--format", "json"]);
     report(folder, "  the same with each run on a line", &["preview", "ten-thousand.yaml", "--all"]);
 }

@@ -3,12 +3,12 @@
 
 Creates FOLDER/RUNS with a plan of this many runs and their results, unless it exists. The program measures one run on its mock;
 each other run of the plan has its own `run.json` and inventory entry, with the ids that `preview` lists, and links to the row
-files of the measured run. So every run is whole for all commands except `verify`. Then measures the wall time, CPU time and
+files of the measured run. For all commands except `verify`, every run is therefore whole. Then measures the wall time, CPU time and
 peak memory of each command. Files are in the page cache, because they were just written or read.
 
 With `--moto`, reads the results from S3 instead, served by moto in this process (`pip install 'moto[server]==5.2.5'`): first
-with a worker that has no local copy, then with one that has. Commits and packs are put into moto directly, as `push` would
-leave them, without rows, which a sweep with nothing to do does not read. Prints a table and makes no comparison.
+with a worker without a local copy, then with a worker that has one. Commits and packs are put into moto directly, as `push`
+would store them, but without rows, because a sweep with nothing to do does not read rows. Prints a table and compares nothing.
 """
 import copy
 import glob
@@ -23,7 +23,7 @@ import time
 PROGRAM = os.path.abspath(os.environ.get("SWEEPLINE_BENCH_PROGRAM", "target/release/sweepline"))
 BUCKET, PREFIX = "bench", "scale"
 A_PACK = 1000
-# Number of runs for each rate: output lengths times repeats.
+# Number of runs for each rate (output lengths times repeats).
 RUNS_A_RATE = 100
 PLAN = """sweepline: 1
 name: scale
@@ -101,13 +101,13 @@ def make(folder, runs):
     size = os.path.getsize(os.path.join(source, "run.json"))
     print(f"made {len(planned)} runs in {time.monotonic() - start:.0f} s; a run.json has {size} bytes", flush=True)
     open(os.path.join(place, "made"), "w").close()
-    # Files that were just written are not remembered.
+    # The index of runs omits files that were written just now.
     time.sleep(12)
     return place
 
 
 def once(command, folder, env=None):
-    """Returns wall seconds, CPU seconds, MiB and the last line on stderr."""
+    """Returns the wall time and CPU time in seconds, the peak memory in MiB, and the lines on stderr."""
     start = time.monotonic()
     with open(os.path.join(folder, "out"), "wb") as out, open(os.path.join(folder, "err"), "wb") as err:
         child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env={**os.environ, **(env or {})})

@@ -5,8 +5,8 @@ An open loop of 2 500 requests per second of 8 tokens (20 000 token events per s
 scraped each second. A scrape can only change the lateness of requests near it, so the mean lateness of all requests is
 compared with that of the requests that are more than 50 ms away from every scrape: their ratio is the effect of
 scraping on the mean. Requests near instants between the scrapes, treated as if they were scrapes, show how much that
-ratio varies by chance. Runs of different plans differ by more than the effect: `cargo bench --bench telemetry` compares
-those. Needs pyarrow (the tests' `target/test-venv` has it).
+ratio varies by chance. Runs of different plans differ by more than this effect; `cargo bench --bench telemetry`
+compares such runs. Needs pyarrow (the tests' `target/test-venv` has it).
 """
 import glob
 import os

@@ -2,9 +2,9 @@
 """Measures the memory of a client with many streams in flight: `cargo build --release && python3 benches/streams.py [STREAMS…]`
 (default 1000 5000 10000).
 
-A mock in a separate process responds slowly, one token per second, so that all streams are open at once and cost little CPU
-time. Prints the client's peak memory, as the kernel accounts it for the child, and the increase per additional stream. Measures
-nothing beyond the largest count: figures for more streams are extrapolations by the reader.
+A mock in a separate process responds slowly, one token per second, so that all streams are open at once and cost little
+CPU time. Prints the client's peak memory, as the kernel accounts it for the child, and the increase per additional
+stream. Nothing is measured beyond the largest count, so figures for more streams would be extrapolations.
 """
 import json
 import os

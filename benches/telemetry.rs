@@ -1,10 +1,10 @@
 //! The cost of scraping: `cargo bench --bench telemetry`.
 //!
 //! `load`: a run of 20 000 token events per second, alternately with and without scraping its server's page
-//! every second. Measures throughput, lateness and CPU time of the whole process; other users of the
-//! machine disturb the first two, but hardly the last. `pages`: 50 pages like vLLM's, each from a separate
-//! server, scraped every second. Measures the CPU time of the scraping thread as a share of a core, and
-//! fails above the project's limit of 2 %. docs/TELEMETRY.md has the current figures.
+//! every second. Measures throughput, lateness and CPU time of the whole process; other users of the machine
+//! affect the first two, but hardly the CPU time. `pages`: 50 pages like vLLM's, each from a separate server,
+//! scraped every second. Measures the CPU time of the scraping thread as a share of a core, and fails above
+//! the project's limit of 2 %. docs/TELEMETRY.md has the current figures.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -26,13 +26,13 @@ const PAGE: &str = include_str!("../tests/telemetry/vllm.txt");
 const PAGES: usize = 50;
 /// The duration of the runs.
 const FOR: Duration = Duration::from_secs(20);
-/// The largest share of a core that they may use.
+/// The largest share of a core that scraping these pages may use.
 const MOST: f64 = 0.02;
 /// Pairs of runs.
 const PAIRS: usize = 9;
 
 fn main() {
-    // As the program does at its start.
+    // The program does the same at its start.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let asked: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let wants = |name: &str| asked.is_empty() || asked.iter().any(|word| word == name);
@@ -195,7 +195,7 @@ fn load() {
     for at in 0..PAIRS {
         let with = || run(folder.path(), &plan(", telemetry: on"));
         let without = || run(folder.path(), &plan(""));
-        // Each comes first equally often.
+        // Each variant comes first equally often.
         let pair = if at % 2 == 0 {
             [without(), with()]
         } else {

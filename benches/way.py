@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Where the time went, over a network of known delay: `cargo build && unshare -rn python3 benches/way.py [MILLISECONDS]`.
+"""Checks where the time went, over a network with a known delay: `cargo build && unshare -rn python3 benches/way.py [MILLISECONDS]`.
 
 Two network namespaces, `near` with sweepline and `far` with its mock, are connected by a path on which every packet
-takes this many milliseconds (default 5) in each direction. At .3, .7 and .95 of the mock's capacity, once over new
-connections, and once with a cap in the client, the script prints the parts of mean TTFT and E2E next to the values from the rows, the mock's log and the
-path. It needs Linux with /dev/net/tun and user namespaces, but no root. It fails if a part is off by more than 5 % or
-2 ms, or if less than 95 % is assigned.
+takes this many milliseconds (default 5) in each direction. The script measures at 0.3, 0.7 and 0.95 of the mock's
+capacity, once over new connections, and once with a cap in the client. It prints the parts of mean TTFT and E2E next to
+the values from the rows, the mock's log and the path. It needs Linux with /dev/net/tun and user namespaces, but no
+root. It fails if a part is off by more than 5 % or 2 ms, or if less than 95 % of the time is assigned to parts.
 """
 import ctypes
 import fcntl

@@ -6,15 +6,15 @@ pub enum Part {
     /// `intervals`: how often an interval within a run is available, and how often it contains the true
     /// value.
     Intervals,
-    /// `objectives`: wrong and missing answers about a limit.
+    /// `objectives`: how often the decision about a limit is wrong or missing.
     Objectives,
-    /// `methods`: the same intervals by other methods.
+    /// `methods`: the same intervals, computed with other methods.
     Methods,
-    /// `saturation`: the labels of open loops at and below a server's capacity.
+    /// `saturation`: the labels of open loops (such as "kept up") at and below a server's capacity.
     Saturation,
     /// `closed`: intervals and objectives of closed loops.
     Closed,
-    /// `repeats`: one answer from several runs.
+    /// `repeats`: one decision from several runs.
     Repeats,
 }
 
@@ -40,18 +40,18 @@ pub struct Args {
     pub parts: Vec<Part>,
     /// Simulated runs of each cell.
     pub runs: u64,
-    /// Number of requests after which a cell stops, once it has the minimum number of runs.
+    /// Number of requests after which the simulation of a cell stops, once it has the minimum number of runs.
     pub requests: u64,
     /// Minimum number of runs of a cell.
     pub fewest: u64,
     /// Number of cells simulated in parallel.
     pub threads: usize,
-    /// Fail if a promise is broken by more than chance.
+    /// Whether to fail if a promise is broken by more than chance.
     pub check: bool,
 }
 
 impl Args {
-    /// Parses the command line; cargo adds a `--bench`.
+    /// Parses the command line, to which cargo adds `--bench`.
     pub fn read(words: Vec<String>) -> Result<Args, String> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let mut args =
@@ -87,7 +87,7 @@ impl Args {
     }
 }
 
-/// Parses a whole number from 1 up; `1e8` is accepted too.
+/// Parses a whole number of at least 1; `1e8` is accepted, too.
 fn number(flag: &str, word: Option<String>) -> Result<u64, String> {
     let value: Option<f64> = word.and_then(|word| word.parse().ok());
     value.filter(|value| *value >= 1.0).map(|value| value as u64).ok_or_else(|| format!("{flag} wants a number"))

@@ -1,5 +1,5 @@
 //! Closed loops: a fixed number of slots, each of which sends its next request after the response to the
-//! last one; the server's speed is correlated from request to request.
+//! previous one. The server's speed is correlated from request to request.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -114,7 +114,7 @@ fn table(cells: &[Cell]) -> Table {
         "closed loop",
         "requests",
         "given",
-        "hold the truth",
+        "cover the truth",
         "false \"holds\" of p90 / p95 / p99",
         "false \"misses\"",
         "\"holds\" at half the allowed share",
@@ -140,11 +140,11 @@ fn by_requests(cells: &[Cell]) -> Table {
     let mut table = Table::new([
         "requests",
         "runs",
-        "given, the least",
-        "hold the truth, the least",
-        "false \"holds\", the most",
-        "false \"misses\", the most",
-        "\"holds\" at half, least and most",
+        "given, lowest",
+        "cover the truth, lowest",
+        "false \"holds\", highest",
+        "false \"misses\", highest",
+        "\"holds\" at half the allowed share, lowest and highest",
     ]);
     for requests in REQUESTS {
         let here: Vec<&Cell> = cells.iter().filter(|cell| cell.requests == requests).collect();

@@ -82,7 +82,7 @@ pub struct Answers {
 pub const ENOUGH: f64 = 30.0;
 
 impl Answers {
-    /// Records a sample's answer about a limit.
+    /// Records the decision about a limit from a sample.
     pub fn add(&mut self, sample: &Sample, limit: f64, allowed: f64) {
         let evidence = sample.evidence(limit, allowed);
         let answer = evidence.answer(allowed);
@@ -96,7 +96,7 @@ impl Answers {
         self.squares += evidence.share().powi(2);
     }
 
-    /// Records an answer.
+    /// Records a decision.
     pub fn take(&mut self, answer: Answer) {
         self.runs += 1;
         self.holds += u64::from(answer == Answer::Holds);
@@ -118,7 +118,7 @@ impl Answers {
     }
 }
 
-/// Answers about three limits, for queues that have such limits.
+/// Decisions about three limits, for queues that have such limits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Objective {
     /// 1.2 × the allowed share is above the limit.
@@ -219,7 +219,7 @@ fn cell(truth: &Truth, place: Place, runs: u64, looks: Looks, seed: u64) -> Cell
     Cell { truth, place, runs, requests, relaxations, given, objectives }
 }
 
-/// Returns the next window of a chain, far enough from the previous one to be independent of it.
+/// Returns the next window of a chain, far enough from the previous window to be independent of it.
 pub fn apart(chain: &mut Chain, queue: &Queue, length: f64) -> (Flight, Vec<f64>) {
     chain.window(3.0 * queue.relaxation() + 20.0, length)
 }

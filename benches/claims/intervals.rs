@@ -4,7 +4,7 @@ use super::grid::{Cell, Given, QUANTILES, SERVICES, WINDOWS};
 use super::table::{Promises, Table, per_mille, percent};
 
 /// The minimum coverage of available intervals. The next constant is the minimum share of runs with long
-/// windows that have one.
+/// windows for which an interval is available.
 const COVERS: f64 = 0.92;
 const GIVEN: f64 = 0.95;
 
@@ -48,12 +48,12 @@ fn by_percentile(cells: &[Cell]) -> Table {
         "percentile",
         "runs",
         "given, %",
-        "with both ends, %",
-        "hold the truth, % of those given",
-        "the least of any cell with 100 given",
-        "cells below 92 %",
+        "given with both ends, %",
+        "cover the truth, % of those given",
+        "lowest coverage of any cell with at least 100 given, %",
+        "cells with coverage below 92 %",
         "given in long windows, %",
-        "the least of any long one",
+        "lowest of any cell with long windows, %",
     ]);
     for (at, share) in QUANTILES.into_iter().enumerate() {
         let of = |cell: &Cell| cell.given[at];

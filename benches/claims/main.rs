@@ -2,9 +2,10 @@
 //!
 //!     cargo bench --bench claims -- [--only PART] [--runs N] [--requests N] [--fewest N] [--threads N] [--check]
 //!
-//! Prints the tables of `docs/METRICS.md`, Dependence. Seeded: the same options print the same tables on any number
-//! of threads. A cell stops after 1 000 runs. If these would need more than 10⁸ requests, it stops after the runs that
-//! need that many, but not before 200. With `--check` it fails if a promise is broken by more than chance.
+//! Prints the tables of `docs/METRICS.md`, Dependence. Seeded: the same options print the same tables on any
+//! number of threads. A cell stops after 1 000 runs. If these would need more than 10⁸ requests, it stops
+//! after 10⁸ requests, but not before 200 runs. With `--check`, the bench fails if a promise is broken by
+//! more than chance.
 //!
 //! `cargo test --lib steady_grid -- --nocapture` prints the share of detected changes during runs, and
 //! `cargo test --release --lib error_tests -- --nocapture` the results of comparisons of errors.

@@ -16,11 +16,11 @@ use super::truth::Truth;
 /// A method to estimate the effective size of a sample of exceedances.
 #[derive(Debug, Clone, Copy)]
 enum Method {
-    /// As if requests were independent.
+    /// Treats requests as independent.
     Independent,
     /// Means of this many batches, with Student's t.
     Batches(usize),
-    /// Overlapping blocks, as drawn by the moving block bootstrap: of n^⅓ requests, its usual length, × a
+    /// Overlapping blocks, as drawn by the moving block bootstrap, of n^⅓ requests (the usual length) times a
     /// factor.
     Blocks(f64),
     /// The spectral density at zero of an autoregressive process fitted to block means, of the order with
@@ -28,7 +28,7 @@ enum Method {
     Spectral,
     /// Geyer's integrated autocorrelation time of block means.
     Autocorrelation,
-    /// Ours.
+    /// The method of sweepline.
     Worth,
 }
 
@@ -122,7 +122,7 @@ fn covers(rising: &[f64], share: f64, worth: f64, truth: f64) -> Option<bool> {
 }
 
 impl Method {
-    /// Returns the effective size of exceedances in the order of the schedule.
+    /// Returns the effective size of a sample of exceedances in the order of the schedule.
     fn worth(self, above: &[f64]) -> f64 {
         let n = above.len() as f64;
         let share = mean(above);

@@ -1,5 +1,5 @@
-//! Objectives: how often a missed limit is reported as met, and one that is just met as missed; and how
-//! often a limit with half the allowed share above it is reported as met.
+//! Objectives: how often a missed limit is reported as met, how often a limit that is just met is reported as
+//! missed, and how often a limit with half the allowed share above it is reported as met.
 
 use super::grid::{ALLOWED, Answers, Cell, Objective, SERVICES, WINDOWS};
 use super::table::{Promises, Table, per_mille};
@@ -13,7 +13,7 @@ pub fn print(cells: &[Cell]) -> bool {
     worst(cells).print();
     println!("## Objectives by percentile\n");
     by_percentile(cells).print();
-    println!("## Objectives: what is told of a limit that is kept by half\n");
+    println!("## Objectives: decisions about a limit beyond which half of the allowed share lies\n");
     power(cells).print();
     let mut promises = Promises::default();
     for cell in cells {
@@ -22,8 +22,8 @@ pub fn print(cells: &[Cell]) -> bool {
             let Objective { beyond, exact, half } = objective;
             promises.at_most(|| format!("false \"holds\", {}", name()), beyond.holds, beyond.runs, WRONG);
             promises.at_most(|| format!("false \"misses\", {}", name()), exact.misses, exact.runs, WRONG);
-            // The effective size of a run is the one that the run itself reports, not the one that only
-            // many runs together show.
+            // The effective size is that reported by the run itself, not the true size, which only many runs
+            // together show.
             let (enough, holding) = half.worth;
             promises.at_least(|| format!("\"holds\", {}", name()), holding, enough, POWER);
         }
@@ -51,10 +51,10 @@ fn worst(cells: &[Cell]) -> Table {
         "service",
         "window",
         "false \"holds\" at 1.2 × the allowed share",
-        "false \"misses\" at exactly that",
-        "\"holds\" at half of it, where enough",
-        "such cells",
-        "\"holds\" at half, of the runs that say they are worth enough",
+        "false \"misses\" at exactly the allowed share",
+        "\"holds\" at half the allowed share, cells with enough requests",
+        "number of these cells",
+        "\"holds\" at half the allowed share, runs that estimate enough requests",
     ]);
     for load in super::grid::LOADS {
         for place in (0..SERVICES.len()).flat_map(|service| (0..WINDOWS.len()).map(move |window| (service, window))) {
@@ -75,11 +75,11 @@ fn by_percentile(cells: &[Cell]) -> Table {
         "percentile",
         "runs",
         "false \"holds\", all cells",
-        "false \"holds\", the most",
-        "false \"misses\", the most",
-        "\"holds\" at half, the least where enough",
-        "such cells",
-        "\"holds\" at half, of the runs that say they are worth enough",
+        "false \"holds\", highest of any cell",
+        "false \"misses\", highest of any cell",
+        "\"holds\" at half the allowed share, lowest of any cell with enough requests",
+        "number of these cells",
+        "\"holds\" at half the allowed share, runs that estimate enough requests",
     ]);
     for (at, allowed) in ALLOWED.into_iter().enumerate() {
         let here: Vec<(&Objective, f64)> = cells.iter().map(|cell| (&cell.objectives[at], allowed)).collect();
@@ -91,16 +91,16 @@ fn by_percentile(cells: &[Cell]) -> Table {
     table
 }
 
-/// Returns, by effective requests × allowed share, the number of cells, and of those whose runs decide
-/// often enough.
+/// Returns, by effective requests × allowed share, the number of cells and the number of cells whose runs
+/// decide often enough.
 fn power(cells: &[Cell]) -> Table {
     const CLASSES: [(f64, f64); 5] = [(0.0, 30.0), (30.0, 60.0), (60.0, 120.0), (120.0, 240.0), (240.0, f64::INFINITY)];
     let mut table = Table::new([
         "effective requests × allowed share",
         "cells",
-        "of these, \"holds\" in at least 80 % of the runs",
-        "\"holds\" in all of them, %",
-        "of the cells with windows of at least 200 relaxation times",
+        "cells with \"holds\" in at least 80 % of the runs",
+        "runs with \"holds\", all cells together, %",
+        "cells with \"holds\" in at least 80 % of the runs, of those with windows of at least 200 relaxation times",
     ]);
     for (from, to) in CLASSES {
         let here = cells.iter().flat_map(|cell| cell.objectives.iter().zip(ALLOWED).map(move |pair| (cell, pair)));

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Runs each job, the last one first, since the later ones take longest. Prints the progress to stderr.
+/// Runs all jobs, starting with the last because later jobs take longest. Prints the progress to stderr.
 pub fn each<J: Sync, R: Send>(what: &str, threads: usize, jobs: &[J], work: impl Fn(&J) -> R + Sync) -> Vec<R> {
     let (begun, taken) = (Instant::now(), AtomicUsize::new(0));
     let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::new());

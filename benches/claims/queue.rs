@@ -1,7 +1,7 @@
 //! Simulated queues: Poisson arrivals, first come first served, simulated request by request with the
 //! workload recursion of Kiefer and Wolfowitz (On the theory of queues with many servers, 1955). Time is in
-//! units of the mean service time, so a service of 20 ms in a window of 10 s is the same queue as one of 1
-//! s in a window of 500 s.
+//! units of the mean service time, so a service time of 20 ms with a window of 10 s is the same queue as a
+//! service time of 1 s with a window of 500 s.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -37,7 +37,8 @@ impl Queue {
         queues
     }
 
-    /// Returns its name in Kendall's notation; `AR` with the correlation if service times are correlated.
+    /// Returns the queue's name in Kendall's notation, with `AR` and the correlation if service times are
+    /// correlated.
     pub fn name(&self) -> String {
         let k = self.servers;
         match self.service {
@@ -47,7 +48,7 @@ impl Queue {
         }
     }
 
-    /// Returns the arrivals per service time.
+    /// Returns the number of arrivals per service time.
     pub fn rate(&self) -> f64 {
         self.load * self.servers as f64
     }
@@ -93,7 +94,7 @@ impl Draw {
     }
 }
 
-/// The instants at which the servers become free, the earliest first.
+/// The times at which the servers become free, in ascending order.
 #[derive(Debug, Clone)]
 pub struct Servers(Vec<f64>);
 
@@ -102,12 +103,12 @@ impl Servers {
         Servers(vec![0.0; count])
     }
 
-    /// Returns the earliest instant at which a server is free.
+    /// Returns the earliest time at which a server is free.
     pub fn first(&self) -> f64 {
         self.0[0]
     }
 
-    /// Keeps the server that is free first busy until an instant, which is not before the present.
+    /// Keeps the server that is free first busy until the given time, which is not in the past.
     pub fn take(&mut self, until: f64) {
         let mut at = 0;
         while let Some(next) = self.0.get(at + 1).copied().filter(|next| *next < until) {
@@ -122,7 +123,7 @@ impl Servers {
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
     pub arrived: f64,
-    /// Wait and service together.
+    /// Sum of waiting time and service time.
     pub took: f64,
 }
 
@@ -133,7 +134,7 @@ pub struct Chain {
     draw: Draw,
     servers: Servers,
     now: f64,
-    /// Drawn, but not used yet.
+    /// The next request, already drawn but not used yet.
     ahead: Option<Request>,
 }
 
@@ -150,7 +151,8 @@ impl Chain {
         }
     }
 
-    /// Creates a queue in its stationary state, as closely as a start from empty allows after this time.
+    /// Creates a queue that started empty and has run for this time, so that it is close to its stationary
+    /// state.
     pub fn warm(queue: &Queue, seed: u64) -> Chain {
         let mut chain = Chain::empty(queue, seed);
         chain.pass(20.0 * queue.relaxation());
@@ -170,7 +172,7 @@ impl Chain {
         Request { arrived: self.now, took: wait + service }
     }
 
-    /// Advances by this time; returns arrival and end of the requests in flight.
+    /// Advances the simulation by this time, and returns the arrival and end of the requests in flight.
     fn pass(&mut self, time: f64) -> Vec<(f64, f64)> {
         let until = self.now + time;
         let mut held = Vec::new();
@@ -186,8 +188,8 @@ impl Chain {
         }
     }
 
-    /// Returns a window after some unobserved time: the requests in flight, and the times that its requests
-    /// took.
+    /// Returns a window after an unobserved period: the requests in flight, and the times that the requests
+    /// of the window took.
     pub fn window(&mut self, after: f64, length: f64) -> (Flight, Vec<f64>) {
         let from = self.now + after;
         let to = from + length;

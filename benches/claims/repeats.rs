@@ -1,4 +1,4 @@
-//! Repeats: one answer about a limit from several runs of one load, with equal runs and with runs whose
+//! Repeats: one decision about a limit from several runs of one load, with equal runs and with runs whose
 //! server varies in speed.
 
 use rand::SeedableRng;
@@ -18,7 +18,7 @@ use super::truth::Distribution;
 const TOGETHER: [usize; 3] = [3, 5, 10];
 /// Deviation of the logarithm of a run's service time from the overall one.
 const SPREADS: [f64; 2] = [0.0, 0.03];
-/// In service times: 10 s and 120 s at 20 ms.
+/// Windows in service times: 10 s and 120 s at 20 ms.
 const LENGTHS: [f64; 2] = [500.0, 6_000.0];
 /// The examined percentile, as an index of the allowed shares.
 const AT: usize = 1;
@@ -30,8 +30,8 @@ struct Setting {
     spread: f64,
 }
 
-/// Returns a run of a setting: the server is slower by a factor of the run, so more requests than usual
-/// arrive during a service.
+/// Returns a run of a setting. The run's server is slower by a factor, so more requests than usual arrive
+/// during a service time.
 fn run(setting: &Setting, seed: u64) -> (Flight, Vec<f64>) {
     let Setting { mut queue, length, spread } = *setting;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -50,7 +50,8 @@ fn sample((flight, values): (Flight, Vec<f64>)) -> Sample {
 
 #[derive(Default, Clone, Copy)]
 struct Cell {
-    /// By number of runs combined; with 1.2 ×, exactly and half of the allowed share above.
+    /// Results by the number of runs combined, for limits with 1.2 ×, exactly and half of the allowed share
+    /// above them.
     answers: [[Answers; 3]; TOGETHER.len()],
 }
 

@@ -52,8 +52,8 @@ pub fn print(args: &Args) -> bool {
 fn cell(queue: Queue, place: Place, runs: u64, seed: u64) -> Cell {
     let length = WINDOWS[place.1] / SERVICES[place.0].1;
     let mut cell = Cell { queue, place, runs, requests: 0.0, kept_up: 0, saturated: 0 };
-    // A stationary queue continues from run to run; an overloaded one starts empty, a tenth of the window
-    // before it.
+    // A stationary queue continues from run to run. An overloaded queue starts empty, a tenth of the window
+    // before the window.
     let mut chain = (queue.load < 1.0).then(|| Chain::warm(&queue, seed));
     for run in 0..runs {
         let (flight, values) = match &mut chain {

@@ -1,4 +1,4 @@
-//! Tables in Markdown, and checks of their promises.
+//! Tables in Markdown, and checks of the promises that they show.
 
 /// A table.
 pub struct Table {
@@ -33,7 +33,7 @@ pub fn percent(hits: u64, of: u64) -> String {
     }
 }
 
-/// Does the same with one more digit.
+/// Formats a share as percent with one decimal; `–` if there is nothing to count.
 pub fn per_mille(hits: u64, of: u64) -> String {
     match of {
         0 => "–".to_owned(),
@@ -47,12 +47,12 @@ pub struct Promises {
     broken: Vec<String>,
 }
 
-/// The probability that a cell which just keeps its promise is reported as breaking it: there are about a
-/// thousand cells.
+/// The probability that a cell which just keeps its promise is reported as breaking it. It is small because
+/// there are about a thousand cells.
 const CHANCE: f64 = 0.001;
 
 impl Promises {
-    /// Checks that a share is at least this, up to chance.
+    /// Checks that a share is at least this large, within chance.
     pub fn at_least(&mut self, what: impl Fn() -> String, hits: u64, of: u64, share: f64) {
         use sweepline::analysis::binomial::at_most;
         if of > 0 && at_most(of, share, hits) < CHANCE {
@@ -60,7 +60,7 @@ impl Promises {
         }
     }
 
-    /// Checks that a share is at most this, up to chance.
+    /// Checks that a share is at most this large, within chance.
     pub fn at_most(&mut self, what: impl Fn() -> String, hits: u64, of: u64, share: f64) {
         use sweepline::analysis::binomial::at_least;
         if of > 0 && at_least(of, share, hits) < CHANCE {

@@ -32,15 +32,15 @@ impl Distribution {
         }
     }
 
-    /// Returns the level above which a share of values is; `None` if no level has this share to within 1 %,
-    /// because many values are equal.
+    /// Returns the level above which a share of the values lies; `None` if no level has this share to within
+    /// 1 % because many values are equal.
     pub fn limit(&self, above: f64) -> Option<f64> {
         let level = self.quantile(1.0 - above);
         let is_one = level == 1.0 && (self.above_one() / above - 1.0).abs() > 0.01;
         (!is_one).then_some(level)
     }
 
-    /// Returns the value below which a share is.
+    /// Returns the value below which a share of the values lies.
     pub fn quantile(&self, share: f64) -> f64 {
         let wanted = share * self.all as f64;
         let mut below = 0.0;

@@ -5,19 +5,19 @@ use std::time::Duration;
 /// The measurements, by their names on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// `streams`: 128 tokens, 64 in flight, events share writes.
+    /// `streams`: streams of 128 tokens, 64 in flight, several events per write.
     Streams,
-    /// `per-event`: the same with a write call for each event, as in real engines.
+    /// `per-event`: the same with one write call for each event, as in real engines.
     PerEvent,
-    /// `http2`: 128 tokens, 64 in flight on one HTTP/2 connection, events share writes.
+    /// `http2`: streams of 128 tokens, 64 in flight on one HTTP/2 connection, several events per write.
     Http2,
     /// `one-token`: streams of one token.
     OneToken,
-    /// `open`: Poisson arrivals, judged by the mock's log.
+    /// `open`: Poisson arrivals, checked against the mock's log.
     Open,
     /// `ttft`: the error of TTFT compared with the mock's log.
     Ttft,
-    /// `memory`: at 64 and at 10 000 streams.
+    /// `memory`: memory at 64 and at 10 000 streams.
     Memory,
     /// `steps`: the separate cost of each step.
     Steps,
@@ -47,14 +47,14 @@ pub struct Args {
     pub parts: Vec<Part>,
     /// Rounds of each measurement.
     pub rounds: usize,
-    /// Short windows: for a quick check, not for figures.
+    /// Whether to use short windows, for a quick check instead of figures.
     pub quick: bool,
-    /// Fail if a limit is exceeded by more than this factor.
+    /// The factor by which a limit must be exceeded for the bench to fail.
     pub check: Option<f64>,
 }
 
 impl Args {
-    /// Parses the command line; cargo adds a `--bench`.
+    /// Parses the command line, to which cargo adds `--bench`.
     pub fn read(words: Vec<String>) -> Result<Args, String> {
         let mut args = Args { parts: Vec::new(), rounds: 5, quick: false, check: None };
         let mut words = words.into_iter();

@@ -1,14 +1,14 @@
-//! `cargo test` also runs this benchmark, as one test: the ratios to the bare reader, so that a lost
-//! optimization is noticed. It is a separate program, so that no other test runs in parallel.
+//! `cargo test` also runs this benchmark, as one test of the ratios to the bare reader, so that a lost
+//! optimization is detected. The test is a separate program, so that no other test runs in parallel.
 
 use crate::args::{Args, Part};
 
 /// The name of the test.
 const NAME: &str = "ratios";
 
-/// How far the ratio of the best rounds may exceed the limits. It also holds without optimization: on a
-/// busy machine 1.7, 1.8 and 0.76 were observed for limits of 1.25, 1.25 and 0.7, and 16, 20 and 0.26 with
-/// every event parsed in full.
+/// The factor by which the ratio of the best rounds may exceed the limits. Builds without optimization stay
+/// within it: on a busy machine, 1.7, 1.8 and 0.76 were observed for limits of 1.25, 1.25 and 0.7, and 16, 20
+/// and 0.26 with every event parsed in full.
 const FACTOR: f64 = 2.5;
 
 /// Options of Rust's test programs that take an argument.

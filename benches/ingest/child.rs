@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::seen::Seen;
 use crate::{bare, engine};
 
-/// Marks this process as a child; the next argument is its order.
+/// The argument that marks a process as a child; the next argument is the child's order.
 pub const FLAG: &str = "--child";
 
 /// The task of a child.
@@ -30,9 +30,9 @@ pub enum Order {
 /// The observations of a child and its cost.
 #[derive(Debug)]
 pub struct Done {
-    /// As reported by the child.
+    /// The observations, as reported by the child.
     pub seen: Seen,
-    /// User and system time of the whole process, from start to exit.
+    /// User and system CPU time of the whole process, from start to exit.
     pub cpu: Duration,
 }
 
@@ -66,7 +66,7 @@ pub fn work(order: &str) {
     println!("{}", serde_json::to_string(&seen).expect("plain data"));
 }
 
-/// Runs `order` in a child; panics on failure, since no figure would be valid.
+/// Runs `order` in a child. Panics on failure, because no figure would be valid.
 pub fn run(order: &Order) -> Done {
     let order = serde_json::to_string(order).expect("plain data");
     let program = std::env::current_exe().expect("this program");
@@ -77,7 +77,7 @@ pub fn run(order: &Order) -> Done {
         .stderr(Stdio::inherit())
         .output()
         .expect("this program starts");
-    // Only children that were waited for count here, and no other child is waited for meanwhile.
+    // Only children that have been waited for are included, and no other child is waited for in the meantime.
     let cpu = cpu_of_children() - before;
     assert!(output.status.success(), "the child failed: {order}");
     Done { seen: serde_json::from_slice(&output.stdout).expect("the child's observations"), cpu }
@@ -89,8 +89,8 @@ fn cpu_of_children() -> Duration {
     Duration::from_micros(micros(usage.user_time()) + micros(usage.system_time()))
 }
 
-/// Returns the peak memory of this process, in bytes. `ru_maxrss` would start at the parent's memory at the
-/// fork.
+/// Returns the peak memory of this process, in bytes. `ru_maxrss` is not used because it starts at the
+/// parent's memory at the time of the fork.
 fn peak_rss() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux provides the process's status");
     let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());

@@ -1,5 +1,5 @@
 //! sweepline's engine as it runs: from the text of a plan to a committed run. Other work of `sweepline run`
-//! (probe, verdict, report) is excluded: it is not part of the load.
+//! (probe, verdict, report) is excluded because it is not part of the load.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub fn first_run(text: &str) -> PlannedRun {
     expand(&loaded.plan).expect("the bench's plan expands").runs.swap_remove(0)
 }
 
-/// Executes the run: everything recorded, sealed, checked and committed.
+/// Executes the run: records, seals, checks and commits everything.
 pub fn run(order: &Order) -> Seen {
     raise_file_limit();
     let run = first_run(&order.plan);
@@ -80,7 +80,8 @@ pub fn run(order: &Order) -> Seen {
     Seen { streams, tokens, failed, seconds: windows.measure_end_ns as f64 / 1e9, start_monotonic_ns, peak_rss: 0 }
 }
 
-/// Each connection is a file, and the usual soft limit is far below ten thousand.
+/// Raises the limit of open files: each connection is a file, and the usual soft limit is far below ten
+/// thousand.
 fn raise_file_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // If this is not permitted, connections fail, and the benchmark reports them.
@@ -90,7 +91,7 @@ fn raise_file_limit() {
 /// A journal that also counts its input.
 struct Counting {
     journal: Journal,
-    /// End and tokens of every whole stream.
+    /// End and number of tokens of every complete stream.
     ended: Vec<(u64, u64)>,
     failed: u64,
     tell: std::sync::mpsc::Sender<(Vec<(u64, u64)>, u64)>,

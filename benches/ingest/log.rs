@@ -10,7 +10,7 @@ use serde::Deserialize;
 pub struct Line {
     /// Arrival of the request's first byte.
     pub arrival_ns: Option<u64>,
-    /// Just before the write call with the first token.
+    /// Time just before the write call with the first token.
     pub first_write_ns: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ struct Named {
     line: Line,
 }
 
-/// A whole log.
+/// All lines of a log.
 pub struct Log(Vec<Named>);
 
 impl Log {

@@ -2,12 +2,12 @@
 //! --bench ingest`.
 //!
 //! The **bare reader** (`bare`) is hyper's connection API on one thread, with each connection polled in the
-//! task of the request that uses it. It reads every byte of a response and stores nothing, which is about
-//! the minimum cost of reading these streams through an HTTP library. **sweepline** is the engine as it
-//! runs: requests generated, events parsed and timestamped, rows journalled, sealed into Parquet, checked
-//! and committed. Each measurement is a separate child process, and its CPU is user + system time of that
-//! whole process, start to end. Rounds alternate, figures are medians, and the ratio decides: other users
-//! of the machine affect both sides.
+//! task of the request that uses it. It reads every byte of a response and stores nothing, which is about the
+//! minimum cost of reading these streams through an HTTP library. **sweepline** is the engine as it runs:
+//! requests generated, events parsed and timestamped, rows journalled, sealed into Parquet, checked and
+//! committed. Each measurement is a separate child process, and its CPU is user + system time of that whole
+//! process, start to end. Rounds alternate, and figures are medians. Only the ratio is judged, because other
+//! users of the machine affect both sides.
 //!
 //! `cargo bench --bench ingest -- [PART…] [--rounds N] [--quick] [--check FACTOR]`; the parts are in
 //! `args`. `cargo test` runs it as a test (`as_test`).
@@ -45,7 +45,7 @@ fn main() {
     }
 }
 
-/// Runs the requested parts. Returns false if a limit was exceeded by too much.
+/// Runs the requested parts. Returns false if a limit was exceeded by more than the allowed factor.
 fn measure(args: &Args) -> bool {
     let mut report = Report::new(args.check);
     report.say(&format!("{} rounds each, medians, the range behind them", args.rounds));

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 /// A running mock; it ends on drop.
 pub struct Mock {
     child: Child,
-    /// Its port on 127.0.0.1.
+    /// The port of the mock on 127.0.0.1.
     pub port: u16,
 }
 
@@ -26,7 +26,7 @@ impl Mock {
         Mock { child, port: port.unwrap_or_else(|| panic!("first line of the mock: {line:?}")) }
     }
 
-    /// Returns the CPU time that it has used so far, in seconds.
+    /// Returns the CPU time that the mock has used so far, in seconds.
     pub fn cpu(&self) -> f64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("a live process");
         // Fields after the name, which ends at the last bracket: user time is the 12th, system time the
@@ -36,7 +36,7 @@ impl Mock {
         ticks as f64 / rustix::param::clock_ticks_per_second() as f64
     }
 
-    /// Ends it gracefully, so that its log is complete.
+    /// Ends the mock gracefully, so that its log is complete.
     pub fn end(mut self) {
         drop(self.child.stdin.take());
         let status = self.child.wait().expect("the mock ends");
@@ -46,7 +46,7 @@ impl Mock {
 
 impl Drop for Mock {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The mock may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

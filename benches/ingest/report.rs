@@ -5,9 +5,9 @@ use crate::stats::Rounds;
 /// The limit of a figure.
 #[derive(Debug, Clone, Copy)]
 pub enum Bound {
-    /// At most this.
+    /// The figure must be at most this.
     Most(f64),
-    /// At least this.
+    /// The figure must be at least this.
     Least(f64),
 }
 
@@ -47,7 +47,7 @@ impl Report {
         let side = |rounds: Rounds| format!("{} ({}–{})", show(rounds.median), show(rounds.least), show(rounds.most));
         let ratio = ours.median / bare.median;
         let verdict = bound.map_or_else(String::new, |bound| {
-            // A busy machine can only make a round worse, so the best rounds decide about failure.
+            // A busy machine can only make a round worse, so the best rounds decide whether the bench fails.
             self.check(match bound {
                 Bound::Most(most) => (ours.least / bare.least) / most,
                 Bound::Least(least) => least / (ours.most / bare.most),
@@ -69,12 +69,13 @@ impl Report {
         println!("{what:<72} {:>12}  {verdict}", show(value));
     }
 
-    /// Prints one figure whose limit concerns the machine: it never fails.
+    /// Prints one figure whose limit depends on the machine; missing this limit never fails the bench.
     pub fn fact(&self, what: &str, value: f64, show: Show, bound: Bound) {
         println!("{what:<72} {:>12}  {}", show(value), judged(value, bound, show));
     }
 
-    /// Records a limit that is exceeded by `times`: more than the factor fails.
+    /// Records that a limit is exceeded by the factor `times`; if it is larger than the allowed factor, the
+    /// bench fails.
     fn check(&mut self, times: f64) {
         self.beyond |= self.factor.is_some_and(|factor| times > factor);
     }

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 pub struct Seen {
     /// Complete streams within the window.
     pub streams: u64,
-    /// Their tokens.
+    /// Number of tokens of these streams.
     pub tokens: u64,
     /// Requests that failed.
     pub failed: u64,
     /// Length of the window.
     pub seconds: f64,
-    /// The origin of its schedule's instants, on the monotonic clock, in nanoseconds.
+    /// The origin of the times of its schedule, on the monotonic clock, in nanoseconds.
     pub start_monotonic_ns: u64,
-    /// Its peak memory, in bytes.
+    /// Peak memory of the child, in bytes.
     pub peak_rss: u64,
 }

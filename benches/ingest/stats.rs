@@ -5,9 +5,9 @@
 pub struct Rounds {
     /// The middle value, or the mean of the middle two.
     pub median: f64,
-    /// The smallest.
+    /// The smallest value.
     pub least: f64,
-    /// The largest.
+    /// The largest value.
     pub most: f64,
 }
 
@@ -28,7 +28,7 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     below + (above - below) * at.fract()
 }
 
-/// Returns standard deviation over mean.
+/// Returns the ratio of standard deviation to mean.
 pub fn cv(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

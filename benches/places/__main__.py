@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that one plan gives the same runs on four places: `cargo build && python3 benches/places [PLACE …] [--faults]`.
+"""Checks that one plan gives the same runs in four places: `cargo build && python3 benches/places [PLACE …] [--faults]`.
 
-Places: local, slurm (two nodes), moto (two processes on object storage), kubernetes (Jobs on a real API server, with a stand-in
-for its nodes). Each must produce the same run ids as the local run, pass `verify`, and measure no run twice. A place that is
-not installed is skipped, with a message about its requirements. --faults also kills nodes, controllers, pods, servers and
-workers midway: everything must resume, lose nothing, and measure nothing twice except the interrupted runs. Needs root; uses
-only loopback; takes a minute, or about ten with --faults.
+Places: local, slurm (two nodes), moto (two processes on object storage), kubernetes (Jobs on a real API server, with a
+stand-in for its nodes). Each must produce the same run ids as the local run, pass `verify`, and measure no run twice. A
+place that is not installed is skipped, with a message about its requirements. --faults also kills nodes, controllers,
+pods, servers and workers midway: everything must resume, lose nothing, and measure nothing twice except the interrupted
+runs. The check needs root, uses only loopback, and takes a minute, or about ten minutes with --faults.
 """
 import argparse
 import os

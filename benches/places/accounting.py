@@ -53,7 +53,7 @@ class Accounting:
         self.daemons.append(subprocess.Popen(command, env=env, cwd=self.base, stdout=log, stderr=log))
 
     def add_cluster(self, env):
-        """Starts slurmdbd, now that slurm.conf exists."""
+        """Starts slurmdbd; slurm.conf must exist."""
         self.start("slurmdbd", "-D")
         command = ["sacctmgr", "-i", "add", "cluster", "places"]
         env = {**os.environ, **env}

@@ -150,7 +150,7 @@ def serve(pod):
             body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]}, "target": target}
             call("POST", path_of(pod, "/binding"), body)
         elif pod["status"].get("phase") == "Running":
-            # Started by an earlier kubelet; the pod's process ended with it.
+            # An earlier kubelet started this pod, and the pod's process ended with it.
             report(pod, {"phase": "Failed", "reason": "NodeLost"})
         else:
             began = now()

@@ -7,9 +7,9 @@ CPU time, into a folder that is passed as `--kube`:
     cd kubernetes-*/ && cp -r ../golang-github-modern-go-reflect2-1.0.2/*.go vendor/github.com/modern-go/reflect2/
     GOFLAGS=-mod=vendor GOPATH=/tmp/go /usr/lib/go-1.19/bin/go build -o FOLDER ./cmd/kube-apiserver ./cmd/kube-controller-manager
 
-1.20 supports neither `podFailurePolicy` (1.26) nor Indexed Jobs (1.21; sweepline's manifests use none). It ignores the policy,
-and kubectl would reject the manifest because of it, so it is applied with `--validate=false`. `--kube` with a later server is a
-better check.
+1.20 supports neither `podFailurePolicy` (1.26) nor Indexed Jobs (1.21; sweepline's manifests use none). It ignores the
+policy, and kubectl would reject the manifest because of it, so it is applied with `--validate=false`. With a later
+server, `--kube` makes a better check.
 """
 import glob
 import json
@@ -236,7 +236,7 @@ def restarted_server(kubernetes, lab, ids):
     begun(lab)
     end(kubernetes.daemons["api"], signal.SIGKILL)
     refused = lab.run("status", "plan.yaml", "--results", lab.results, "--advance", codes=(2, 6))
-    # It is still queried while the server starts.
+    # `status` queries the API server again while it restarts.
     poll = [lab.start("status", "plan.yaml", "--results", lab.results, "--advance") for _ in range(2)]
     kubernetes.api()
     [one.wait() for one in poll]

@@ -1,4 +1,5 @@
-"""A two-node Slurm on loopback, with a partition whose jobs preempt those of the other; optionally with accounting."""
+"""A Slurm cluster of two nodes on loopback, with a partition whose jobs preempt those of the other partition; optionally with
+accounting."""
 import getpass
 import os
 import shutil
@@ -210,7 +211,7 @@ def faults(ids):
 
 
 def forgotten(ids):
-    """Jobs that the queue has forgotten still have their true final state, from real accounting."""
+    """Checks that jobs that the queue has forgotten still have their true final state, from real accounting."""
     slurm = Slurm(accounting=True, min_job_age=2)
     try:
         began = time.monotonic()
@@ -245,7 +246,7 @@ def lost_node(slurm, lab, ids):
     slurm.node("n1")
     lab.until("done", meanwhile=slurm.at_once)
     lab.whole(ids, 1)
-    return "a node lost: its interrupted run was measured again, no other"
+    return "a node lost: only its interrupted run was measured again"
 
 
 def restarted_controller(slurm, lab, ids):

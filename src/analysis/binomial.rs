@@ -3,12 +3,12 @@
 use statrs::distribution::{Binomial, DiscreteCDF};
 use statrs::function::beta::beta_reg;
 
-/// P(B ≤ k) for B ~ Binomial(n, p).
+/// Probability that B ≤ k, for B ~ Binomial(n, p).
 pub fn at_most(n: u64, p: f64, k: u64) -> f64 {
     distribution(n, p).cdf(k)
 }
 
-/// P(B ≥ k) for B ~ Binomial(n, p).
+/// Probability that B ≥ k, for B ~ Binomial(n, p).
 pub fn at_least(n: u64, p: f64, k: u64) -> f64 {
     match k {
         0 => 1.0,
@@ -16,21 +16,21 @@ pub fn at_least(n: u64, p: f64, k: u64) -> f64 {
     }
 }
 
-/// P(B ≤ x) for n and x that need not be whole, like the worth of a dependent sample. Uses the
-/// regularized incomplete beta function, of which the binomial distribution is the case of whole
+/// Probability that B ≤ x, for n and x that need not be whole, such as the effective size of a dependent
+/// sample. Uses the regularized incomplete beta function, which equals the binomial distribution for whole
 /// numbers.
 pub fn worth_at_most(n: f64, p: f64, x: f64) -> f64 {
     if x >= n { 1.0 } else { beta_reg(n - x, x + 1.0, 1.0 - p) }
 }
 
-/// P(B ≥ x), likewise.
+/// Probability that B ≥ x, for n and x that need not be whole.
 pub fn worth_at_least(n: f64, p: f64, x: f64) -> f64 {
     if x <= 0.0 { 1.0 } else { beta_reg(x, n - x + 1.0, p) }
 }
 
-/// Clopper and Pearson's 95 % interval of a share that was observed as `share` in `worth` independent
-/// trials: never below 0 or above 1, and 0 of some has an upper end. Korn and Graubard (1998) if `worth`
-/// is that of dependent trials.
+/// Clopper and Pearson's 95 % interval for a share observed as `share` in `worth` independent trials. It
+/// never extends below 0 or above 1, and a share of 0 still has an upper end above 0. If `worth` is the
+/// effective number of dependent trials, this is the interval of Korn and Graubard (1998).
 pub(crate) fn share_interval(worth: f64, share: f64) -> [f64; 2] {
     const TAIL: f64 = 0.025;
     let seen = worth * share;
@@ -52,18 +52,19 @@ fn distribution(n: u64, p: f64) -> Binomial {
     Binomial::new(p, n).expect("shares lie between 0 and 1")
 }
 
-/// Ranks (from 1) of the order statistics that enclose the quantile with 95 %, at most 2.5 % on either
-/// side: the largest `l` with P(B < l) ≤ 2.5 % and the smallest `u` with P(B ≥ u) ≤ 2.5 %, B ~
+/// Ranks (from 1) of the order statistics that enclose the quantile with 95 % probability, with at most 2.5 %
+/// on either side: the largest `l` with P(B < l) ≤ 2.5 % and the smallest `u` with P(B ≥ u) ≤ 2.5 %, B ~
 /// Binomial(n, p). `None` if n is too small for either.
 pub(crate) fn interval_ranks(n: u64, p: f64) -> Option<(u64, u64)> {
     const TAIL: f64 = 0.025;
-    // Each condition switches once along k, so bisection finds the switch.
+    // Each condition changes only once as k grows, so bisection finds the change.
     let low = first(0, n, |k| at_most(n, p, k) > TAIL);
     let high = first(1, n + 1, |k| at_least(n, p, k) <= TAIL);
     (low >= 1 && high <= n).then_some((low, high))
 }
 
-/// Returns the first k in `from..to` with `holds(k)`, or `to`; `holds` must not switch back.
+/// Returns the first k in `from..to` for which `holds(k)` is true, or `to` if there is none. `holds` must not
+/// become false again after it has become true.
 fn first(from: u64, to: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (from, to);
     while low < high {

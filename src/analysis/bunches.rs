@@ -1,21 +1,22 @@
-//! Whether the failures of a run are clustered: for a while, a much larger share of the ending requests
-//! failed than before and after.
+//! Whether the failures of a run are clustered: for a while, a much larger share of the requests that
+//! ended failed than before and after.
 //!
-//! Model: every request fails with the same probability. The stretch of requests, in the order in which
-//! they ended, that contradicts this most is found by its likelihood ratio (Kulldorff, A spatial scan
-//! statistic, 1997). Stretches are whole blocks of the window's requests. The limit was chosen by
-//! simulation, because the data choose the stretch (`docs/METRICS.md`, Steadiness).
+//! Model: every request fails with the same probability. The requests are taken in the order in which
+//! they ended, and the stretch that contradicts the model most is found by its likelihood ratio
+//! (Kulldorff, A spatial scan statistic, 1997). Stretches are whole blocks of the window's requests.
+//! The limit was determined by simulation, because the data themselves select the stretch
+//! (`docs/METRICS.md`, Steadiness).
 
 use super::series::{PARTS, edges};
 
 /// Minimum number of failures for a finding.
 const FEWEST: usize = 5;
-/// The logarithm of the likelihood ratio that is not reached by chance.
+/// The logarithm of the likelihood ratio that chance does not reach.
 const LIMIT: f64 = 13.0;
-/// A stretch of at most this share of the requests is a bunch; a longer one is a change of level.
+/// Maximum share of the requests in a burst; a longer stretch is a change of level.
 const BUNCH: f64 = 0.25;
-/// A bunch of fewer than this share of all requests is not reported: it affects no percentile up to
-/// p99.9.
+/// A burst that contains fewer failures than this share of all requests is not reported, because it
+/// affects no percentile up to p99.9.
 const LEAST: f64 = 0.001;
 
 /// A stretch of requests in which more failed than elsewhere.
@@ -34,21 +35,21 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    /// Returns the failed share in it, and elsewhere.
+    /// Returns the failed share inside and outside the stretch.
     pub(crate) fn shares(&self) -> [f64; 2] {
         let inside = self.to - self.from;
         let outside = self.requests - inside;
         [self.failed as f64 / inside as f64, (self.of - self.failed) as f64 / outside.max(1) as f64]
     }
 
-    /// Returns whether it is a bunch rather than a lasting change of level.
+    /// Returns whether it is a burst rather than a lasting change of level.
     pub(crate) fn is_bunch(&self) -> bool {
         (self.to - self.from) as f64 <= BUNCH * self.requests as f64
     }
 }
 
-/// Finds the stretch in which more requests failed than chance explains; `None` if failures may be
-/// spread evenly. `failed` has a value for each request in the order in which they ended.
+/// Finds the stretch in which more requests failed than chance explains; `None` if the failures may be
+/// evenly spread. `failed` has a value for each request in the order in which they ended.
 pub(crate) fn find(failed: &[bool]) -> Option<Stretch> {
     let (requests, of) = (failed.len(), failed.iter().filter(|failed| **failed).count());
     if of < FEWEST {
@@ -88,7 +89,7 @@ impl Stretch {
     }
 }
 
-/// Returns the logarithm of the maximum likelihood of `failed` failures among `of`.
+/// Returns the logarithm of the maximum likelihood of `failed` failures among `of` requests.
 fn likelihood(failed: usize, of: usize) -> f64 {
     let part = |count: usize| if count == 0 { 0.0 } else { count as f64 * (count as f64 / of as f64).ln() };
     part(failed) + part(of - failed)
@@ -115,7 +116,7 @@ mod tests {
         assert_eq!(find(&all), None);
     }
 
-    /// Random failures: how rarely they look like a burst.
+    /// Failures at random: how rarely they look like a burst.
     #[test]
     fn failures_by_chance_are_no_bunch() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);

@@ -1,11 +1,12 @@
 //! Client checks for a run whose load was sent by several processes. Each process is checked as if it had
-//! sent its share alone: one bad client spoils the run, even if many good ones dilute its effect.
+//! sent its share alone, because one bad client spoils the run even if many good ones dilute its effect.
 
 use crate::rows::{ClockOffset, Facts, Measured, Worker};
 
 use super::state::State;
 
-/// Maximum delay between the common start and a worker's start, in nanoseconds: the threshold of a pause.
+/// Maximum delay between the common start and a worker's start, in nanoseconds. It equals the threshold for
+/// a pause.
 const LATE_NS: u64 = 100_000_000;
 /// A skew of this many times the allowed lateness makes a run invalid.
 const INVALID: f64 = 10.0;
@@ -30,7 +31,8 @@ pub(super) fn parts(rows: &[Measured], facts: &Facts) -> Vec<OfWorker> {
 }
 
 /// Checks whether the workers started together and whether their clocks agree to within `allowed_ms`, the
-/// lateness allowed for a client: a clock error makes a worker's requests early or late by the same amount.
+/// lateness allowed for a client: a clock error makes all requests of a worker early or late by the same
+/// amount.
 pub(super) fn skewed(facts: &Facts, allowed_ms: f64) -> Option<(State, String)> {
     let findings = facts.workers.iter().filter_map(|worker| {
         let (state, text) = skew(worker, facts, allowed_ms)?;

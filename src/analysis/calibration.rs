@@ -1,9 +1,9 @@
 //! The generator's own error: its rows compared with the log of the mock that responded, request by
 //! request.
 //!
-//! Both sides take timestamps from one machine's monotonic clock, so the difference of two spans is an
-//! error of one of them, and the server's span is the true one. METRICS, "Calibration", defines every
-//! figure.
+//! Both sides take timestamps from the same machine's monotonic clock. A difference between their spans is
+//! therefore a measurement error; the server's span is taken as the true one. METRICS, "Calibration", defines
+//! every figure.
 
 use std::collections::BTreeMap;
 
@@ -21,24 +21,25 @@ use super::request::Metric;
 use super::stats::Summary;
 use super::window;
 
-/// A generator's error above this is part of the result: in milliseconds, at p99.
+/// Error above which the generator is part of the result, in milliseconds at p99.
 pub const BOUND_MS: f64 = 1.0;
-/// Two loads whose measured rates differ by no more than this share are equally heavy: rates of short
-/// windows fluctuate.
+/// Two loads are equally heavy if their measured rates differ by no more than this share, because rates of
+/// short windows fluctuate.
 const SAME: f64 = 1.05;
 
-/// The mock's log of one request. Instants are nanoseconds on the monotonic clock; `None`: never
+/// The mock's log of one request. Instants are nanoseconds on the monotonic clock; `None` if the event never
 /// happened.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct ServerLine {
     request_id: Option<String>,
-    /// The request arrived.
+    /// When the request arrived.
     pub arrival_ns: Option<u64>,
-    /// The source of the arrival's timestamp; logs without it used the mock's own clock.
+    /// The source of the arrival's timestamp; in logs without it, the mock took the timestamp from its own
+    /// clock.
     arrival_stamp: Option<String>,
-    /// Just before the write call that carried the first token.
+    /// The instant just before the write call that carried the first token.
     pub first_write_ns: Option<u64>,
-    /// Just before the write call that carried the last token.
+    /// The instant just before the write call that carried the last token.
     pub last_write_ns: Option<u64>,
 }
 
@@ -48,7 +49,7 @@ pub(crate) type ServerLog = BTreeMap<u64, ServerLine>;
 /// A log that cannot be matched with rows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
-    /// A line that is invalid.
+    /// An invalid line.
     #[error("line {line} of the mock's log is damaged: {reason}")]
     Damaged {
         /// Line number, from 1.
@@ -56,7 +57,7 @@ pub enum LogError {
         /// The error.
         reason: String,
     },
-    /// One request with two lines.
+    /// A request that has two lines.
     #[error("the mock saw request {0} twice")]
     Twice(u64),
 }
@@ -77,18 +78,20 @@ pub fn read_log(log: &str, prefix: &str) -> Result<ServerLog, LogError> {
     Ok(lines)
 }
 
-/// The distribution of one error, in milliseconds. Percentiles are null below METRICS' sample sizes.
+/// The distribution of one error, in milliseconds. A percentile is null if there are fewer samples than
+/// METRICS requires for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
-    /// Requests for which both sides have it.
+    /// Number of requests for which both sides have the value.
     pub n: u64,
-    /// Signed mean: above zero if the generator reports more than the true value. Null without requests.
+    /// Mean of the signed errors, positive if the generator reports more than the true value. Null without
+    /// requests.
     pub mean_ms: Option<f64>,
-    /// Median of the magnitude.
+    /// Median of the absolute errors.
     pub p50_ms: Option<f64>,
-    /// 99th percentile of the magnitude.
+    /// 99th percentile of the absolute errors.
     pub p99_ms: Option<f64>,
-    /// Largest magnitude.
+    /// Largest absolute error.
     pub max_ms: Option<f64>,
 }
 
@@ -96,7 +99,7 @@ impl Spread {
     /// Computes it from signed values in milliseconds.
     pub fn of(values: impl Iterator<Item = f64>) -> Spread {
         let values: Vec<f64> = values.collect();
-        // Not `sum`: without values, that is -0.
+        // `sum` is not used, because it returns -0 without values.
         let sum = values.iter().fold(0.0, |sum, value| sum + value);
         let mean = (!values.is_empty()).then(|| sum / values.len() as f64);
         let sizes = Summary::of(values.into_iter().map(f64::abs).collect(), 0, None);
@@ -115,18 +118,19 @@ impl Spread {
         self.p99_ms.or(self.max_ms)
     }
 
-    /// Returns whether its tail is below [`BOUND_MS`]; without measurements, nothing is above it.
+    /// Returns whether the tail of this distribution is below [`BOUND_MS`]. Returns true without
+    /// measurements.
     fn is_small(&self) -> bool {
         self.tail_ms().is_none_or(|tail| tail < BOUND_MS)
     }
 }
 
-/// The generator's errors at one load. Requests are those of the measure window.
+/// The generator's errors at one load. Only requests of the measure window count.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Errors {
-    /// Requests scheduled inside the window.
+    /// Number of requests scheduled inside the window.
     pub requests: u64,
-    /// Of these, failed or truncated.
+    /// Number of these that failed or were truncated.
     pub failed: u64,
     /// The most frequent failure message. Null if none failed.
     #[serde(default)]
@@ -140,15 +144,15 @@ pub struct Errors {
     /// (last_token − first_token) − (last write − first write), for complete responses of several
     /// events.
     pub itl: Spread,
-    /// The row's lateness − the lateness at the server.
+    /// The row's lateness minus the lateness at the server.
     pub lateness: Spread,
     /// Lateness at the server: arrival − released − connecting.
     pub late: Spread,
-    /// How late the mock wrote its first token: not an error of the generator, but a sign of an
+    /// How late the mock wrote its first token. This is not an error of the generator but a sign of an
     /// overloaded machine.
     pub server_delay: Spread,
-    /// Share of gaps between token events that are 0 in the rows: events that came in one read. Null
-    /// without gaps, or if the mock does not pause between tokens.
+    /// Share of gaps between token events that are 0 in the rows because the events arrived in the same read.
+    /// Null without gaps, or if the mock does not pause between tokens.
     pub merged: Option<f64>,
 }
 
@@ -182,7 +186,7 @@ impl Errors {
             lateness: spread(&|pair| Some(pair.lateness()? - pair.late()?)),
             late: spread(&|pair| pair.late()),
             server_delay: spread(&|pair| Some(pair.server_ttft()? - told.ttft.millis())),
-            // If configured without a pause, the mock itself puts many events into one write.
+            // Without a configured pause, the mock itself puts many events into one write.
             merged: merged(events).filter(|_| told.itl > Nanos::ZERO),
         }
     }
@@ -192,8 +196,9 @@ impl Errors {
         self.failed * 2 > self.requests
     }
 
-    /// Returns whether the generator's own error stays below [`BOUND_MS`] here: that of TTFT, and the
-    /// lateness of arrivals; every request succeeded and both sides have the same ones.
+    /// Returns whether the generator's own error stays below [`BOUND_MS`] at this load, both for TTFT and for
+    /// the lateness of arrivals. Every request must have succeeded, and both sides must have recorded the
+    /// same requests.
     pub fn holds(&self) -> bool {
         let complete = self.requests > 0 && self.failed + self.unseen + self.unknown == 0;
         complete && self.ttft.is_small() && self.late.is_small()
@@ -235,12 +240,12 @@ impl Pair<'_> {
     }
 }
 
-/// Milliseconds from one instant to another; negative if the second is the earlier one.
+/// Milliseconds from one instant to another; negative if the second instant is the earlier one.
 fn millis(to: u64, from: u64) -> f64 {
     (i128::from(to) - i128::from(from)) as f64 / 1e6
 }
 
-/// Returns the most frequent failure of the window's requests: its outcome and the row's message.
+/// Returns the outcome and message of the most frequent failure among the window's requests.
 fn failure(rows: &[Measured], facts: &Facts) -> Option<String> {
     let mut said: BTreeMap<String, u64> = BTreeMap::new();
     for row in window::members(rows, facts).filter(|row| !row.outcome.is_ok()) {
@@ -254,10 +259,10 @@ fn merged(events: &Events) -> Option<f64> {
     (events.gaps() > 0).then(|| events.zeros as f64 / events.gaps() as f64)
 }
 
-/// How heavy a load is for a generator, however it was declared.
+/// How heavy a load is for a generator, regardless of how the load was declared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pressure {
-    /// Time average of requests in flight over the window.
+    /// Average number of requests in flight over the window.
     pub in_flight: f64,
     /// Requests sent per second of the window.
     pub requests_per_second: f64,
@@ -276,7 +281,7 @@ impl Pressure {
         }
     }
 
-    /// Computes it from a run's rows; `None` if the window has no length or the run no rows.
+    /// Computes it from a run's rows; `None` if the window has no length or the run has no rows.
     pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Option<Pressure> {
         let flow = Flow::of(rows, events, facts);
         Some(Pressure {
@@ -310,7 +315,7 @@ impl Pressure {
 pub struct Cost {
     /// CPU time of the generator's process, every thread and phase of the run, per 1 000 requests, in seconds.
     pub cpu_s_per_1000_requests: Option<f64>,
-    /// The same CPU time over the run's duration: 1 is one core.
+    /// The same CPU time divided by the run's duration; 1 means one core.
     pub cores: Option<f64>,
 }
 
@@ -324,7 +329,7 @@ impl Cost {
     }
 }
 
-/// The sources of timestamps: how many requests of the window were stamped by the kernel, among those
+/// The sources of timestamps: how many requests of the window have a timestamp from the kernel, among those
 /// with a known source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stamps {
@@ -339,7 +344,7 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// Counts those of a run's window.
+    /// Counts the requests of a run's window.
     pub fn of(rows: &[Measured], facts: &Facts, log: &ServerLog) -> Stamps {
         let answered = || window::members(rows, facts).filter(|row| row.answered);
         let lines = || window::members(rows, facts).filter_map(|row| log.get(&row.request));

@@ -6,7 +6,7 @@ use crate::rows::{Outcome, Record, Replay, Windows};
 
 const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
-/// The run's start on the monotonic clock: rows are relative to it, the log is not.
+/// The run's start on the monotonic clock. Times in rows are relative to it, but times in the log are not.
 const ORIGIN: u64 = 5_000_000 * MS;
 const TOLD: MockPace = MockPace { ttft: Nanos(20 * MS), itl: Nanos(4 * MS) };
 
@@ -40,8 +40,8 @@ fn pressure_of(records: &[Record], facts: &Facts) -> Option<Pressure> {
     Pressure::of(run.rows(), &events, facts)
 }
 
-/// Returns request `number`, due after this many milliseconds, with three tokens that the mock should write
-/// 4 ms apart; and the mock's log line for it.
+/// Returns request `number` and the mock's log line for it. The request is due after this many milliseconds
+/// and has three tokens, which the mock should write 4 ms apart.
 fn request(number: u64, way: Way) -> (Record, ServerLine) {
     let due = number * MS;
     let (sent, arrival) = (due + way.late, due + way.late + way.there);

@@ -1,9 +1,10 @@
 //! The number of instances that a load needs, and their cost.
 //!
-//! The capacity of one instance is known only as a bracket: a rung of a ladder that held, and the next that
-//! did not. Instances are counted by the arrivals at the rung that held; the smaller number that the other
-//! end of the bracket would need is reported alongside. The two form an interval of the number: each end is
-//! based on a test that is wrong in at most 5 % of cases.
+//! The capacity of one instance is known only as a bracket: the highest rung of a ladder that held, and the
+//! next rung, which did not. The number of instances is computed from the arrivals at the rung that held;
+//! the smaller number computed from the other end of the bracket is reported alongside. The two form an
+//! interval for the number of instances, and each end is based on a test that is wrong in at most 5 % of
+//! cases.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,12 +15,12 @@ use super::server::PerJoule;
 /// Hours per month: a twelfth of 365 days.
 pub(crate) const HOURS_PER_MONTH: f64 = 730.0;
 
-/// The load to be served.
+/// The load to serve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Target {
-    /// Requests per second, all instances together.
+    /// Requests per second for all instances together.
     pub qps: f64,
-    /// Spare share on top of it: 0.2 for a fifth.
+    /// Spare share on top of the load: 0.2 for a fifth.
     pub headroom: f64,
 }
 
@@ -28,15 +29,15 @@ pub struct Target {
 pub struct Instance {
     /// The highest rung that meets the objective, in requests per second.
     pub holds: f64,
-    /// The lowest rung that does not; `None` if every rung did.
+    /// The lowest rung that misses it; `None` if no rung does.
     pub misses: Option<f64>,
     /// Actual arrivals per second at the rung that holds.
     pub bears: f64,
     /// Actual arrivals per second at the rung that misses, or the planned rate if none were measured;
     /// `None` if every rung holds.
     pub bears_less_than: Option<f64>,
-    /// The maximum requests per second that it can serve, as measured under saturation: the upper end of
-    /// the 95 % interval of the rate at which requests ended. `None` if no load saturated it.
+    /// The maximum number of requests per second that it can serve: the upper end of the 95 % interval of
+    /// the completion rate under saturation. `None` if no load saturated it.
     pub serves_at_most: Option<f64>,
     /// Output tokens per second at the rung that holds.
     pub output_throughput: f64,
@@ -48,7 +49,7 @@ pub struct Instance {
     pub price_per_hour: Option<f64>,
     /// Power of the instance in watts; `None` if it is not declared.
     pub watts: Option<f64>,
-    /// Output tokens per joule of its GPUs at the rung that holds, as measured; `None` unless it is
+    /// Output tokens per joule of its GPUs at the rung that holds, as measured; `None` unless the energy is
     /// known for all of its runs.
     pub measured: Option<PerJoule>,
 }
@@ -56,49 +57,50 @@ pub struct Instance {
 /// A load that one instance cannot carry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
-    /// The arrivals, in requests per second, at the lowest load that misses the objective: its capacity
-    /// is lower.
+    /// The arrivals, in requests per second, at the lowest load that misses the objective; the capacity is
+    /// lower than this.
     Missed(f64),
-    /// The rate served under saturation, in requests per second: its capacity is at most this.
+    /// The rate served under saturation, in requests per second: the capacity is at most this.
     Served(f64),
 }
 
 /// Source of an energy that was not measured.
 pub const DECLARED: &str = "declared watts";
-/// Basis of the number of instances if their throughput under saturation bounds it.
+/// Basis of the number of instances if the throughput under saturation bounds that number.
 const LOAD_AND_THROUGHPUT: &str = "test of the load that holds, interval of the saturated throughput";
 
-/// The number of instances that the target takes.
+/// The number of instances that the target needs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Fleet {
-    /// Instances, by the arrivals at the load that holds: the upper end of the interval of their number.
+    /// Number of instances, computed from the arrivals at the load that holds: the upper end of the
+    /// interval.
     pub instances: u64,
-    /// Minimum number of instances: if one served just less than the arrivals at the load that misses,
-    /// or, if that gives fewer, as much as a saturated one was measured to serve. The lower end of the
-    /// interval; null if no load misses.
+    /// Minimum number of instances: the lower end of the interval. Assumes that one instance serves just
+    /// less than the arrivals at the load that misses, or the throughput measured under saturation if that
+    /// is lower. Null if no load misses.
     pub at_least: Option<u64>,
-    /// Basis of the interval: `tests of the two loads`, each wrong in at most 5 % of cases, or if the
-    /// saturated throughput is the tighter bound `test of the load that holds, interval of the saturated
-    /// throughput`; null if no load misses.
+    /// Basis of the interval: `tests of the two loads`, each wrong in at most 5 % of cases, or `test of the
+    /// load that holds, interval of the saturated throughput` if the saturated throughput is the tighter
+    /// bound. Null if no load misses.
     pub interval: Option<&'static str>,
     /// Accelerators of all instances; null if the plan does not declare them.
     pub gpus: Option<u64>,
-    /// Money per month of 730 hours; null without a price.
+    /// Cost per month of 730 hours; null without a price.
     #[serde(rename = "money_per_month")]
     pub per_month: Option<f64>,
-    /// Money per million output tokens when exactly the target is served; null without a price.
+    /// Cost per million output tokens when exactly the target is served; null without a price.
     #[serde(rename = "cost_per_million_output_tokens_at_target")]
     pub per_million_at_target: Option<f64>,
 }
 
 impl Instance {
-    /// Computes how many instances the target takes.
+    /// Computes how many instances the target needs.
     pub fn fleet(&self, target: Target) -> Fleet {
         let wanted = target.qps * (1.0 + target.headroom);
         let instances = whole(wanted / self.bears);
         let per_month = self.price_per_hour.map(|price| price * HOURS_PER_MONTH * instances as f64);
-        // Not computed from throughput / nominal rate of the rung: random arrivals deviate from their
-        // average.
+        // The rung's throughput divided by its nominal rate is not used, because random arrivals deviate
+        // from their average.
         let tokens_per_month = self.tokens_per_request.map(|tokens| target.qps * tokens * HOURS_PER_MONTH * 3600.0);
         Fleet {
             instances,
@@ -106,7 +108,7 @@ impl Instance {
             interval: self.bound().map(|bound| bound.basis()),
             gpus: self.gpus.map(|gpus| u64::from(gpus) * instances),
             per_month,
-            // Headroom is idle.
+            // Headroom is idle capacity.
             per_million_at_target: per_month
                 .zip(tokens_per_month)
                 .filter(|(_, tokens)| *tokens > 0.0)
@@ -114,19 +116,19 @@ impl Instance {
         }
     }
 
-    /// Returns the tighter of the loads known to be too much: the arrivals at the load that misses, and
-    /// the rate served under saturation. The latter is ignored if it lies below the rate at the load
-    /// that holds: then the server degrades under overload, and its best was not measured. `None` if no
-    /// load misses.
+    /// Returns the tighter of two loads that are known to be too high: the arrivals at the load that
+    /// misses, and the rate served under saturation. The saturated rate is ignored if it is below the rate
+    /// at the load that holds, because the server then degrades under overload and its maximum was not
+    /// measured. `None` if no load misses.
     pub fn bound(&self) -> Option<Bound> {
         let misses = self.bears_less_than?;
         let served = self.serves_at_most.filter(|served| (self.bears..misses).contains(served));
         Some(served.map_or(Bound::Missed(misses), Bound::Served))
     }
 
-    /// Returns the criterion that decides between configurations if the limit is exactly at its bound:
-    /// money per month at a target, money per million output tokens without one. `None` without a price
-    /// or tokens, and if no rung missed.
+    /// Returns the criterion that decides between configurations if the limit is exactly at its bound: the
+    /// cost per month if there is a target, otherwise the cost per million output tokens. `None` without a
+    /// price or tokens, and if no rung missed.
     pub fn price_at_most(&self, target: Option<Target>) -> Option<f64> {
         let (bound, price) = (self.bound()?, self.price_per_hour?);
         match target {
@@ -138,8 +140,8 @@ impl Instance {
         }
     }
 
-    /// Returns the money per million output tokens of an instance kept at the rung that holds; `None`
-    /// without a price or tokens.
+    /// Returns the cost per million output tokens of an instance that is kept at the rung that holds;
+    /// `None` without a price or tokens.
     pub fn per_million(&self) -> Option<f64> {
         let per_hour = self.output_throughput * 3600.0;
         self.price_per_hour.filter(|_| per_hour > 0.0).map(|price| price / per_hour * 1e6)
@@ -151,13 +153,13 @@ impl Instance {
         Some(self.output_throughput * 3600.0 / price)
     }
 
-    /// Returns the output tokens per joule at the rung that holds, by the declared power.
+    /// Returns the output tokens per joule at the rung that holds, based on the declared power.
     pub fn tokens_per_joule(&self) -> Option<f64> {
         self.watts.filter(|watts| *watts > 0.0).map(|watts| self.output_throughput / watts)
     }
 
-    /// Returns the output tokens per joule at the rung that holds, and the source of the energy: as
-    /// measured, else by the declared power.
+    /// Returns the output tokens per joule at the rung that holds, and the source of the energy: measured,
+    /// or else the declared power.
     pub fn per_joule(&self) -> Option<(f64, &'static str)> {
         let measured = self.measured.map(|measured| (measured.tokens, measured.by.name()));
         measured.or_else(|| Some((self.tokens_per_joule()?, DECLARED)))
@@ -172,7 +174,7 @@ impl Bound {
         }
     }
 
-    /// Returns the minimum number of instances for this many requests per second.
+    /// Returns the minimum number of instances for this rate, in requests per second.
     fn fewest(self, wanted: f64) -> u64 {
         match self {
             Bound::Missed(rate) => above(wanted / rate),
@@ -188,14 +190,14 @@ impl Bound {
     }
 }
 
-/// Rounds up to the whole number of instances for a load of this many; at least one. Floating-point
-/// noise beyond a whole number is ignored.
+/// Rounds the number of instances up to a whole number, at least one. Floating-point noise just above a
+/// whole number is ignored.
 fn whole(instances: f64) -> u64 {
     ((instances * (1.0 - 1e-12)).ceil() as u64).max(1)
 }
 
-/// Returns the smallest whole number of instances for a load of this many, if each carries less than
-/// one.
+/// Returns the smallest whole number of instances for a load at which each instance carries less than one
+/// unit.
 fn above(instances: f64) -> u64 {
     (instances * (1.0 + 1e-12)).floor() as u64 + 1
 }
@@ -228,15 +230,15 @@ mod tests {
         let found = fleet(100.0, 0.2);
         assert_eq!((found.instances, found.at_least, found.gpus), (12, Some(9), Some(96)));
         assert_eq!(found.per_month, Some(36.0 * 730.0 * 12.0));
-        // 100 requests/s of 200 tokens are 20 000 tokens/s, whatever the measured arrivals were by
-        // chance, on 12 instances at 36 an hour.
+        // 100 requests/s of 200 tokens are 20 000 tokens/s, on 12 instances at 36 an hour. The chance
+        // deviation of the measured arrivals does not matter.
         let per_million = found.per_million_at_target.unwrap();
         assert!((per_million - 12.0 * 36.0 / (20_000.0 * 3_600.0) * 1e6).abs() < 1e-9);
         assert_eq!(fleet(100.0, 0.0).instances, 10);
         assert_eq!(fleet(0.1, 0.0).instances, 1);
         // 10 × 1.1 is slightly more than 11 in floating point.
         assert_eq!(fleet(100.0, 0.1).instances, 11);
-        // Exactly at the rung that misses, one instance is not enough.
+        // At exactly the rate of the rung that misses, one instance is not enough.
         assert_eq!(fleet(15.0, 0.0).at_least, Some(2));
         assert_eq!(fleet(14.9, 0.0).at_least, Some(1));
     }
@@ -250,8 +252,9 @@ mod tests {
         assert_eq!((fleet.instances, fleet.at_least, fleet.interval), (12, Some(10), Some(LOAD_AND_THROUGHPUT)));
         let price = saturated.price_at_most(None).unwrap();
         assert!((price - 36.0 / (12.0 * 200.0 * 3_600.0) * 1e6).abs() < 1e-9, "{price}");
-        // It is not a bound above the arrivals at the load that misses, nor below the rate at the load that
-        // holds: the server collapses under overload.
+        // The saturated rate is not a bound if it is above the arrivals at the load that misses. Nor is it
+        // a bound if it is below the rate at the load that holds, because the server then collapses under
+        // overload.
         for useless in [16.0, 9.0] {
             let other = Instance { serves_at_most: Some(useless), ..INSTANCE };
             assert_eq!(other.bound(), Some(Bound::Missed(15.0)), "{useless}");

@@ -1,20 +1,20 @@
-//! Whether a series changed its level: by a step at one place, or by a trend from beginning to end.
+//! Whether the level of a series changed, by a step at one place or by a trend from beginning to end.
 //!
-//! A series is one quantity of a run in the order of time: logarithms of the requests' latencies in the
-//! order of their schedule, or rates of equal parts of the window. [`find`] is the only entry point and
-//! independent of runs: simulations of its power need only a slice of numbers.
+//! A series is one quantity of a run over time: logarithms of the requests' latencies in scheduled
+//! order, or rates of equal parts of the window. [`find`] is the only entry point. It does not depend on
+//! runs, so simulations of its power need only a slice of numbers.
 //!
-//! Model: level + one change + possibly autocorrelated noise. The change is the step, or the line, that
-//! explains most of the squares (least squares over every place; Hinkley, Inference about the
-//! change-point in a sequence of random variables, 1970). The residual is noise, and determines how
-//! certain the change is: its long-run variance is by batch means or by its autocorrelation, whichever
-//! is larger, increased by the uncertainty of the dependence in short series, as in [`super::worth`].
-//! The data choose the place, so the limit is above that of a single test; it was chosen by simulation
-//! (`docs/METRICS.md`, Steadiness).
+//! Model: a level, plus one change, plus noise that may be autocorrelated. The change is the step or
+//! line that explains the largest share of the sum of squares (least squares over every place; Hinkley,
+//! Inference about the change-point in a sequence of random variables, 1970). The residual is noise, and
+//! its long-run variance determines how certain the change is. The variance is estimated by batch means
+//! and by the autocorrelation; the larger estimate is used, increased by the uncertainty of the
+//! dependence in short series, as in [`super::worth`]. Because the data choose the place, the limit is
+//! higher than for a single test; it was chosen by simulation (`docs/METRICS.md`, Steadiness).
 //!
-//! If something else explains the level (such as requests in flight: a server that serves more at once
-//! is slower for each), it is a *companion*: only what it does not explain in proportion counts as a
-//! change.
+//! A *companion* is another quantity that explains the level, such as the requests in flight: a server
+//! that serves more requests at once is slower for each of them. Only the part of a change that is not
+//! proportional to the companion counts.
 
 use super::series::{PARTS, autocorrelation_time, blocks, mean, variance};
 use super::student;
@@ -23,22 +23,23 @@ use super::student;
 pub const FEWEST: usize = 6;
 /// A step leaves at least this share of the series on both sides of it.
 const EDGE: f64 = 0.025;
-/// Batches whose means determine the noise.
+/// Number of batches whose means determine the noise.
 const BATCHES: usize = 15;
-/// Uncertainty of the dependence: the variance is multiplied by 1 + this / √(independent values).
+/// Constant for the uncertainty of the dependence: the variance is multiplied by 1 + this /
+/// √(independent values).
 const UNSURE: f64 = 4.0;
 /// The two-sided level of Student's t that a change must pass.
 const LEVEL: f64 = 0.0008;
-/// A step of which a companion explains more than this share of the squares cannot be distinguished from
-/// it.
+/// If a companion explains more than this share of a step's sum of squares, the step cannot be
+/// distinguished from the companion.
 const CONFOUNDED: f64 = 0.99;
 
 /// The form of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// From one level to another.
+    /// A step from one level to another.
     Step,
-    /// Steadily in one direction.
+    /// A steady change in one direction.
     Trend,
 }
 
@@ -47,26 +48,26 @@ pub enum Form {
 pub struct Change {
     /// Its form.
     pub form: Form,
-    /// The place of a step, as a share of the series; 0 for a trend.
+    /// The position of a step in the series, as a share of its length; 0 for a trend.
     pub at: f64,
     /// The change of the level, on the scale of the values: over the step, or from beginning to end;
-    /// excluding what a companion explains.
+    /// excluding the part that a companion explains.
     pub by: f64,
-    /// The same in standard errors.
+    /// The same change in standard errors.
     pub errors: f64,
-    /// Standard errors that chance does not exceed.
+    /// The number of standard errors that chance does not exceed.
     pub limit: f64,
 }
 
 impl Change {
-    /// Returns whether it is more than chance.
+    /// Returns whether the change exceeds chance.
     pub(crate) fn is_shown(&self) -> bool {
         self.errors > self.limit
     }
 }
 
-/// Returns the largest change of a series in the order of time; `None` for fewer than [`FEWEST`] values,
-/// and for a constant series. A companion has a value for each value of the series.
+/// Returns the largest change of a series over time; `None` for fewer than [`FEWEST`] values, and for a
+/// constant series. A companion has a value for each value of the series.
 pub fn find(values: &[f64], companion: Option<&[f64]>) -> Option<Change> {
     let series = blocks(values, PARTS);
     if series.len() < FEWEST {
@@ -85,7 +86,7 @@ pub fn find(values: &[f64], companion: Option<&[f64]>) -> Option<Change> {
 struct Fit {
     form: Form,
     at: f64,
-    /// The form, excluding what a companion explains of it.
+    /// The form, without the part that a companion explains.
     shape: Vec<f64>,
     /// The factor by which the form occurs in the series.
     times: f64,
@@ -118,7 +119,7 @@ fn long_run(left: &[f64], batches: usize) -> f64 {
     of_batches.max(of_all) * (1.0 + UNSURE / (n / time).sqrt())
 }
 
-/// Returns the step that explains most.
+/// Returns the step that explains the most.
 fn step(series: &[f64], companion: Option<&[f64]>) -> Option<Fit> {
     let n = series.len();
     let edge = ((n as f64 * EDGE).ceil() as usize).max(2);
@@ -154,7 +155,7 @@ fn fit(form: Form, at: f64, series: &[f64], shape: &[f64], companion: Option<&[f
     Fit { form, at, shape, times }
 }
 
-/// Returns the part of a series that a companion does not explain in proportion; both have mean 0.
+/// Returns the part of a series that is not proportional to a companion; both must have mean 0.
 fn without(series: &[f64], companion: Option<&[f64]>) -> Vec<f64> {
     let Some(companion) = companion else { return series.to_vec() };
     let times = product(series, companion) / squares(companion);
@@ -181,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns an autoregressive series of deviation 1.
+    /// Returns an autoregressive series with standard deviation 1.
     fn noise(n: usize, phi: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let mut state = 0.0;
         let mut next = || {

@@ -1,4 +1,4 @@
-//! A mix by its classes: each class's requests measured as if they were a separate run.
+//! The classes of a mix: the requests of each class are measured as if they were a separate run.
 
 use crate::rows::{Facts, Only, Replay};
 
@@ -10,16 +10,17 @@ use super::queue::Queue;
 /// One class of a mix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfClass {
-    /// Its name: that of its scenario.
+    /// Its name, which is the name of its scenario.
     pub class: String,
-    /// Its metrics, each defined as for the run but over the requests of the class. Metrics that follow
-    /// from the batch size are absent: how many of its slots a class occupies changes constantly.
+    /// Its metrics. Each is defined as for the whole run, but covers only the requests of the class.
+    /// Metrics that depend on the batch size are absent, because the number of slots that a class
+    /// occupies changes constantly.
     pub metrics: RunMetrics,
-    /// The goodput of its requests under the thresholds; null if there are none.
+    /// The goodput of its requests under the thresholds; null if there are no thresholds.
     pub goodput: Option<GoodputMetrics>,
 }
 
-/// Measures each of `names` in a run, under `thresholds` for single requests.
+/// Measures each class in `names` in a run, under `thresholds` for single requests.
 pub fn classes<R: Replay + ?Sized>(
     run: &R,
     facts: &Facts,
@@ -27,7 +28,7 @@ pub fn classes<R: Replay + ?Sized>(
     names: impl IntoIterator<Item = String>,
 ) -> Result<Vec<OfClass>, R::Error> {
     let facts = Facts { batch_size: None, ..facts.clone() };
-    // Its queue is the run's: classes wait for each other.
+    // The queue covers the whole run, because classes wait for each other.
     let queue = Queue::of(run.rows(), &facts);
     let measured = names.into_iter().map(|class| {
         let place = run.class(&class);

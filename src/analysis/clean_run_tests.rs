@@ -1,21 +1,21 @@
-//! How often clean runs raise each reason: 2 000 of them with fixed seeds, each with its own server,
-//! load, window and generator. `cargo test --lib clean_runs -- --nocapture` prints the shares that
+//! How often clean runs raise each reason: 2 000 simulated runs with fixed seeds, each with its own
+//! server, load, window and generator. `cargo test --lib clean_runs -- --nocapture` prints the shares that
 //! `docs/METRICS.md` quotes.
 //!
-//! Nothing is wrong with any of these runs, but nothing is ideal either. Each share that a reason checks
-//! has a true value well below the reason's threshold and comes out above or below it by chance:
-//! lateness, read delays, failures, responses of another length, prompts that the cache contained.
-//! Quantities that are not shares are drawn from a distribution whose tail exceeds the threshold in
-//! fewer than one of a thousand runs: CPU time, the wall clock. A window has about 200 requests or more,
-//! so that one failure alone is not above 1 %: below 100 requests the reason `errors` describes what
-//! happened in this run, not the long-run behavior of the server.
+//! Nothing is wrong with any of these runs, but they are not ideal either. Each share that a reason checks
+//! has a true value well below the reason's threshold and comes out above or below it by chance: lateness,
+//! read delays, failures, responses of another length, prompts found in the cache. Quantities that are not
+//! shares are drawn from a distribution whose tail exceeds the threshold in fewer than one of a thousand
+//! runs: CPU time, the wall clock. A window has about 200 requests or more, so a single failure is not
+//! above 1 %. With fewer than 100 requests, the reason `errors` describes what happened in this run, not
+//! the long-run behavior of the server.
 //!
-//! The server's speed is autocorrelated: log speed of a request = 0.9 × that of the one before + noise,
-//! with a deviation of 10 %. A mean over n requests then varies as one over n / 19 independent ones:
-//! `(1 + φ) / (1 − φ)` = 19. That is noise if half of the window holds several times as many requests, and
-//! the shortest halves here have 110: one such window is representative of the next. A memory as long as
-//! a half is what `unsteady` is meant to report: another window of the same server would give another
-//! result.
+//! The server's speed is autocorrelated: log speed of a request = 0.9 × log speed of the previous request
+//! + noise, with a deviation of 10 %. A mean over n requests then varies as much as a mean over n / 19
+//! independent requests, because `(1 + φ) / (1 − φ)` = 19. The dependence is mere noise if half of the
+//! window contains several times 19 requests. The shortest halves here contain 110, so one window is
+//! representative of the next. If the dependence lasted as long as half of a window, `unsteady` should
+//! report it, because another window of the same server would give a different result.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ fn runs() -> u64 {
 }
 
 const MS: f64 = 1e6;
-/// Every reason and label except `not_shown`: a short window is not an alarm.
+/// Every reason and label except `not_shown`, because a short window is not an alarm.
 const REASONS: [&str; 20] = [
     "empty_window",
     "client_late",
@@ -80,8 +80,8 @@ impl Draw {
         self.0.random::<f64>() < share
     }
 
-    /// Returns a delay in ns: lognormal around 30 µs, and in a share of all cases more than `long` ms,
-    /// without an upper bound.
+    /// Returns a delay in ns: lognormal around 30 µs and, in the given share of all cases, more than
+    /// `long` ms without an upper bound.
     fn delay(&mut self, share: f64, long: f64) -> u64 {
         let delay = match self.happens(share) {
             true => long * MS / (1.0 - self.0.random::<f64>()).powf(0.7),
@@ -91,7 +91,7 @@ impl Draw {
     }
 }
 
-/// Returns a random run, and how many requests its window should hold.
+/// Returns a random run and the number of requests that its window should contain.
 fn drawn(seed: u64, draw: &mut Draw) -> (Run, f64) {
     // Requests per second that the server can serve, and the corresponding service times.
     let (capacity, slots) = (draw.scale(15.0, 100.0), [1, 2, 4, 8, 16][draw.between(0.0, 5.0) as usize]);
@@ -122,12 +122,12 @@ fn drawn(seed: u64, draw: &mut Draw) -> (Run, f64) {
         }
     };
     let requests = draw.scale(220.0, 900.0);
-    // 368 wake-ups of the canary, one every 10 ms, are enough to judge.
+    // 368 wake-ups of the canary, one every 10 ms, are enough for a verdict.
     let seconds = (requests / rate).max(4.0);
     (Run { seconds, ..load }, seconds * rate)
 }
 
-/// Adds the blemishes of a clean run to its requests; returns the probe's prompt.
+/// Adds the imperfections of a clean run to its requests and returns the probe's prompt.
 fn blemish(records: &mut [Record], draw: &mut Draw) -> ProbePrompt {
     let [late, read, failed, length] =
         [(0.001, 0.003), (0.001, 0.003), (0.001, 0.002), (0.001, 0.003)].map(|(low, high)| draw.between(low, high));
@@ -156,7 +156,7 @@ fn blemish(records: &mut [Record], draw: &mut Draw) -> ProbePrompt {
     ProbePrompt { ours: 12, server: 12 + u64::from(template) }
 }
 
-/// Delays the sending of a request, with all consequences; `sent` is 20 µs late already.
+/// Delays the sending of a request, with all consequences. `sent` is already 20 µs late.
 fn postpone(record: &mut Record, by: u64) {
     let row = &mut record.row;
     let instants = [
@@ -172,7 +172,7 @@ fn postpone(record: &mut Record, by: u64) {
     instants.into_iter().for_each(|instant| *instant = instant.map(|at| at + by));
 }
 
-/// Sets a clean generator's observations of itself and of its clocks.
+/// Sets the observations that a clean generator makes of itself and its clocks.
 fn observe(facts: &mut Facts, draw: &mut Draw) {
     facts.prompt_count = Some(PromptCount::Tokenizer);
     facts.wall_ns += draw.normal(0.0, 25.0 * MS) as i64;
@@ -189,7 +189,7 @@ fn observe(facts: &mut Facts, draw: &mut Draw) {
     observed.turns = Some(Spread { count: observed.for_ns / 20_000_000, ..turns });
 }
 
-/// Draws the delays of a thread in 400 samples, of which a share was above 10 ms.
+/// Draws 400 delays of a thread, of which the given share is above 10 ms.
 fn spread(draw: &mut Draw, long: f64) -> Spread {
     let mut delays: Vec<u64> = (0..400).map(|_| draw.delay(long, 10.0)).collect();
     delays.sort_unstable();
@@ -206,14 +206,14 @@ fn slo(requests: f64) -> Slo {
     Slo { ttft: [(percentile, Nanos::from_millis(500))].into_iter().collect(), ..Slo::default() }
 }
 
-/// Reasons for a change during the run.
+/// Reasons that report a change during the run.
 const CHANGES: [&str; 4] = ["unsteady", "warming_up", "paused", "errors_bunched"];
 
 /// Alarms by reason, in open loops and in closed ones.
 #[derive(Default)]
 struct Alarms {
     found: BTreeMap<&'static str, [usize; 2]>,
-    /// Runs with any of [`CHANGES`].
+    /// Number of runs with any of [`CHANGES`].
     changed: [usize; 2],
     first: BTreeMap<&'static str, String>,
     runs: [usize; 2],
@@ -241,7 +241,7 @@ impl Alarms {
         }
     }
 
-    /// Returns shares of all runs, of open loops and of closed loops, in percent.
+    /// Returns the shares among all runs, open loops and closed loops, in percent.
     fn percent(&self, reason: &str) -> [f64; 3] {
         let [open, closed] = self.found.get(reason).copied().unwrap_or_default();
         let [opens, closeds] = self.runs;

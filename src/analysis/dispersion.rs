@@ -1,12 +1,12 @@
-//! How failures lie in the window of one run: how many, and in how few bursts.
+//! How failures are distributed in the window of one run: how many there are, and how bursty they are.
 //!
 //! Failures are clustered: a server that restarts fails for two seconds and otherwise not at all. Two
-//! hundred failures of one burst are one event, and predict as much about the next run as a single
-//! failure. So a count of failures has the variance of a binomial one times its *dispersion*, which is
-//! estimated from the run: how much the failed share differs between blocks of requests, by the means of
-//! 15 batches or by the autocorrelation of 240 blocks, whichever is larger (`series`). The uncertainty
-//! of the dependence with few turnovers multiplies it by 1 + 2 / √turnovers; that and the number of
-//! batches were chosen by simulation (`comparison::errors`).
+//! hundred failures in one burst are one event, which predicts as much about the next run as a single
+//! failure. The variance of a failure count is therefore the binomial variance times a *dispersion*. The
+//! dispersion is estimated from how much the failed share differs between blocks of the run's requests,
+//! by the means of 15 batches or by the autocorrelation of 240 blocks, whichever is larger (`series`).
+//! It is multiplied by 1 + 2 / √turnovers, because the dependence is uncertain if there are few
+//! turnovers. This factor and the number of batches were chosen by simulation (`comparison::errors`).
 
 use serde::{Deserialize, Serialize};
 
@@ -16,19 +16,19 @@ use crate::rows::{Facts, Measured};
 
 /// Batches whose shares are compared.
 pub(crate) const BATCHES: usize = 15;
-/// Uncertainty of the dependence.
+/// Constant for the uncertainty of the dependence.
 const UNSURE: f64 = 2.0;
 
-/// The failed requests of a window, and the variance of their count relative to that of independent
-/// failures.
+/// The failed requests of a window, and the variance of their count relative to the variance for
+/// independent failures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct FailureCount {
     /// Requests of the window.
     pub requests: u64,
-    /// Those that failed, including truncated ones.
+    /// The requests that failed, including truncated ones.
     pub failed: u64,
-    /// Variance of the count over that of a binomial one, at least 1; `None` if no request failed, or
-    /// all did.
+    /// Variance of the count divided by the binomial variance, at least 1; `None` if no request failed
+    /// or all requests failed.
     pub dispersion: Option<f64>,
 }
 
@@ -41,7 +41,7 @@ impl FailureCount {
         FailureCount::of_series(&ends.iter().map(|(_, failed)| *failed).collect::<Vec<_>>())
     }
 
-    /// Counts requests in the order of their schedule, given whether each failed.
+    /// Counts requests, given for each in scheduled order whether it failed.
     pub(crate) fn of_series(failed: &[bool]) -> FailureCount {
         let n = failed.len() as f64;
         let count = failed.iter().filter(|failed| **failed).count() as u64;
@@ -76,7 +76,8 @@ mod tests {
         let [scattered, burst] = [scattered, burst].map(|series| FailureCount::of_series(&series));
         assert_eq!((scattered.failed, burst.failed), (50, 50));
         assert!(scattered.dispersion.unwrap() < 1.5, "{scattered:?}");
-        // One event: the count's deviation is the count, or more.
+        // All failures are one event, so the standard deviation of the count is at least the count
+        // itself.
         assert!(burst.dispersion.unwrap() > 50.0, "{burst:?}");
     }
 

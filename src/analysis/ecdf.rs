@@ -1,5 +1,5 @@
 //! The distribution of a metric over the requests of a run: the share of requests at or below each
-//! value. Failed requests are included, above every value, so the share ends below 1 if some failed.
+//! value. Failed requests rank above every value, so the share ends below 1 if some requests failed.
 
 use crate::rows::{Facts, Measured};
 
@@ -11,24 +11,24 @@ use super::window;
 pub struct Step {
     /// The value, in the unit of the metric.
     pub value: f64,
-    /// How many of the requests are at or below it.
+    /// Number of requests at or below the value.
     pub rank: u64,
 }
 
-/// The distribution of one metric over the requests of a window, or of several together.
+/// The distribution of one metric over the requests of one window, or of several windows together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ecdf {
     /// Requests that have the metric, including failures.
     pub n: u64,
-    /// How many of them failed: they are above every value.
+    /// Number of these that failed; they rank above every value.
     pub failures: u64,
-    /// Steps in rising order: exact order statistics, at most [`MOST_STEPS`] of them. The smallest and
-    /// the largest are always included.
+    /// Steps in rising order: at most [`MOST_STEPS`] exact order statistics, always including the
+    /// smallest and the largest.
     pub steps: Vec<Step>,
 }
 
-/// Maximum number of steps of one distribution: half of them evenly over the requests, half increasingly
-/// dense towards the slowest.
+/// Maximum number of steps of one distribution: half of them are spaced evenly over the requests, and
+/// half are increasingly dense towards the slowest requests.
 pub const MOST_STEPS: usize = 160;
 
 /// The values of one metric over the requests of a window, or of several windows together.
@@ -39,7 +39,8 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Collects the values of a run. Times only: for rates, a failure would have to lie below.
+    /// Collects the values of a run. Supports only times, because failed requests would have to rank
+    /// below every rate.
     pub fn of(rows: &[Measured], facts: &Facts, metric: Metric) -> Observed {
         let mut found = Observed::default();
         for row in window::members(rows, facts) {
@@ -52,7 +53,7 @@ impl Observed {
         found
     }
 
-    /// Adds those of another run.
+    /// Adds the values of another run.
     pub fn add(&mut self, other: &Observed) {
         self.values.extend(&other.values);
         self.failures += other.failures;
@@ -75,7 +76,7 @@ impl From<Observed> for Ecdf {
     }
 }
 
-/// Returns the ranks, from 1, that are kept for this many values.
+/// Returns the ranks (from 1) that are kept if there are this many values.
 fn ranks(values: u64) -> Vec<u64> {
     if values <= MOST_STEPS as u64 {
         return (1..=values).collect();
@@ -83,7 +84,7 @@ fn ranks(values: u64) -> Vec<u64> {
     let half = MOST_STEPS / 2;
     let share = |at: usize| at as f64 / (half - 1) as f64;
     let evenly = (0..half).map(|at| 1.0 + share(at) * (values - 1) as f64);
-    // From the median to the largest, by equal ratios of the remaining number.
+    // From the median to the largest value, in equal ratios of the remaining number of values.
     let above = (values / 2) as f64;
     let densely = (0..half).map(|at| values as f64 - above.powf(1.0 - share(at)) + 1.0);
     let mut ranks: Vec<u64> = evenly.chain(densely).map(|rank| (rank.round() as u64).clamp(1, values)).collect();

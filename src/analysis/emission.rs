@@ -1,8 +1,9 @@
-//! The rate at which tokens came out of a run, by equal parts of its window.
+//! The rate at which a run produced tokens, for equal parts of its window.
 //!
-//! Parts are never shorter than a typical request: an event that affects one request then stays mostly
-//! inside one part. In a closed loop tokens count when they arrive; in an open loop those of a request
-//! count when it is complete, relative to the tokens requested by the requests that arrived meanwhile.
+//! Parts are never shorter than a typical request, so an event that affects one request mostly stays
+//! within one part. In a closed loop, tokens count when they arrive. In an open loop, the tokens of a
+//! request count when it completes, relative to the tokens requested by the requests that arrived in the
+//! meantime.
 
 use crate::rows::{Facts, Measured};
 
@@ -22,7 +23,8 @@ pub(super) struct Parts {
     pub(crate) part_ns: f64,
     /// Number of parts.
     pub count: usize,
-    /// Length of a typical request in nanoseconds: the contribution of one wave of synchronized slots.
+    /// Length of a typical request, in nanoseconds. One wave of synchronized slots contributes as many
+    /// tokens as the run produces in this time.
     pub(crate) typical: f64,
 }
 
@@ -33,7 +35,7 @@ impl Parts {
     }
 }
 
-/// Tokens by the part of the window in which their events lie: for a closed loop.
+/// Tokens of a closed loop, by the part of the window in which their events occurred.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Emitted {
     /// The parts; an error states why they cannot be compared.
@@ -80,9 +82,9 @@ fn parts(rows: &[Measured], facts: &Facts) -> Result<Parts, String> {
     Ok(Parts { from: windows.measure_start_ns, part_ns, count: 2 * half, typical: typical * 1e6 })
 }
 
-/// Returns how long a slot of a closed loop takes for a request and the following think time, on
-/// average, in ms; `None` without think time. By Little's law: the number in a loop is its rate times
-/// the duration of a round.
+/// Returns the average time that a slot of a closed loop spends on a request and the following think
+/// time, in ms; `None` without think time. Computed by Little's law: the number of slots equals the
+/// request rate times the duration of a round.
 fn cycle(rows: &[Measured], facts: &Facts) -> Option<f64> {
     let slots = facts.batch_size.filter(|_| facts.thinks && !facts.open_loop)?;
     let requests = window::members(rows, facts).count();
@@ -103,9 +105,9 @@ impl Emitted {
     }
 }
 
-/// Returns the tokens of completed requests by [`PARTS`] parts of the window, over their length: for an
-/// open loop whose server is never idle. A request counts where it completes, so a part may be shorter
-/// than one.
+/// Returns the token rates of completed requests in [`PARTS`] parts of the window, for an open loop
+/// whose server is never idle. A request counts in the part in which it completes, so a part may be
+/// shorter than a request.
 pub(super) fn done(rows: &[Measured], facts: &Facts) -> Series {
     let windows = &facts.windows;
     let part_ns = (windows.measure_end_ns - windows.measure_start_ns) as f64 / PARTS as f64;
@@ -119,7 +121,7 @@ pub(super) fn done(rows: &[Measured], facts: &Facts) -> Series {
     Series { parts, out, expected: vec![part_ns / 1e9; parts.count] }
 }
 
-/// Tokens that came out of each part, and the quantity that they should be proportional to.
+/// Tokens produced in each part, and the quantity to which they should be proportional.
 pub(super) struct Series {
     /// The parts.
     pub parts: Parts,
@@ -128,12 +130,12 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// Returns the ratio of both, from one part to another.
+    /// Returns the ratio of the two over a range of parts.
     pub(super) fn ratio(&self, from: usize, to: usize) -> f64 {
         self.out[from..to].iter().sum::<f64>() / self.expected[from..to].iter().sum::<f64>()
     }
 
-    /// Returns how far each part is from the overall ratio, as a share of it.
+    /// Returns how far each part deviates from the overall ratio, as a share of this ratio.
     pub(crate) fn residuals(&self) -> Vec<f64> {
         let (ratio, n) = (self.ratio(0, self.out.len()), self.out.len() as f64);
         let whole = ratio * self.expected.iter().sum::<f64>() / n;
@@ -142,9 +144,10 @@ impl Series {
 }
 
 /// Returns how long after its arrival a request of each half of the window should complete, in
-/// nanoseconds. Under a steady load it does not matter: as many arrive in a part as before it. If a
-/// profile changes the rate, the requests that complete in a part arrived a typical request earlier, and
-/// each half has its own typical request, because latency follows the load.
+/// nanoseconds. Under a steady load, this delay does not matter, because the same number of requests
+/// arrive in every part. If a profile changes the rate, the requests that complete in a part arrived
+/// earlier by the latency of a typical request. Each half has its own typical request, because latency
+/// depends on the load.
 fn lags(rows: &[Measured], facts: &Facts, parts: Parts) -> [u64; 2] {
     if facts.window_qps.is_none() {
         return [0; 2];
@@ -162,8 +165,8 @@ fn lags(rows: &[Measured], facts: &Facts, parts: Parts) -> [u64; 2] {
     })
 }
 
-/// Open loop: tokens of requests that completed in a part, over the tokens requested by those that
-/// arrived in it, or a lag before it.
+/// Open loop: tokens of requests that completed in a part, divided by the tokens requested by requests
+/// that arrived in the same part, or a lag before it.
 fn completed(rows: &[Measured], facts: &Facts, parts: Parts) -> Series {
     let (mut out, mut expected) = (vec![0.0; parts.count], vec![0.0; parts.count]);
     let lags = lags(rows, facts, parts);

@@ -1,13 +1,13 @@
 //! Distributions of rates. Higher is better, so a percentile is the rate that this share of requests
 //! reached or exceeded, and a failed request is below every rate.
 //!
-//! A rate is summarized as its negative, to which everything about latencies applies: ranks, intervals,
-//! failures, what the requests are worth. The summary is then inverted.
+//! A rate is summarized as its negative, so that everything that applies to latencies also applies to
+//! it: ranks, intervals, failures and effective sample sizes. The sign of the summary is then reversed.
 
 use super::stats::{Estimate, Interval, Summary, Value};
 
 impl Value {
-    /// Returns the value of the negative.
+    /// Returns the value that belongs to the negative.
     fn turned(self) -> Value {
         match self {
             Value::Exact(value) => Value::Exact(-value),
@@ -32,7 +32,7 @@ impl Estimate {
 }
 
 impl Summary {
-    /// Returns the summary of rates from that of their negatives; `largest` is the largest rate.
+    /// Returns the summary of rates, given the summary of their negatives and the largest rate.
     pub(super) fn turned(self, largest: Option<f64>) -> Summary {
         Summary {
             mean: self.mean.map(|mean| -mean),
@@ -51,7 +51,7 @@ mod tests {
     use crate::analysis::worth::{Sample, Turns};
     use crate::plan::Percentile;
 
-    /// Returns the rates 1, 2, … 1 000, of which the lowest `failed` are failures instead.
+    /// Returns the rates 1, 2, … 1 000, with the lowest `failed` of them replaced by failures.
     fn rates(failed: usize) -> Summary {
         let mut values: Vec<f64> = (1..=1000).map(|at| -f64::from((at * 387) % 1000 + 1)).collect();
         values.iter_mut().filter(|value| **value >= -(failed as f64)).for_each(|value| *value = f64::INFINITY);

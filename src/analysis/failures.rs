@@ -7,17 +7,17 @@ use crate::rows::{Facts, Measured, Outcome};
 
 use super::window;
 
-/// The failed requests of the window with one outcome.
+/// The failed requests of the window that have the same outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Failure {
-    /// Their outcome, as in the rows: http_500, reset, …
+    /// Their outcome as recorded in the rows: http_500, reset, …
     #[serde(serialize_with = "in_words")]
     #[schemars(with = "String")]
     pub outcome: Outcome,
     /// Number of requests.
     pub count: u64,
-    /// The message of the first of them that has one, the server's own if it sent any; null if there is
-    /// none.
+    /// The message of the first of these requests that has one (the server's own message if it sent
+    /// one); null if none has a message.
     pub message: Option<String>,
 }
 
@@ -25,13 +25,13 @@ fn in_words<S: Serializer>(outcome: &Outcome, serializer: S) -> Result<S::Ok, S:
     serializer.collect_str(outcome)
 }
 
-/// The outcomes of the failed requests of the window: the most frequent one first, ties in order of
+/// The outcomes of the failed requests of the window, the most frequent first; ties are in order of
 /// appearance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Failures(pub Vec<Failure>);
 
 impl Failures {
-    /// Collects those of the window's requests.
+    /// Collects the outcomes of the window's requests.
     pub fn of(rows: &[Measured], facts: &Facts) -> Failures {
         let mut failures: Vec<Failure> = Vec::new();
         for row in window::members(rows, facts).filter(|row| !row.outcome.is_ok()) {
@@ -56,7 +56,8 @@ impl Failures {
         self.0.iter().map(kind).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the message of the most frequent failures, or of the next ones if they have none.
+    /// Returns the message of the most frequent outcome, or of the next most frequent one that has a
+    /// message.
     pub fn message(&self) -> Option<&str> {
         self.0.iter().find_map(|failure| failure.message.as_deref())
     }

@@ -1,11 +1,11 @@
-//! How often clean runs are judged suspect: 2 000 simulated ones of different sizes, with fixed seeds.
+//! How often clean runs are judged suspect: 2 000 simulated runs of different sizes, with fixed seeds.
 
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::analysis::synthetic::{Run, verdict};
 
-/// Counts alarms by reason over the runs; a window that is too short to decide is not an alarm.
+/// Counts alarms by reason over the runs. A window that is too short for a decision is not an alarm.
 fn alarms(runs: impl Iterator<Item = Run>) -> BTreeMap<&'static str, usize> {
     let mut alarms = BTreeMap::new();
     for run in runs {
@@ -19,7 +19,7 @@ fn alarms(runs: impl Iterator<Item = Run>) -> BTreeMap<&'static str, usize> {
     alarms
 }
 
-/// Runs of one shape with `count` seeds.
+/// Returns runs of one shape with `count` different seeds.
 fn seeds(shape: Run, count: u64) -> impl Iterator<Item = Run> {
     (1..=count).map(move |seed| Run { seed, ..shape.clone() })
 }
@@ -53,8 +53,8 @@ fn closed_loops_raise_no_alarm() {
     }
 }
 
-/// Users have long, random think times: over rounds of request and thought, and no shorter ones, rates
-/// are comparable.
+/// Users have long, random think times, so rates are comparable only over parts at least as long as a
+/// round of request and think time.
 #[test]
 fn think_times_raise_no_alarm() {
     for (batch_size, think_ms, seconds, count) in
@@ -80,7 +80,8 @@ fn thinking_does_not_hide_that_the_server_slows_down() {
     assert_eq!(found.count(), 20);
 }
 
-/// Synchronized slots give waves of tokens; chance decides whether a half contains one wave more.
+/// Synchronized slots produce waves of tokens; whether a half contains one more wave is a matter of
+/// chance.
 #[test]
 fn batches_in_step_raise_no_alarm() {
     let shape = Run { jitter: 0.0, tokens: 8, ttft: 90_000_000, ..Run::default() };
@@ -89,8 +90,8 @@ fn batches_in_step_raise_no_alarm() {
     assert_eq!(found, BTreeMap::new());
 }
 
-/// Under a profile, the load and the requests in flight differ in every part of the window: both are
-/// declared.
+/// Under a profile, the load and the requests in flight differ between parts of the window. Both
+/// follow from the declared profile.
 #[test]
 fn declared_profiles_raise_no_alarm() {
     let rising: fn(f64) -> f64 = |share| 0.1 + 0.9 * share;

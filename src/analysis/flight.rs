@@ -1,10 +1,11 @@
-//! Requests in flight over the window: the queue as seen by the client.
+//! Requests in flight over the window, which are the queue as seen by the client.
 
 use crate::rows::{Facts, Measured, Outcome};
 
 use super::window;
 
-/// When requests began and ended. A request begins when it was due: waiting for an in-flight cap counts.
+/// When requests began and ended. A request begins when it is due, so waiting for an in-flight cap is
+/// included.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Flight {
     /// Beginning of the window, in seconds.
@@ -29,9 +30,9 @@ impl Flight {
         }
     }
 
-    /// Returns the requests that would be in flight without client timeouts: these keep a queue short
-    /// that the server does not work off. `None` if few requests time out (5 % of those that were due in
-    /// the window, or less): those few are `errors`.
+    /// Returns the requests that would be in flight if no client had timed out. Timeouts hide the
+    /// growing queue of a server that does not keep up. `None` if only few requests time out (5 % of
+    /// those due in the window, or less), because the reason `errors` covers these.
     pub(crate) fn unserved(&self, rows: &[Measured]) -> Option<Flight> {
         const FEW: f64 = 0.05;
         let gave_up = |row: &Measured| matches!(row.outcome, Outcome::Timeout | Outcome::Stalled);
@@ -54,15 +55,15 @@ impl Flight {
         self.spans.iter().filter(|(begin, _)| (self.from..self.to).contains(begin)).count() as u64
     }
 
-    /// Returns time averages of the requests in flight, over `parts` equal parts of the window; empty if
-    /// it has no length.
+    /// Returns the time averages of the requests in flight over `parts` equal parts of the window; empty
+    /// if the window has no length.
     pub fn averages(&self, parts: usize) -> Vec<f64> {
         let width = self.seconds() / parts as f64;
         if width <= 0.0 {
             return Vec::new();
         }
-        // Requests in flight from the next part on, and the share of the part in which the number
-        // changed.
+        // Change in the number of requests in flight from the next part on, and its time-weighted effect
+        // within the part.
         let (mut next, mut area) = (vec![0.0; parts + 1], vec![0.0; parts]);
         let mut step = |at: f64, sign: f64| {
             let place = ((at - self.from) / width).max(0.0);
@@ -87,7 +88,7 @@ impl Flight {
     }
 
     /// Returns the requests in flight at the borders of `parts` equal parts of the window, including its
-    /// beginning and end; empty if it has no length.
+    /// beginning and end; empty if the window has no length.
     pub fn levels(&self, parts: usize) -> Vec<f64> {
         let width = self.seconds() / parts as f64;
         if width <= 0.0 {

@@ -1,28 +1,30 @@
-//! Throughput of the measure window, whichever request it belongs to.
+//! Throughput of the measure window, regardless of the requests that the tokens belong to.
 
 use crate::rows::{Facts, Measured};
 
 use super::gaps::Events;
 use super::window::{contains, in_flight, members, request};
 
-/// Rates over the window, whichever request the counts belong to. All null if the window has no length.
+/// Rates over the window, regardless of the requests that the counts belong to. All are null if the
+/// window has no length.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Flow {
     /// Length of the window in seconds.
     pub seconds: Option<f64>,
     /// Tokens of events inside the window per second.
     pub output_throughput: Option<f64>,
-    /// Prompt tokens of requests whose first token fell inside the window (without streaming: whose
-    /// response did), per second. Null if the server did not count the prompt of a completed one.
+    /// Prompt tokens per second of requests whose first token arrived inside the window (without
+    /// streaming: whose response arrived inside the window). Null if the server did not report the
+    /// prompt tokens of a completed request.
     pub prompt_throughput: Option<f64>,
-    /// Completed requests whose last token fell inside the window, per second.
+    /// Completed requests per second whose last token arrived inside the window.
     pub request_throughput: Option<f64>,
-    /// Requests scheduled inside the window, per second; null for a closed loop, where arrivals follow
-    /// completions.
+    /// Requests per second that were scheduled inside the window; null for a closed loop, where arrivals
+    /// follow completions.
     pub arrived_rate: Option<f64>,
-    /// Requests sent inside the window, per second.
+    /// Requests per second that were sent inside the window.
     pub(crate) achieved_rate: Option<f64>,
-    /// Time average of requests in flight.
+    /// Average number of requests in flight over time.
     pub achieved_concurrency: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether the generator itself was the bottleneck, from its own observations, and the cause of its delay.
+//! Determines, from the generator's own observations, whether it was the bottleneck, and what delayed it.
 
 use crate::plan::Percentile;
 use crate::rows::{Facts, Observed, Spread, ThreadTime};
@@ -6,40 +6,41 @@ use crate::rows::{Facts, Observed, Spread, ThreadTime};
 use super::quantile;
 use super::stats::raw_quantile;
 
-/// Share of its cores, or of one core for a thread that sends and reads, above which the generator is saturated.
+/// CPU share above which the generator is saturated: a share of all its cores, or of one core for a thread that
+/// sends and reads.
 const BUSY: f64 = 0.9;
-/// Stalls at p99, in milliseconds, above which it is saturated.
+/// p99 of stalls, in milliseconds, above which the generator is saturated.
 const STALLED_MS: f64 = 10.0;
-/// Share of the window that a thread must have waited for a core to be named as the cause of a delay.
+/// Share of the window that a thread must have waited for a core for this to be named as the cause of a
+/// delay.
 const WAITED: f64 = 0.02;
-/// Share of the machine that a hypervisor must have taken to be named as the cause.
+/// Share of the machine's CPU time that a hypervisor must have taken for this to be named as the cause.
 const STOLEN: f64 = 0.05;
-/// The longest sleep, in milliseconds, above which the process or the machine stood still.
+/// A sleep longer than this, in milliseconds, means that the process or the machine stood still.
 const STOOD_STILL_MS: f64 = 100.0;
-/// Minimum share of a core for bursts of a thread's own work to be named as the cause: a thread that did
-/// little may have been held up by anything.
+/// Minimum share of a core that a thread must have used for bursts of its own work to be named as the cause.
+/// A thread that did little may have been delayed by something else.
 const BURSTS: f64 = 0.5;
 
-/// The thread that starts requests if others send and read them.
+/// The thread that starts requests if other threads send and read them.
 const EXECUTOR: &str = "executor";
 
 /// The generator of one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Generator<'a> {
     facts: &'a Facts,
-    /// p99 of the read delays in the rows, in ms, if there are enough of them.
+    /// p99 of the read delays in the rows, in ms; `None` if there are too few.
     read_delay_p99: Option<f64>,
 }
 
-/// How long the generator was kept from working, at p99.
+/// How long the generator was kept from working, as a p99.
 struct Stalls {
     millis: f64,
     what: &'static str,
 }
 
 impl<'a> Generator<'a> {
-    /// Creates the generator of a run with these facts and the read delays of its measured requests, in
-    /// ms.
+    /// Creates the generator of a run from its facts and the read delays of its measured requests, in ms.
     pub fn new(facts: &'a Facts, read_delays: Vec<f64>) -> Generator<'a> {
         let enough = is_enough(read_delays.len() as u64);
         let p99 = raw_quantile(read_delays, quantile::permille(Percentile::P99));
@@ -50,8 +51,8 @@ impl<'a> Generator<'a> {
         self.facts.observed.as_ref().filter(|observed| observed.for_ns > 0)
     }
 
-    /// Returns the CPU time of the process as a share of the cores it may use: over the window, or over
-    /// the whole run if nothing else is known.
+    /// Returns the CPU time of the process as a share of the cores it may use, over the window if known,
+    /// otherwise over the whole run.
     pub(crate) fn cpu_share(&self) -> Option<f64> {
         let cores = f64::from(self.facts.client_cores);
         let whole_run = self.facts.client_cpu_ns.map(|cpu| cpu as f64 / self.facts.monotonic_ns as f64);
@@ -59,8 +60,8 @@ impl<'a> Generator<'a> {
         used.map(|used| used / cores).filter(|share| share.is_finite())
     }
 
-    /// Returns the read delay if it is known, because it affects the results directly; else the
-    /// canaries.
+    /// Returns the read delay if it is known, because it affects the results directly; otherwise the delay of
+    /// the canaries.
     fn stalls(&self) -> Option<Stalls> {
         let read_delay = self.read_delay_p99.map(|millis| Stalls { millis, what: "the read delay" });
         let canary = |spread: Option<Spread>, what| {
@@ -85,7 +86,7 @@ impl<'a> Generator<'a> {
         let thread = self.observed().and_then(|observed| self.busy_thread(observed));
         let stalled = stalls.filter(|stalls| stalls.millis > STALLED_MS);
         let stalled = stalled.map(|Stalls { millis, what }| match (&thread, self.cause(millis)) {
-            // A busy thread is itself the cause.
+            // If a thread is busy, that is itself the cause.
             (None, Some(cause)) => format!("p99 of {what} was {millis:.1} ms: {cause}"),
             _ => format!("p99 of {what} was {millis:.1} ms"),
         });
@@ -93,7 +94,7 @@ impl<'a> Generator<'a> {
         Ok((!found.is_empty()).then(|| found.join("; ")))
     }
 
-    /// Returns the part of saturation that could not be checked.
+    /// Returns which part of the saturation check was not possible.
     pub(crate) fn unchecked(&self) -> Option<String> {
         match (self.cpu_share(), self.stalls()) {
             (Some(_), None) if self.observed().is_some() => {
@@ -106,8 +107,8 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Describes what kept the generator from working for `delay` milliseconds: the strongest cause in
-    /// the facts that is large enough, if any.
+    /// Describes what kept the generator from working for `delay` milliseconds: the strongest cause in the
+    /// facts that is large enough; `None` if there is none.
     pub fn cause(&self, delay: f64) -> Option<String> {
         let observed = self.observed()?;
         self.busy_thread(observed)
@@ -119,11 +120,12 @@ impl<'a> Generator<'a> {
             .or_else(|| self.long_turns(observed, delay))
     }
 
-    /// A thread that starts, sends or reads and uses a whole core, however many the machine has.
+    /// A thread that starts, sends or reads and uses a whole core, regardless of how many cores the machine
+    /// has.
     fn busy_thread(&self, observed: &Observed) -> Option<String> {
         let (thread, share) = most(observed, self.working(observed), |thread| Some(thread.cpu_ns))?;
         let (threads, cores) = (observed.io_threads().count(), self.facts.client_cores as usize);
-        // More threads cannot help the one that dispatches requests to all of them.
+        // More threads do not help the thread that dispatches requests to all of them.
         let better = (threads * 2).min(cores).max(threads);
         let more = if thread.is_io() && better > threads {
             format!("engine: {{ threads: {better} }} or ")
@@ -134,22 +136,22 @@ impl<'a> Generator<'a> {
         (share > BUSY).then(text)
     }
 
-    /// Returns the threads whose CPU time is work: among those that start, send and read, the ones that
-    /// never busy-wait on the clock.
+    /// Returns the threads whose CPU time is all work: those that start, send and read, and never busy-wait
+    /// on the clock.
     fn working<'o>(&self, observed: &'o Observed) -> impl Iterator<Item = &'o ThreadTime> {
         let spinning = self.spinning(observed);
         hot(observed).filter(move |thread| spinning.is_none_or(|spinning| spinning.name != thread.name))
     }
 
-    /// Returns the thread that busy-waits on the clock for the last part of each wait for an arrival;
-    /// closed loops have no arrivals.
+    /// Returns the thread that busy-waits on the clock during the last part of each wait for an arrival;
+    /// `None` for closed loops, which have no arrivals.
     fn spinning<'o>(&self, observed: &'o Observed) -> Option<&'o ThreadTime> {
         let spins = self.facts.open_loop && self.facts.client_timer == "spin";
         observed.thread(EXECUTOR).or(observed.thread("io")).filter(|_| spins)
     }
 
-    /// A busy thread that busy-waits: how much of its time was work is unknown. One that is not busy
-    /// needs no breakdown.
+    /// Describes a busy thread that busy-waits on the clock, because it is unknown how much of its time was
+    /// actual work. For a thread that is not busy, this does not matter.
     fn looks_busy(&self, observed: &Observed) -> Option<String> {
         let thread = self.spinning(observed)?;
         let share = observed.share(thread.cpu_ns);
@@ -172,7 +174,7 @@ impl<'a> Generator<'a> {
     }
 }
 
-/// Returns the threads that start, send and read: delays of these delay requests.
+/// Returns the threads that start, send and read; a delay of one of these delays requests.
 fn hot(observed: &Observed) -> impl Iterator<Item = &ThreadTime> {
     observed.threads.iter().filter(|thread| thread.is_io() || thread.name == EXECUTOR)
 }
@@ -202,7 +204,7 @@ fn writer_behind(observed: &Observed) -> Option<String> {
     full.then(|| format!("the writer fell behind ({} batches waited for it{busy})", observed.writer_backlog_max))
 }
 
-/// All waits together must be as long as the single delay that they should explain.
+/// All waits together must be as long as the delay that they are to explain.
 fn no_core(observed: &Observed, delay: f64) -> Option<String> {
     let (thread, share) = most(observed, hot(observed), |thread| thread.wait_ns)?;
     let who = match observed.others_ns() {
@@ -217,19 +219,20 @@ fn no_core(observed: &Observed, delay: f64) -> Option<String> {
 fn stolen(observed: &Observed, delay: f64) -> Option<String> {
     let machine = observed.machine?;
     let share = observed.share(machine.stolen_ns) / f64::from(machine.cores.max(1));
-    // A single core may have lost all of it.
+    // A single core may have lost the entire time.
     (share > STOLEN && millis(machine.stolen_ns) >= delay)
         .then(|| format!("the hypervisor took {:.0}% of the machine's CPU time", share * 100.0))
 }
 
-/// Returns the longest sleep of the canary, if it stood still in it, and its total wait for a core.
+/// Returns the longest sleep of the canary, if the canary stood still during it, and its total wait for a
+/// core.
 fn longest_sleep(observed: &Observed, delay: f64) -> Option<(u64, Option<u64>)> {
     let longest = observed.wakes?.max_ns;
     let waited = observed.thread("canary").and_then(|thread| thread.wait_ns);
     (millis(longest) > STOOD_STILL_MS && is_size_of(millis(longest), delay)).then_some((longest, waited))
 }
 
-/// A stopped thread does not wait for a core: a long sleep without waiting is a stop.
+/// A stopped thread does not wait for a core, so a long sleep without such a wait means that it was stopped.
 fn stopped(observed: &Observed, delay: f64) -> Option<String> {
     let (longest, waited) = longest_sleep(observed, delay)?;
     let what = waited.map_or("no thread of sweepline ran", |_| "the process or the machine was stopped");
@@ -237,15 +240,15 @@ fn stopped(observed: &Observed, delay: f64) -> Option<String> {
     waited.is_none_or(|waited| waited < longest / 2).then(text)
 }
 
-/// Waits for a core that are too rare to be a share of the window.
+/// Waits for a core that are too rare to matter as a share of the window.
 fn crowded_out(observed: &Observed, delay: f64) -> Option<String> {
     let (longest, waited) = longest_sleep(observed, delay)?;
     let text = || format!("other processes held the cores for up to {:.0} ms at a time", millis(longest));
     waited.is_some_and(|waited| waited >= longest / 2).then(text)
 }
 
-/// Returns whether an event that took `longest` explains `delay`, both in milliseconds: half of it or
-/// more is enough, because delayed work had to be caught up with.
+/// Returns whether an event that took `longest` explains `delay`, both in milliseconds. At least half of the
+/// delay is enough, because the delayed work then had to catch up.
 fn is_size_of(longest: f64, delay: f64) -> bool {
     longest >= delay / 2.0
 }

@@ -1,4 +1,5 @@
-//! Each sign of a saturated generator, on both sides of its threshold, and the cause that is named.
+//! Tests each sign of a saturated generator on both sides of its threshold, and the cause that is
+//! named.
 
 use super::*;
 use crate::analysis::synthetic::{Run, verdict};
@@ -8,7 +9,7 @@ use crate::rows::{MachineTime, Record};
 
 const MS: u64 = 1_000_000;
 
-/// A change to a clean run's observations.
+/// A modification of a clean run's observations.
 type Change = fn(&mut Observed);
 
 /// Returns a clean run whose observations are changed.
@@ -84,9 +85,9 @@ fn a_busy_thread_that_spins_is_judged_by_its_stalls() {
     assert_eq!(spinning(99, true, |_| ()), (None, Some(text.into())));
     let (saturated, _) = spinning(99, true, slow_turns);
     assert_eq!(saturated.as_deref(), Some("p99 of the delay of the I/O thread's loop was 23.0 ms"));
-    // A share that is low with busy-waiting is lower without it.
+    // If the CPU share is low even with busy-waiting, the share without it is lower still.
     assert_eq!(spinning(5, true, |_| ()), (None, None));
-    // A closed loop has no arrivals to wait for.
+    // A closed loop has no arrivals to wait for, so it never busy-waits.
     let (saturated, unchecked) = spinning(99, false, |_| ());
     assert!(saturated.unwrap().starts_with("the I/O thread used 99% of a core"));
     assert_eq!(unchecked, None);
@@ -104,7 +105,7 @@ fn a_stop_is_not_blamed_on_neighbours() {
                 to 2000 ms at a time";
     assert_eq!(said(stop(330 * MS)).as_deref(), Some(text));
     assert_eq!(said(stop(3000 * MS)).as_deref(), Some(text));
-    // Without a sleep of that length, waits must be as long as the delay.
+    // Without a sleep of that length, the waits must be as long as the delay.
     let waits = |waited| {
         said(move |observed| {
             stop(waited)(observed);
@@ -204,7 +205,7 @@ fn stalls_name_other_causes_too() {
             cause(observed);
         });
         assert_eq!(said.unwrap().split_once(" ms: ").unwrap().1, text);
-        // A cause alone is not a reason.
+        // A cause alone does not raise the reason.
         assert_eq!(self::said(cause), None);
     }
 }
@@ -251,7 +252,7 @@ fn lateness_names_contents_that_were_not_made_yet() {
     let wanted = "ms late: for 74% of that time their contents were not yet generated (by a thread that used 97% \
                  of a core)";
     assert!(text(1_500_000, 97).ends_with(wanted), "{}", text(1_500_000, 97));
-    // If contents were ready for most of the time, the thread that creates them is not the cause.
+    // If contents were ready most of the time, the thread that creates them is not the cause.
     assert!(text(900_000, 97).ends_with("ms late"), "{}", text(900_000, 97));
 }
 
@@ -276,7 +277,7 @@ fn stalls_are_judged_at_p99() {
     let late = |p99_ns, count| Some(Spread { count, p50_ns: MS, p99_ns, max_ns: p99_ns });
     let turns = |p99_ns, count| said(move |observed| observed.turns = late(p99_ns, count)).is_some();
     assert_eq!([turns(10 * MS, 368), turns(10 * MS + 1, 368), turns(10 * MS + 1, 367)], [false, true, false]);
-    // A thread that only sleeps is used if the loop has too few samples.
+    // If the loop has too few samples, the thread that only sleeps is used instead.
     let wakes = |p99_ns, count| {
         let change = move |observed: &mut Observed| (observed.turns, observed.wakes) = (None, late(p99_ns, count));
         said(change).is_some()

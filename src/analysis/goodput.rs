@@ -1,4 +1,4 @@
-//! Goodput: the share of the window's requests that met every threshold; failures count as misses.
+//! Goodput: the share of the window's requests that met every threshold, with failures counted as misses.
 
 use indexmap::IndexMap;
 
@@ -12,7 +12,7 @@ use super::request::{Metric, Observation, Request};
 use super::window;
 use super::worth::{Evidence, Sample, Turns};
 
-/// Limits that one request must meet; null: no limit.
+/// Limits that each request must meet; null if there is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Thresholds {
     /// Time to first token (open loop: from the schedule).
@@ -26,17 +26,17 @@ pub struct Thresholds {
 /// Goodput of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GoodputMetrics {
-    /// Good requests / all requests of the window.
+    /// Good requests divided by all requests of the window.
     pub share: f64,
     /// Good requests of the window per second.
     pub(crate) requests_per_s: f64,
-    /// Evidence of the requests that missed on their share.
+    /// Evidence that the requests provide on the share of misses.
     pub missing: Evidence,
 }
 
 impl Thresholds {
-    /// Uses the plan's `goodput`; without one, the thresholds of `slo`, whose itl applies to the
-    /// request's tpot. If an SLO has several percentiles of one latency, every request must meet the
+    /// Uses the plan's `goodput`, or else the thresholds of `slo`, whose `itl` limit applies to the
+    /// request's TPOT. If an SLO has several percentiles of one latency, every request must meet the
     /// limit of the highest.
     pub fn of(goodput: Option<&Goodput>, slo: Option<&Slo>) -> Thresholds {
         match (goodput, slo) {
@@ -57,7 +57,7 @@ impl Thresholds {
             (Some(limit), Observation::Value(value)) => value <= limit.millis(),
             (Some(_), Observation::Failed(_) | Observation::Undefined) => false,
         };
-        // A response of one token has no time per token that could be too long.
+        // A response of one token has no time per token, so it cannot exceed the limit.
         let tpot = request.observe(Metric::Tpot);
         request.row.outcome.is_ok()
             && within(self.ttft, request.observe(ttft))
@@ -70,7 +70,8 @@ fn highest(limits: &IndexMap<Percentile, Nanos>) -> Option<Nanos> {
     limits.iter().max_by_key(|(percentile, _)| **percentile).map(|(_, limit)| *limit)
 }
 
-/// The metrics behind an SLO's ttft and e2e: users of an open loop wait from the scheduled time.
+/// Returns the metrics behind an SLO's `ttft` and `e2e`. In an open loop, users wait from the scheduled
+/// time.
 pub(super) fn latencies(open_loop: bool) -> (Metric, Metric) {
     if open_loop { (Metric::TtftFromSchedule, Metric::E2eFromSchedule) } else { (Metric::Ttft, Metric::E2e) }
 }
@@ -81,8 +82,8 @@ pub fn goodput(rows: &[Measured], facts: &Facts, thresholds: &Thresholds) -> Opt
     goodput_of_part(rows, facts, thresholds, Queue::of(rows, facts).turns)
 }
 
-/// Computes the goodput of some requests of a run as if they were the whole run; `turns` are those of the
-/// whole run's queue.
+/// Computes the goodput of some requests of a run as if they were the whole run; `turns` counts the turns
+/// of the whole run's queue.
 pub(crate) fn goodput_of_part(
     rows: &[Measured],
     facts: &Facts,
@@ -103,8 +104,8 @@ pub(crate) fn goodput_of_part(
         return None;
     }
     let good = (all - missed) as f64;
-    // If none missed, or all did, the misses do not show how much requests depend on each other; their
-    // latencies do.
+    // If no request missed, or all did, the misses do not show how much requests depend on each other,
+    // but the latencies do.
     let own = misses.evidence(0.0, missed as f64 / all as f64);
     let of_latencies = error_evidence(requests(), turns).map(|evidence| evidence.worth);
     let worth = of_latencies.filter(|worth| worth.requests < own.worth.requests).unwrap_or(own.worth);

@@ -9,8 +9,8 @@ fn facts() -> Facts {
     Facts { windows, stream: true, ..Facts::default() }
 }
 
-/// Returns rows with TTFT 100, 200, 300 ms from sending, 50 ms after the schedule; TPOT 10 ms; the last one
-/// fails.
+/// Returns rows with TTFTs of 100, 200 and 300 ms from sending and a TPOT of 10 ms. Requests are sent 50 ms
+/// after their scheduled time, and the last one fails.
 fn rows() -> Vec<Measured> {
     let make = |ttft: u64| record(0, 50 * MS, (50 + ttft) * MS, vec![10 * MS; 4], facts().windows);
     let mut records: Vec<Record> = [100, 200, 300, 100].into_iter().map(make).collect();

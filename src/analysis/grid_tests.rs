@@ -1,11 +1,11 @@
-//! Detection of changes during a run: faults × loops × places in the window, each with the share of runs
-//! in which any reason reports it. `cargo test --lib steady_grid -- --nocapture` prints the table that
-//! `docs/METRICS.md` quotes.
+//! Detection of changes during a run: for each combination of fault, loop and position in the window,
+//! the share of runs in which any reason reports the fault.
+//! `cargo test --lib steady_grid -- --nocapture` prints the table that `docs/METRICS.md` quotes.
 
 use super::*;
 use crate::analysis::synthetic::{Fault, Pace, Run, verdict};
 
-/// Runs per cell, or `SWEEPLINE_SIMULATIONS`.
+/// Number of runs per cell, overridden by `SWEEPLINE_SIMULATIONS`.
 fn runs() -> u64 {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(10)
 }
@@ -13,8 +13,8 @@ fn runs() -> u64 {
 const REASONS: [&str; 6] = ["unsteady", "warming_up", "paused", "errors_bunched", "errors", "saturated"];
 const PLACES: [f64; 3] = [0.2, 0.5, 0.8];
 
-/// Simulates a server of 4 slots that serves 20 requests a second, in a window of 30 s: 300 requests or
-/// more.
+/// Simulates a server of 4 slots that serves 20 requests a second, in a window of 30 s with at least 300
+/// requests.
 fn run(fault: (Fault, f64), is_open: bool, seed: u64) -> Run {
     let pace = Pace { deviation: 0.1, memory: 0.9, drift: 0.0 };
     let server = Run {
@@ -35,7 +35,7 @@ fn run(fault: (Fault, f64), is_open: bool, seed: u64) -> Run {
     Run { fault: Some(fault), seed, ..load }
 }
 
-/// Returns the share of runs that are not simply valid, in percent.
+/// Returns the percentage of runs with any verdict other than valid.
 fn noticed(fault: (Fault, f64), is_open: bool) -> f64 {
     let is_noticed = |seed: &u64| {
         let (records, facts) = run(fault, is_open, *seed).make();
@@ -57,7 +57,7 @@ fn steady_grid() {
         ("pause of 3 s", Fault::Pause(3.0), 95.0),
         ("errors for 2 s", Fault::Errors(2.0), 95.0),
         ("rate capped: half the slots", Fault::Slots(2), 0.0),
-        ("cold until then (TTFT × 3)", Fault::Cold(3.0), 0.0),
+        ("cold up to that point (TTFT × 3)", Fault::Cold(3.0), 0.0),
     ];
     println!("| fault | loop | at 20 % | at 50 % | at 80 % |\n|---|---|---|---|---|");
     for (name, fault, least) in faults {
@@ -65,15 +65,15 @@ fn steady_grid() {
             let shares = PLACES.map(|place| noticed((fault, place), is_open));
             let [a, b, c] = shares.map(|share| format!("{share:.0} %"));
             println!("| {name} | {} | {a} | {b} | {c} |", if is_open { "open" } else { "closed" });
-            // With few runs, one may be missed.
+            // With few runs, one miss is allowed.
             let one = 100.0 / runs() as f64;
             assert!(shares[1] + one >= least, "{name}, open {is_open}: {shares:?}");
         }
     }
 }
 
-/// A server that serves 20 requests a second and is overloaded; from the beginning or from the middle on
-/// it may get half as fast.
+/// An overloaded server that serves 20 requests a second. It may become half as fast, from the beginning
+/// or from the middle on.
 #[test]
 fn overloads_are_valid_and_servers_that_turn_slow_under_them_are_not() {
     let overload = |qps: f64, slower: f64, seed: u64| {
@@ -90,7 +90,7 @@ fn overloads_are_valid_and_servers_that_turn_slow_under_them_are_not() {
     let is_noticed = |seed: &u64| overload(17.0, 2.0, *seed).reasons.iter().any(|reason| reason.name == "unsteady");
     let noticed = (0..cases).filter(is_noticed).count() as u64;
     println!("of {cases}: {steady} overloads are steady, {noticed} at half speed from the middle on are not");
-    // At most 2 % and 5 %, plus one by chance.
+    // At most 2 % and 5 % of the runs, plus one by chance.
     assert!(
         50 * (cases - steady) <= cases + 50 && 20 * (cases - noticed) <= cases + 20,
         "{steady}, {noticed} of {cases}"

@@ -1,4 +1,4 @@
-//! The first request after a pause: a separate result.
+//! The first request after a pause, which is a separate result.
 
 use crate::rows::{Facts, Measured};
 
@@ -9,14 +9,15 @@ use super::window;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct IdleStart {
     /// Time to first token from sending. Null if there was no pause, if the request failed, or if
-    /// another request was sent before its first token: then it was not alone.
+    /// it was not alone because another request was sent before its first token.
     pub ttft: Option<f64>,
-    /// End-to-end latency from sending. Null under the same conditions, up to its last token.
+    /// End-to-end latency from sending. Null under the same conditions, but the request must be
+    /// alone until its last token.
     pub e2e: Option<f64>,
 }
 
 impl IdleStart {
-    /// Computes it from the run's first request, whatever its phase.
+    /// Computes it from the run's first request, regardless of its phase.
     pub fn of(rows: &[Measured], facts: &Facts) -> IdleStart {
         let (Some(_), Some(first)) = (facts.idle_ns, rows.iter().find(|row| row.request == 0)) else {
             return IdleStart::default();

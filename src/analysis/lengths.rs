@@ -1,5 +1,5 @@
-//! A run by the length of its requests: those of about one length measured as if they were a separate
-//! run.
+//! A run by the length of its requests: requests of about the same length are measured as if they
+//! were a separate run.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ impl By {
     }
 }
 
-/// Requests that have from 2^power to 2^(power + 1) − 1 tokens.
+/// Requests with 2^power to 2^(power + 1) − 1 tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bucket {
     /// The length that is used.
@@ -55,12 +55,12 @@ impl Bucket {
     }
 }
 
-/// Prompts of equal intended length differ by a few tokens, because words cannot be split: lengths at
-/// most this far apart, plus a sixteenth of the shortest, are one length.
+/// Prompts of the same intended length differ by a few tokens, because words cannot be split. Lengths
+/// that differ by at most this plus a sixteenth of the shortest count as one length.
 const SAME: u32 = 4;
 
-/// Returns the buckets of a run, in order: of prompts if these differ in length, and of responses if
-/// those do.
+/// Returns the buckets of a run, in order: buckets of prompts if prompts differ in length, and
+/// buckets of responses if responses do.
 pub fn buckets(rows: &[Measured], facts: &Facts) -> Vec<Bucket> {
     let of = |by: By| -> BTreeSet<Bucket> {
         let lengths = || window::members(rows, facts).map(|row| by.length(row));
@@ -74,7 +74,8 @@ pub fn buckets(rows: &[Measured], facts: &Facts) -> Vec<Bucket> {
     [By::Prompt, By::Output].into_iter().flat_map(of).collect()
 }
 
-/// Computes the metrics of one bucket: all of a run's, except those that need all requests together.
+/// Computes the metrics of one bucket: all metrics of a run except those that need all requests
+/// together.
 pub fn measure_bucket<R: Replay + ?Sized>(run: &R, bucket: Bucket, facts: &Facts) -> Result<RunMetrics, R::Error> {
     measure_taken(run, |row| Bucket::of(bucket.by, row) == bucket, facts)
 }
@@ -87,12 +88,12 @@ mod tests {
     use crate::analysis::synthetic::Run;
     use crate::rows::Records;
 
-    /// Returns a run whose requests ask for 16, 100 or 1 000 tokens, a third each.
+    /// Returns a run in which a third of the requests each request 16, 100 or 1 000 tokens.
     fn varied() -> (Records, Facts) {
         let (mut records, facts) = Run::default().make();
         for (at, record) in records.iter_mut().enumerate() {
             record.row.requested_tokens = [16, 100, 1_000][at % 3];
-            // The actual lengths of a text of 256 tokens.
+            // The actual lengths of texts with an intended length of 256 tokens.
             record.row.intended_prompt_tokens = [254, 255, 256, 257][at % 4];
         }
         (records.into_iter().collect(), facts)

@@ -1,4 +1,4 @@
-//! `analysis` as a separate crate, so that editing it does not recompile the engine.
+//! Builds `analysis` as a separate crate, so that editing it does not recompile the engine.
 
 #![warn(missing_docs, unreachable_pub)]
 

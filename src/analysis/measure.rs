@@ -18,15 +18,15 @@ use super::window::{self, Counts};
 use super::worth::{Evidence, Turns};
 
 /// Every metric of one run that does not depend on the plan. Times are milliseconds; METRICS defines
-/// each, `metric` documents it.
+/// each metric, and `metric` documents it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunMetrics {
     /// How the requests of the window ended.
     pub counts: Counts,
     /// How failed requests ended, with their messages.
     pub failures: Failures,
-    /// Failure counts for comparisons: how many, and in how few bursts. Their evidence on the failed
-    /// share in this run is `error_evidence`.
+    /// Failure counts for comparisons, with a measure of how bursty the failures are. The evidence on
+    /// the failed share of this run is `error_evidence`.
     pub failures_compared: FailureCount,
     /// Time to first token from sending.
     pub ttft: Summary,
@@ -40,7 +40,7 @@ pub struct RunMetrics {
     pub e2e_from_schedule: Summary,
     /// Time per output token.
     pub tpot: Summary,
-    /// Gaps between token events, pooled; their worth is by request.
+    /// Gaps between token events, pooled; their effective number is computed by request.
     pub itl: Summary,
     /// The generator's own delay.
     pub lateness: Summary,
@@ -48,31 +48,31 @@ pub struct RunMetrics {
     pub connecting: Summary,
     /// Time spent waiting for the in-flight cap.
     pub(crate) cap_wait: Summary,
-    /// Tokens per second seen by a user, first token included.
+    /// Tokens per second seen by a user, including the first token.
     pub user_throughput: Summary,
     /// Tokens per second of one stream after its first token.
     pub generation_throughput: Summary,
     /// Rates over the window.
     pub flow: Flow,
-    /// Evidence of the window's requests on the failed share, the basis of the error share's interval;
-    /// `None` without requests. Arms are compared by `failures_compared`.
+    /// The evidence that the window's requests provide on the failed share, which is the basis of its
+    /// interval; `None` without requests. Comparisons of arms use `failures_compared`.
     pub(crate) error_evidence: Option<Evidence>,
     /// Whether the server kept up with the arrivals; `None` for a closed loop, and if the window has no
     /// length.
     pub saturation: Option<saturation::Evidence>,
-    /// Mean user throughput × batch size; null for open loops, and with think times: then not all slots
-    /// are active.
+    /// Mean user throughput × batch size. Null for open loops, and with think times, because then not
+    /// all slots are active.
     pub derived_server_throughput: Option<f64>,
     /// p99(ITL) / p50(ITL).
     pub jitter_ratio: Option<f64>,
-    /// Interval of the jitter ratio, from those of p99 and p50.
+    /// Interval of the jitter ratio, computed from the intervals of p99 and p50.
     pub(crate) jitter_interval: Option<Interval>,
     /// The first request after a pause.
     pub idle_start: IdleStart,
     /// Time from the server's start until it was ready, and until its first response, in milliseconds;
-    /// `None` if the run does not measure it.
+    /// `None` if the run did not measure these times.
     pub start: Option<[f64; 2]>,
-    /// Prefix cache hits, and the declared reuse.
+    /// Prefix cache hits and the declared reuse.
     pub reuse: Reuse,
     /// Output tokens per token event.
     pub tokens_per_event: Option<f64>,
@@ -80,18 +80,18 @@ pub struct RunMetrics {
     pub output_throughput_per_gpu: Option<f64>,
     /// Server metrics over the window; empty if nothing was scraped, and for a part of a run.
     pub server: Vec<ServerFigure>,
-    /// Where the time of its requests went; empty if nothing was scraped, and for a part of a run.
+    /// How the time of its requests is divided; empty if nothing was scraped, and for a part of a run.
     pub wholes: Vec<Whole>,
 }
 
 /// Measures one run: `rows` are its requests of every phase. If no request of the window completed,
-/// there is no latency and no token throughput: the times and tokens of failures do not count.
+/// there is no latency and no token throughput, because the times and tokens of failures do not count.
 pub fn measure(rows: &[Measured], through: (&Events, &Gaps), facts: &Facts) -> RunMetrics {
     measure_part(rows, through, facts, Queue::of(rows, facts))
 }
 
 /// Measures a part of the requests of a run as if they were a separate run: all metrics except those
-/// that need all requests together, because the slots of a batch are shared by all.
+/// that need all requests together, because all requests share the slots of a batch.
 pub(super) fn measure_taken<R: Replay + ?Sized>(
     run: &R,
     takes: impl Fn(&Measured) -> bool,
@@ -105,7 +105,7 @@ pub(super) fn measure_taken<R: Replay + ?Sized>(
     Ok(measure_part(own.rows(), (&events, &gaps), &facts, queue))
 }
 
-/// Measures some requests of a run as if they were the run; `queue` is the whole run's.
+/// Measures some requests of a run as if they were the run; `queue` is the queue of the whole run.
 pub(crate) fn measure_part(
     rows: &[Measured],
     (events, gaps): (&Events, &Gaps),
@@ -113,7 +113,7 @@ pub(crate) fn measure_part(
     queue: Queue,
 ) -> RunMetrics {
     let counts = Counts::of(rows, facts);
-    // The single request after a start is not a load: it has no latencies and rates.
+    // The single request after a start is not a load, so it has no latencies and rates.
     let any = counts.completed > 0 && facts.start.is_none();
     let members = window::in_order(rows, facts);
     let requests = || members.iter().map(|row| window::request(row, facts));
@@ -159,24 +159,24 @@ pub(crate) fn measure_part(
     }
 }
 
-/// Returns how many requests failed, and how many independent ones all are worth: by the times of the
-/// failures, and by the dependence of latencies, whichever is less. Errors may come in bursts, and
-/// without errors only the latencies provide evidence.
+/// Returns how many requests failed, and the effective number of independent requests. The latter is
+/// estimated from the times of the failures and from the dependence of latencies, whichever is smaller:
+/// errors may come in bursts, and without errors only the latencies provide evidence.
 pub(super) fn error_evidence<'a>(
     requests: impl Iterator<Item = Request<'a>> + Clone,
     turns: Turns,
 ) -> Option<Evidence> {
-    /// The share of the claim: that of a tail.
+    /// The claim is about the share of a tail.
     const TAIL: f64 = 0.01;
     let (latencies, _) = sample(requests.clone(), Metric::E2eFromSchedule, turns);
-    // A response without a token is complete, and has no latency.
+    // A response without tokens is complete but has no latency.
     let n = requests.count() as u64;
     (latencies.n() > 0).then(|| Evidence { n, ..latencies.evidence(f64::MAX, TAIL) })
 }
 
 impl RunMetrics {
-    /// Returns the 95 % interval of the error share, for as many independent requests as those of the
-    /// window are worth; `None` without requests.
+    /// Returns the 95 % interval of the error share, based on the effective number of independent
+    /// requests in the window; `None` without requests.
     pub(crate) fn error_share_interval(&self) -> Option<[f64; 2]> {
         self.error_evidence
             .map(|Evidence { worth, .. }| worth.requests)
@@ -199,14 +199,14 @@ fn per_gpu(throughput: Option<f64>, facts: &Facts) -> Option<f64> {
     Some(throughput? / f64::from(facts.gpus.filter(|gpus| *gpus > 0)?))
 }
 
-/// Returns the cost of a million output tokens at a price per hour of the whole endpoint; `None` at no
-/// throughput.
+/// Returns the cost of a million output tokens, given the price per hour of the whole endpoint; `None`
+/// if there is no throughput.
 pub fn cost_per_million_output_tokens(output_throughput: Option<f64>, price_per_hour: f64) -> Option<f64> {
     let per_hour = output_throughput.filter(|throughput| *throughput > 0.0)? * 3600.0;
     Some(price_per_hour / per_hour * 1e6)
 }
 
-/// Returns the output tokens per unit of money; `None` at no price.
+/// Returns the output tokens per unit of money; `None` if the price is 0.
 pub fn tokens_per_unit_of_money(output_throughput: Option<f64>, price_per_hour: f64) -> Option<f64> {
     let per_hour = output_throughput? * 3600.0;
     (price_per_hour > 0.0).then(|| per_hour / price_per_hour)
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn cost_is_price_over_tokens() {
-        // 1 000 tokens/s are 3.6 million an hour: at 36 an hour, a million costs 10.
+        // 1 000 tokens/s are 3.6 million an hour: at a price of 36 per hour, a million tokens cost 10.
         assert_eq!(cost_per_million_output_tokens(Some(1000.0), 36.0), Some(10.0));
         assert_eq!(tokens_per_unit_of_money(Some(1000.0), 36.0), Some(100_000.0));
         assert_eq!(cost_per_million_output_tokens(Some(0.0), 36.0), None);

@@ -1,4 +1,4 @@
-//! How the metrics of `crate::metrics` are read from a run, and their columns in tables of runs.
+//! Reads the metrics of `crate::metrics` from a run, and defines their columns in tables of runs.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::measure::RunMetrics;
 use super::quantile;
 use super::stats::{Estimate, Summary, Value};
 
-/// Metrics that depend on the plan: on its thresholds and prices. They are not in any stored file.
+/// Metrics that depend on the plan's thresholds and prices. They are not stored in any file.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PlanMetrics {
     /// Whether a plan was given.
@@ -24,7 +24,7 @@ pub struct PlanMetrics {
     pub tokens_per_unit_of_money: Option<f64>,
 }
 
-/// Access to a metric's value.
+/// How to read a metric's value.
 #[derive(Clone, Copy)]
 pub enum Get {
     /// A distribution: many columns.
@@ -37,7 +37,7 @@ pub enum Get {
     Plan(fn(&PlanMetrics) -> Option<f64>),
 }
 
-/// The readings of the metrics, in the order of [`METRICS`].
+/// The accessors of the metrics, in the order of [`METRICS`].
 const READINGS: [(&str, Get); METRICS.len()] = [
     ("requests", Get::Count(|m| m.counts.requests)),
     ("completed", Get::Count(|m| m.counts.completed)),
@@ -82,7 +82,7 @@ const READINGS: [(&str, Get); METRICS.len()] = [
     ("generation_throughput", Get::Summary(|m| &m.generation_throughput)),
 ];
 
-/// A reading that is missing, or in another place than its metric, does not compile.
+/// If a reading is missing or out of order, the code does not compile.
 const _: () = {
     let mut at = 0;
     while at < METRICS.len() {
@@ -102,7 +102,7 @@ const fn are_same(a: &[u8], b: &[u8]) -> bool {
     at == a.len() && at == b.len()
 }
 
-/// Returns the access to a metric's value.
+/// Returns how to read a metric's value.
 pub fn get(metric: &Metric) -> Get {
     let (_, get) = READINGS.iter().find(|(key, _)| *key == metric.key).expect("every metric has a reading");
     *get
@@ -113,24 +113,24 @@ pub fn get(metric: &Metric) -> Get {
 pub enum Number {
     /// A count.
     Count(u64),
-    /// A measured number; null if there is none.
+    /// A measured number; null if it is missing.
     Float(Option<f64>),
 }
 
 /// One column of a table of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Its name, the unit at the end: `ttft_p50_ms`.
+    /// Its name, with the unit at the end: `ttft_p50_ms`.
     pub name: String,
-    /// Its contents.
+    /// A description of its contents.
     pub doc: String,
-    /// When it is null; empty if never.
+    /// When it is null; empty if it never is.
     pub null: String,
     field: Field,
     metric: usize,
 }
 
-/// The number of a metric in a column.
+/// Which number of a metric the column contains.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Field {
     Itself,
@@ -152,9 +152,9 @@ enum Field {
 /// The metrics of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Those that do not depend on the plan: what may be stored.
+    /// Metrics that do not depend on the plan, which may be stored.
     Rows,
-    /// All.
+    /// All metrics.
     Plan,
 }
 
@@ -243,23 +243,26 @@ fn meaning(metric: &Metric, field: Field) -> (String, String) {
             let doc = format!("Mean {title} of completed requests: {definition}.");
             return (doc, format!("no request has one ({null_when})"));
         }
-        Field::Sd => (format!("Standard deviation of {title}, completed requests."), "fewer than 2 of them"),
+        Field::Sd => (format!("Standard deviation of {title}, completed requests."), "fewer than 2 completed requests"),
         Field::Of(p) => {
             let need = quantile::need(p);
             let null = match is_of_gaps {
                 true => format!("fewer than 30 requests have gaps, or their worth is below n = {need}"),
                 false => format!("below n = {need}, or the rank falls among failures"),
             };
-            return (format!("{} of {title}, exact, type 7.", quantile::name(p)), null);
+            return (format!("{} of {title} (exact quantile, type 7).", quantile::name(p)), null);
         }
-        Field::Low(p) => (end_of_interval("Lower", title, p), "no interval, or open"),
-        Field::High(p) => (end_of_interval("Upper", title, p), "no interval, open, or among failures"),
-        Field::Max => (format!("Largest {title}."), "none, or a request failed, which counts as larger than any"),
+        Field::Low(p) => (end_of_interval("Lower", title, p), "no interval, or no lower end"),
+        Field::High(p) => {
+            (end_of_interval("Upper", title, p), "no interval, no upper end, or an upper end among failures")
+        }
+        Field::Max => (format!("Largest {title}."), "none, or a request failed, which counts as larger than any value"),
         Field::N => (format!("Values of {title}, including failures."), ""),
         Field::Failures => (format!("Failed requests, which rank above all others in {title}."), ""),
-        Field::Above => {
-            (format!("Largest observed {title} or bound: percentiles among failures are above."), "none failed")
-        }
+        Field::Above => (
+            format!("Largest observed {title} or bound: percentiles that fall among failures are above it."),
+            "none failed",
+        ),
         Field::Below => (format!("Smallest observed {title}."), "always"),
         Field::TailRatio => (format!("p99 / p50 of {title}."), "either is null, or p50 is 0"),
         Field::Streams => (format!("Requests that have {title}."), ""),
@@ -275,8 +278,8 @@ fn meaning(metric: &Metric, field: Field) -> (String, String) {
     (doc, null.to_owned())
 }
 
-/// Returns the same for a rate, with the opposite direction: failures are below all, and percentiles are
-/// on the lower side.
+/// Returns the same for a rate, for which the direction is reversed: failures are below all values,
+/// and percentiles are on the lower side.
 fn meaning_of_rate(metric: &Metric, field: Field) -> Option<(String, Cow<'static, str>)> {
     let title = metric.title;
     let (doc, null) = match field {
@@ -285,8 +288,7 @@ fn meaning_of_rate(metric: &Metric, field: Field) -> Option<(String, Cow<'static
             let share = quantile::permille(p) as f64 / 10.0;
             let name = quantile::name(p);
             let doc = format!(
-                "{name} of {title}: the rate that {share} % of requests reached or exceeded, \
-                              exact, type 7."
+                "{name} of {title}: the rate that {share} % of requests reached or exceeded (exact quantile, type 7)."
             );
             return Some((doc, format!("below n = {}, or the rank falls among failures", quantile::need(p)).into()));
         }
@@ -295,7 +297,9 @@ fn meaning_of_rate(metric: &Metric, field: Field) -> Option<(String, Cow<'static
         Field::Max => (format!("Largest {title}."), "none"),
         Field::Failures => (format!("Failed requests, which rank below all others in {title}."), ""),
         Field::Above => (format!("Lower bound of a {title} percentile among failures."), "always: failures are below"),
-        Field::Below => (format!("Smallest observed {title}: percentiles among failures are below."), "none failed"),
+        Field::Below => {
+            (format!("Smallest observed {title}: percentiles that fall among failures are below it."), "none failed")
+        }
         _ => return None,
     };
     Some((doc, null.into()))

@@ -1,13 +1,13 @@
-//! Rows → numbers. Pure: no I/O.
+//! Turns rows into numbers. The code is pure and does no I/O.
 //!
-//! A run consists of its requests (`&[Measured]`), aggregates of their token events (`Events`) and of
-//! the gaps between these (`Gaps`). `measure` turns these into `RunMetrics`, `judge` into a `Verdict`;
-//! both are computed when read, so a new metric or threshold needs no new run. `metric` is the single
-//! table of names, units and definitions that exports and reports print from.
+//! A run consists of its requests (`&[Measured]`), aggregates of their token events (`Events`) and
+//! aggregates of the gaps between these events (`Gaps`). `measure` turns these into `RunMetrics`,
+//! `judge` into a `Verdict`; both are computed when read, so a new metric or threshold needs no new run.
+//! `metric` is the single table of names, units and definitions for exports and reports.
 
-/// Version of everything computed from stored rows: metrics, verdicts and their reasons. Raised when the
-/// same rows give other numbers or another verdict. Stamped on exports, baselines and kept tables; run
-/// ids do not contain it (`docs/METRICS.md`, Versions).
+/// Version of everything computed from stored rows: metrics, verdicts and their reasons. It is raised
+/// when the same rows lead to different numbers or a different verdict. Exports, baselines and kept
+/// tables contain it; run ids do not (`docs/METRICS.md`, Versions).
 pub const ANALYSIS: u32 = 3;
 
 pub mod binomial;

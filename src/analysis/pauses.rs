@@ -1,24 +1,26 @@
-//! Whether the generator stood still during the measurement: the results then lack that time, even if no
-//! request is late. A closed loop sends nothing while it is stopped and continues as if nothing had
-//! happened.
+//! Checks whether the generator stood still during the measurement. The results then lack that time,
+//! even if no request is late. A closed loop sends nothing while it is stopped and continues as if
+//! nothing had happened.
 
 use crate::rows::{Facts, Observed, Pauses, Standstill};
 
 use super::state::State;
 
-/// Share of the window in pauses above which a run is suspect: throughput is low by the same share.
+/// Share of the window spent in pauses above which a run is suspect, because throughput is too low by
+/// the same share.
 const SUSPECT: f64 = 0.01;
-/// The same for invalid, if the process or the machine was stopped. Waiting for a core stays suspect: it
-/// was the observing thread that waited, and `client_late` and `client_saturated` are more reliable for
-/// the threads that send and read.
+/// Share of the window spent in pauses above which a run is invalid, if the process or the machine was
+/// stopped. If the pause was a wait for a core, the run is only suspect: it was the observing thread
+/// that waited, and `client_late` and `client_saturated` are more reliable for the threads that send and
+/// read.
 const INVALID: f64 = 0.05;
-/// One pause of this length makes any window suspect: every request in flight includes it in its
-/// latency, or the server had nothing to do.
+/// A single pause of this length makes any window suspect: either the latency of every request in flight
+/// includes the pause, or the server had nothing to do.
 const LONG_NS: u64 = 250_000_000;
-/// A wake-up later than this is a pause, if only the latest is known.
+/// A wake-up that is later than this counts as a pause if only the latest wake-up is known.
 const LEAST_NS: u64 = 100_000_000;
 
-/// Checks what the generator recorded about pauses, and their effect on the run.
+/// Checks the pauses that the generator recorded and their effect on the run.
 pub(super) fn judge(facts: &Facts) -> Result<Option<(State, String)>, String> {
     let window = facts.windows.measure_end_ns.saturating_sub(facts.windows.measure_start_ns);
     let pauses = match facts.pauses {
@@ -50,7 +52,7 @@ fn said(kind: Standstill, share: f64, cause: &str) -> String {
 fn cause_of_a_stop(facts: &Facts) -> &'static str {
     let canary = facts.observed.as_ref().and_then(|observed| observed.thread("canary"));
     match canary.map(|canary| canary.wait_ns) {
-        // Whether it waited for a core is unknown.
+        // It is unknown whether the thread waited for a core.
         Some(None) => "no thread of sweepline ran",
         _ => "the process or the machine was stopped",
     }
@@ -66,9 +68,9 @@ fn cause_of_a_wait(facts: &Facts) -> &'static str {
     }
 }
 
-/// Derives pauses for runs from before these were recorded: from the latest wake-up of the window, and
-/// the window's length as seen by the observing thread. A stop across a border makes it longer or
-/// shorter. `None` if neither is recorded.
+/// Derives the pauses of older runs, which did not record them, from the latest wake-up of the window
+/// and from the window's length as seen by the observing thread. A stop across a border makes the window
+/// longer or shorter. `None` if neither is recorded.
 fn of_an_older_run(facts: &Facts, window: u64) -> Option<Pauses> {
     let observed = facts.observed.as_ref().filter(|observed| observed.for_ns > 0)?;
     let latest = observed.wakes?.max_ns;
@@ -108,8 +110,8 @@ mod tests {
         Standstill { count, in_window_ns: in_window_ms * MS, longest_ns: longest_ms * MS }
     }
 
-    /// Returns the effect of pauses of these kinds on a window of 10 s, in milliseconds: how many, in
-    /// the window, the longest.
+    /// Returns the verdict on a window of 10 s with these pauses. `stood` takes the number of pauses,
+    /// their time in the window and the longest one, in milliseconds.
     fn state(stopped: Standstill, starved: Standstill) -> Option<State> {
         let facts = facts(10.0, |facts| facts.pauses = Some(Pauses { stopped, starved }));
         judge(&facts).unwrap().map(|(state, _)| state)
@@ -130,7 +132,7 @@ mod tests {
         assert_eq!(state(none, stood(1, 100, 100)), None);
         assert_eq!(state(none, stood(40, 9000, 249)), Some(State::Suspect));
         assert_eq!(state(none, stood(1, 250, 250)), Some(State::Suspect));
-        // Both together exceed a threshold that neither does.
+        // Both together exceed a threshold that neither exceeds alone.
         assert_eq!(state(stood(1, 60, 120), stood(1, 60, 120)), Some(State::Suspect));
     }
 

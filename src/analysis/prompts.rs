@@ -4,31 +4,33 @@ use crate::rows::{Facts, Measured, Outcome, PromptCount};
 
 use super::window;
 
-/// How far the two counts differ, over the window's requests for which both are known.
+/// How much the two counts differ, over the requests of the window for which both are known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Differ {
-    /// Mean absolute difference beyond the template's constant / mean of our count.
+    /// Mean absolute difference, after subtracting the template's constant, divided by the mean of our
+    /// count.
     pub share: f64,
     /// Mean of our count, including the constant.
     pub ours: f64,
     /// Mean of the server's count.
     pub server: f64,
-    /// Whether our count is an estimate: the model's tokenizer is not known.
+    /// Whether our count is an estimate because the model's tokenizer is not known.
     pub is_estimate: bool,
 }
 
 impl Differ {
-    /// Compares the counts of the window's requests; an error states why that is not possible. For
-    /// conversations, only first turns count: the length of the history is an estimate.
+    /// Compares the counts of the window's requests; an error states why this is not possible. In
+    /// conversations, only first turns count, because the length of the history is an estimate.
     pub(super) fn of(rows: &[Measured], facts: &Facts) -> Result<Differ, &'static str> {
         let counted = facts.prompt_count.ok_or("needs exact prompt lengths from the model's tokenizer")?;
         let is_estimate = counted == PromptCount::Estimate;
-        // For a mix, nothing is compared then: the differences cover requests of all classes together.
+        // For a mix, counts are then not compared at all, because the differences cover requests of
+        // all classes together.
         if is_estimate && facts.recorded_texts {
-            return Err("lengths of a data set are estimates, and nothing was declared");
+            return Err("lengths of a data set are estimates, and no lengths were declared");
         }
-        // A tokenizer applies the chat template; for an estimated text, only the probe shows what a
-        // server adds around it.
+        // A tokenizer applies the chat template. If the count is an estimate, only the probe shows how
+        // many tokens a server adds to the text.
         if is_estimate && facts.probe_prompt.is_none() {
             return Err("lengths are estimates, and the probe's prompt was not counted: a mock has no tokenizer");
         }

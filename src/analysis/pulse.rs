@@ -1,5 +1,5 @@
-//! A run over time, part by part: requests in flight and sent, tokens received, latencies and failures.
-//! A picture of the run, not a metric.
+//! A run over time, part by part: requests in flight and sent, tokens received, latencies and failures. It
+//! illustrates the run and is not a metric.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,22 +17,22 @@ use super::window;
 pub struct Pulse {
     /// Length of a part, in seconds.
     pub part_s: f64,
-    /// The first part that overlaps the measure window, and the first part after it.
+    /// The first part that overlaps the measure window, and the first part after the window.
     pub window: [usize; 2],
-    /// Requests in flight (sent and not finished), the mean over each part.
+    /// Mean number of requests in flight (sent and not finished) in each part.
     pub in_flight: Vec<f64>,
     /// Requests sent per second in each part.
     pub sent_per_s: Vec<f64>,
-    /// Output tokens received per second in each part, whichever request they belong to; null if no
-    /// count of some of them is available.
+    /// Output tokens received per second in each part, regardless of the request; null if the token count of
+    /// any request is unavailable.
     pub tokens_per_s: Option<Vec<f64>>,
-    /// The shortest and the longest time to first token, in milliseconds, of the completed requests that
-    /// were sent in each part; null if there is none.
+    /// The shortest and the longest time to first token, in milliseconds, of the completed requests that were
+    /// sent in each part; null if there are no such requests.
     pub ttft_ms: Vec<Option<[f64; 2]>>,
     /// The shortest and the longest latency from sending to the last token, in milliseconds, of the same requests.
     pub e2e_ms: Vec<Option<[f64; 2]>>,
     /// Requests that failed, by the part in which they ended. Includes requests of the window that were
-    /// truncated at the end of drain, but no other truncated ones.
+    /// truncated at the end of drain, but no other truncated requests.
     pub failed: Vec<u64>,
 }
 
@@ -40,14 +40,14 @@ impl Pulse {
     /// Computes it for one run; `None` if nothing was sent before the end of drain, or drain has no end.
     pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Option<Pulse> {
         let end = facts.windows.end_ns;
-        // In parts since the run's start.
+        // Time in parts since the run's start.
         let at = |instant: u64| instant.min(end) as f64 / end as f64 * PARTS as f64;
         let part = |at: f64| (at as usize).min(PARTS - 1);
         let (mut sent, mut partly, mut steps) = (vec![0.0; PARTS], vec![0.0; PARTS], vec![0.0; PARTS + 1]);
         let (mut ttft, mut e2e, mut failed) = (vec![None; PARTS], vec![None; PARTS], vec![0; PARTS]);
         for row in rows {
             let request = window::request(row, facts);
-            // A request that is still in flight at the end and was not measured has not failed.
+            // A request that was not measured and is still in flight at the end has not failed.
             let is_cut_short =
                 row.outcome == Outcome::CutAtDrain && !window::contains(&facts.windows, row.scheduled_ns);
             if !row.outcome.is_ok() && !is_cut_short && end > 0 {
@@ -93,8 +93,8 @@ impl Pulse {
 }
 
 impl Pulse {
-    /// Returns the same in fewer parts: every `of` parts become one, with the mean of means, the minimum
-    /// and maximum of ranges, and the sum of failures. The last part may be short.
+    /// Returns the same data in fewer parts: every `of` parts are merged into one, with the mean of means,
+    /// the minimum and maximum of ranges, and the sum of failures. The last part may be shorter.
     pub fn in_longer_parts(&self, of: usize) -> Pulse {
         let of = of.max(1);
         let means = |values: &[f64]| -> Vec<f64> {

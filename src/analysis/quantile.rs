@@ -5,7 +5,7 @@ use crate::plan::Percentile;
 /// Every reported percentile, in rising order.
 pub const ALL: [Percentile; 6] = Percentile::ALL;
 
-/// Returns the share in thousandths: whole numbers keep `(n − 1) × p` exact.
+/// Returns the share in thousandths. Whole numbers keep `(n − 1) × p` exact.
 pub(crate) fn permille(percentile: Percentile) -> u64 {
     match percentile {
         Percentile::P50 => 500,
@@ -22,7 +22,7 @@ pub fn share(percentile: Percentile) -> f64 {
     permille(percentile) as f64 / 1000.0
 }
 
-/// Returns the share of requests that may lie above it, in percent: `5`, for p99.9 `0.1`.
+/// Returns the share of requests that may lie above it, in percent: `5` for p95, `0.1` for p99.9.
 pub fn allowed_percent(percentile: Percentile) -> f64 {
     (1000 - permille(percentile)) as f64 / 10.0
 }

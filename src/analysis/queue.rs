@@ -7,7 +7,7 @@ use super::saturation;
 use super::series::PARTS;
 use super::worth::Turns;
 
-/// The queue of a run: the same for every part of the run.
+/// The queue of a run, which is the same for every part of the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Queue {
     /// How often it was observed to fill and to drain.
@@ -18,7 +18,7 @@ pub struct Queue {
 
 impl Queue {
     /// Computes it from all requests of a run, of every phase and part. In a closed loop, the requests
-    /// in flight are no evidence.
+    /// in flight provide no evidence.
     pub fn of(rows: &[Measured], facts: &Facts) -> Queue {
         if !facts.open_loop {
             return Queue { turns: Turns::CLOSED, saturation: None };

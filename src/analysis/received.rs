@@ -1,5 +1,5 @@
 //! Tokens by the part of a run in which their events arrived: from its start to the end of drain,
-//! whichever request they belong to.
+//! regardless of the request.
 
 use crate::rows::Facts;
 

@@ -1,8 +1,9 @@
-//! Repeats of a cell as one number: the mean over runs with an interval and its kind.
+//! Combines the repeats of a cell into one number: the mean over runs, with an interval and its
+//! basis.
 //!
 //! Requests of one run are correlated near saturation, so a claim about a configuration needs several
 //! runs. Latencies, rates, money and ratios are positive and skewed: their mean is geometric, their
-//! interval Student's on logarithms. Shares, counts and waits that may be 0 are averaged as they are.
+//! interval Student's on logarithms. Shares, counts and waits that may be 0 are averaged directly.
 //! The scale depends only on the metric, never on the values.
 
 pub use crate::metrics::Scale;
@@ -16,14 +17,14 @@ use super::student;
 pub enum IntervalKind {
     /// Order statistics of the requests of one run.
     OrderStatistic,
-    /// Order statistics of the gaps of one run, with their worth by requests.
+    /// Order statistics of the gaps of one run, whose effective number is computed by request.
     GapsByRequests,
-    /// Clopper and Pearson's interval of a share, for as many independent requests as those of one or
-    /// several runs are worth.
+    /// Clopper and Pearson's interval of a share, based on the effective number of independent
+    /// requests in one or several runs.
     ShareOfRequests,
     /// Student's t over runs.
     TOverRuns,
-    /// Student's t over the logarithms of runs: the mean is geometric.
+    /// Student's t over the logarithms of runs, with a geometric mean.
     LogTOverRuns,
 }
 
@@ -33,7 +34,7 @@ impl IntervalKind {
         match self {
             IntervalKind::OrderStatistic => "order statistics of requests",
             IntervalKind::GapsByRequests => "order statistics of gaps by requests",
-            IntervalKind::ShareOfRequests => "binomial of what requests are worth",
+            IntervalKind::ShareOfRequests => "binomial, effective number of requests",
             IntervalKind::TOverRuns => "t over runs",
             IntervalKind::LogTOverRuns => "t over runs, log scale",
         }
@@ -62,7 +63,7 @@ pub struct OverRuns {
     pub ends: Option<Ends>,
 }
 
-/// Computes the mean over runs, given one value of each.
+/// Computes the mean over runs, given one value for each run.
 pub fn over_runs(values: &[f64], scale: Scale) -> OverRuns {
     let n = values.len();
     let Some(entered) = values.iter().map(|value| scale.enter(*value)).collect::<Option<Vec<f64>>>() else {
@@ -85,8 +86,9 @@ fn kind_of(scale: Scale) -> IntervalKind {
 }
 
 impl OverRuns {
-    /// Computes the mean of a metric over runs, given one value of each. A share never leaves 0 to 1,
-    /// and if it is 0 or 1 in every run, its distance from there is unknown: there is no interval.
+    /// Computes the mean of a metric over runs, given one value for each run. The interval of a share
+    /// stays within 0 and 1. If the share is 0 in every run, or 1 in every run, there is no interval,
+    /// because the distance of the true share from that value is unknown.
     pub fn of(metric: &Metric, values: &[f64]) -> OverRuns {
         let over = over_runs(values, metric.scale);
         if metric.unit != Unit::Share {

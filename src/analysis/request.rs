@@ -1,8 +1,8 @@
-//! The metrics of one request, each as METRICS defines it, in milliseconds or tokens per second.
+//! The metrics of one request as defined in METRICS, in milliseconds or tokens per second.
 //!
 //! A metric is a value, undefined, or failed: a failed or truncated request ranks above all others in
-//! the percentiles of its latencies and is never excluded, while a metric that is null by definition
-//! provides no information on speed.
+//! latency percentiles and is never excluded, while a metric that is null by definition provides no
+//! information about speed.
 
 use strum::{IntoStaticStr, VariantArray};
 
@@ -12,7 +12,7 @@ use crate::rows::{Measured, Outcome, Windows};
 use super::stats::Summary;
 use super::worth::{Sample, Turns};
 
-/// A metric that every request has at most once.
+/// A metric with at most one value per request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Metric {
@@ -77,14 +77,15 @@ impl Observation {
     }
 }
 
-/// A request and its context: its row, the borders of its run, and whether responses were streamed.
+/// A request and its context: its row, the phase borders of its run, and whether responses were
+/// streamed.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The row.
     pub row: &'a Measured,
-    /// Borders of the run's phases: a truncated request ended with the run.
+    /// Borders of the run's phases, because a truncated request ended with the run.
     pub windows: &'a Windows,
-    /// Whether responses were streamed: otherwise TTFT, TTFO and TPOT do not exist.
+    /// Whether responses were streamed; if not, TTFT, TTFO and TPOT do not exist.
     pub stream: bool,
 }
 
@@ -113,11 +114,11 @@ impl Request<'_> {
         value.map_or(Observation::Undefined, Observation::Value)
     }
 
-    /// Returns a failure of `metric`, with the minimum time that the request took.
+    /// Returns the failed value of `metric`, with the minimum time that the request took.
     fn failed(&self, metric: Metric) -> Observation {
         let end = Some(self.end_ns());
         let (start, end) = match metric {
-            // A request for one token would have had no time between tokens if it had succeeded.
+            // A request for one token would have no time between tokens even if it had succeeded.
             Metric::Tpot if self.row.requested_tokens < 2 => return Observation::Undefined,
             Metric::GenerationThroughput if !self.stream || self.row.requested_tokens < 2 => {
                 return Observation::Undefined;
@@ -138,11 +139,11 @@ impl Request<'_> {
         if self.stream { self.row.last_token_ns() } else { self.row.done_ns() }
     }
 
-    /// Returns when the request stopped being in flight; if it never started, when it was due.
+    /// Returns when the request stopped being in flight; if it never started, returns when it was due.
     pub fn end_ns(&self) -> u64 {
         match (self.row.ended_ns(), self.row.outcome) {
             (Some(ended), _) => ended,
-            // It waited until the end of the run.
+            // The request waited until the end of the run.
             (None, Outcome::CutAtDrain) => self.windows.end_ns,
             (None, _) => self.row.scheduled_ns,
         }
@@ -156,7 +157,8 @@ impl Request<'_> {
         Some(millis(instant?, self.row.scheduled_ns))
     }
 
-    /// Undefined below two tokens; also below two events, because there is no decode time to divide.
+    /// Undefined for fewer than two tokens, and for fewer than two events, because there is no decode
+    /// time to divide.
     fn tpot(&self) -> Option<f64> {
         let tokens = self.row.output_tokens().filter(|tokens| *tokens >= 2)?;
         let decode = millis(self.row.last_token_ns()?, self.row.first_token_ns()?);
@@ -178,21 +180,22 @@ impl Request<'_> {
         Some(f64::from(self.row.output_tokens()?) / waited * 1e3)
     }
 
-    /// The inverse of TPOT: the first token is outside the time that is divided. Undefined if TPOT is,
-    /// and if it is 0: all tokens arrived in one read.
+    /// The inverse of TPOT, so the first token is not part of the time. Undefined if TPOT is undefined,
+    /// and if TPOT is 0 because all tokens arrived in one read.
     fn generation_throughput(&self) -> Option<f64> {
         let each = self.tpot().filter(|millis| self.stream && *millis > 0.0)?;
         Some(1e3 / each)
     }
 }
 
-/// Milliseconds from one instant to another; negative if the second is the earlier one.
+/// Milliseconds from one instant to another; negative if the second instant is the earlier one.
 fn millis(to: u64, from: u64) -> f64 {
     (to as f64 - from as f64) / 1e6
 }
 
 impl Metric {
-    /// Returns the effect of a run's queue on the metric: none if the metric is the generator's own.
+    /// Returns the effect of a run's queue on the metric; there is none if the metric is the
+    /// generator's own.
     fn turns(self, turns: Turns) -> Turns {
         match self {
             Metric::Lateness | Metric::Connecting => Turns::CLOSED,
@@ -201,8 +204,8 @@ impl Metric {
     }
 }
 
-/// Collects one metric of some requests, in the order of their schedule, and the largest bound known of
-/// a failure. For a rate, the values are the negatives, so that worse values lie above there too.
+/// Collects one metric of some requests, in scheduled order, and the largest known bound of a failure.
+/// Rates are negated, so that worse values are larger for rates too.
 pub fn sample<'a>(requests: impl Iterator<Item = Request<'a>>, metric: Metric, turns: Turns) -> (Sample, Option<f64>) {
     let sign = if metric.entry().is_rate() { -1.0 } else { 1.0 };
     let (mut values, mut bound) = (Vec::new(), None::<f64>);
@@ -219,21 +222,22 @@ pub fn sample<'a>(requests: impl Iterator<Item = Request<'a>>, metric: Metric, t
     (Sample::new(values, metric.turns(turns)), bound)
 }
 
-/// Returns the distribution of one metric over some requests, in the order of their schedule.
+/// Returns the distribution of one metric over some requests, in scheduled order.
 pub(crate) fn summarize<'a>(requests: impl Iterator<Item = Request<'a>>, metric: Metric, turns: Turns) -> Summary {
     let (sample, bound) = sample(requests, metric, turns);
     if !metric.entry().is_rate() {
         return Summary::of_sample(&sample, bound);
     }
-    // If no response has the rate (no token count available), failures do not have it either.
+    // If no response has the rate because no token count is available, failures do not have it either.
     match sample.rising().first().filter(|negative| negative.is_finite()) {
         Some(negative) => Summary::of_sample(&sample, bound).turned(Some(-negative)),
         None => Summary::of(Vec::new(), 0, None),
     }
 }
 
-/// Returns the token events of one request: instant and tokens. An event counts output tokens / events,
-/// or 1 if no token count is available; without streaming, all tokens of a response count at `done`.
+/// Returns the token events of one request, each with its instant and tokens. An event counts as output
+/// tokens / events, or as 1 if no token count is available. Without streaming, all tokens of a response
+/// count at `done`.
 pub fn token_events(row: &Measured, gaps: &[u64], stream: bool) -> impl Iterator<Item = (u64, f64)> {
     let events = gaps.len() as f64 + 1.0;
     let tokens = row.output_tokens().map(f64::from);

@@ -64,7 +64,7 @@ fn generation_throughput_is_the_inverse_of_tpot() {
     let rate = |row: &RequestRow| observe(row, Metric::GenerationThroughput);
     let two = record(0, MS, 50 * MS, vec![5 * MS], windows()).row;
     assert_eq!((rate(&two), observe(&two, Metric::Tpot)), (Observation::Value(200.0), Observation::Value(5.0)));
-    // Both tokens in one read: a time of 0 is a TPOT, but not a rate.
+    // Both tokens arrived in one read: a time of 0 is a valid TPOT, but has no rate.
     let at_once = record(0, MS, 50 * MS, vec![0], windows()).row;
     assert_eq!((rate(&at_once), observe(&at_once, Metric::Tpot)), (Observation::Undefined, Observation::Value(0.0)));
     let mut uncounted = two;

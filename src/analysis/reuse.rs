@@ -1,26 +1,27 @@
-//! Prefix cache hits compared with what prompts have in common.
+//! Prefix cache hits, compared with the tokens that prompts have in common.
 
 use crate::rows::{Facts, Measured, ReuseCount};
 
 use super::window;
 
-/// A chat template's prefix is the same for all prompts and may be cached. Its length follows from the
-/// tokens that the server counts beyond our text; without a tokenizer our count may be a quarter too
-/// high, so that margin is subtracted, …
+/// A chat template's prefix is the same for all prompts and may be cached. Its length is computed from the
+/// tokens that the server counts beyond our text. Without a tokenizer, our count may be a quarter too high,
+/// so this margin is subtracted.
 const OWN_COUNT_AT_LEAST: f64 = 0.75;
-/// … and templates are no longer than this.
+/// No chat template's prefix is longer than this.
 const LONGEST_TEMPLATE: f64 = 96.0;
 
 /// Shares of the prompt tokens of a run's window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Reuse {
-    /// Shared tokens / prompt tokens of the requests that were sent: in the server's tokens if it counts
-    /// them ([`Shared`]), else reusable / intended ones. Null unless it is known for all of them.
+    /// Shared tokens / prompt tokens of the requests that were sent. Both are in the server's tokens if the
+    /// server counts them ([`Shared`]); otherwise the ratio is reusable tokens / intended tokens. Null unless
+    /// it is known for all requests.
     pub declared: Option<f64>,
-    /// Tokens from the prefix cache / prompt tokens, both as counted by the server, over the requests
-    /// for which it reported both; null if it reported none.
+    /// Tokens from the prefix cache / prompt tokens, both as counted by the server, over the requests for
+    /// which the server reported both; null if there are none.
     pub cached: Option<f64>,
-    /// Tokens of the chat template's constant prefix / prompt tokens, at most: an upper estimate.
+    /// Upper estimate of the tokens of the chat template's constant prefix / prompt tokens.
     pub template: Option<f64>,
 }
 
@@ -30,15 +31,14 @@ impl Reuse {
         Reuse::sum(window::members(rows, facts), |row| row.cached_tokens().zip(row.prompt_tokens()))
     }
 
-    /// Computes the shares of all requests of a run, with the cached share from the server's metrics,
-    /// for servers that do not report it in their responses.
+    /// Computes the shares of all requests of a run. The cached share is taken from the server's metrics, for
+    /// servers that do not report cached tokens in their responses.
     pub(crate) fn beside(rows: &[Measured], cached: f64) -> Reuse {
         let told = Reuse::sum(rows.iter(), |row| Some((0, row.prompt_tokens()?)));
         Reuse { cached: Some(cached), ..told }
     }
 
-    /// `told` returns the tokens from the prefix cache and those of the prompt, as counted by the
-    /// server.
+    /// `told` returns the tokens from the prefix cache and the prompt tokens, both as counted by the server.
     fn sum<'a>(rows: impl Iterator<Item = &'a Measured>, told: impl Fn(&Measured) -> Option<(u32, u32)>) -> Reuse {
         let (mut reusable, mut intended, mut unknown) = (0u64, 0u64, 0u64);
         let (mut cached, mut beyond) = (0u64, 0.0);
@@ -66,7 +66,7 @@ impl Reuse {
         }
     }
 
-    /// Returns why it is unknown what prompts have in common.
+    /// Returns why the tokens that prompts have in common are unknown.
     pub(crate) fn why_unknown(facts: &Facts) -> &'static str {
         if !facts.workers.is_empty() {
             return "the shared prefixes of some requests are unknown: another worker may have sent a part of them";
@@ -80,8 +80,8 @@ impl Reuse {
         }
     }
 
-    /// Returns how much more was cached than shared prefixes and the template explain, as a share of the
-    /// prompt tokens; below zero if it was less. `None` if one of them is unknown.
+    /// Returns how many more tokens were cached than shared prefixes and the template explain, as a share of
+    /// the prompt tokens; negative if there were fewer. `None` if one of these numbers is unknown.
     pub(crate) fn excess(&self) -> Option<f64> {
         Some(self.cached? - self.declared? - self.template?)
     }
@@ -89,11 +89,11 @@ impl Reuse {
 
 /// Shared prompt tokens, converted from our counts to the server's tokens.
 ///
-/// Our count of a text may be off, and by a different factor for the shared part (for example a system
-/// prompt in JSON) than for the rest (questions in prose). The two factors are those that explain the
-/// server's counts best: least squares of its prompt tokens over shared and other tokens of the requests
-/// that share something. If the prompts do not distinguish the two, because all of them share the same
-/// part, there is one factor for each prompt.
+/// Our token count of a text may be wrong, by a different factor for the shared part (for example a system
+/// prompt in JSON) than for the rest (questions in prose). The two factors are fitted to the server's counts
+/// by least squares: its prompt tokens over the shared and the other tokens of the requests that share
+/// something. If the factors cannot be separated because all prompts share the same proportion, each prompt
+/// has one factor.
 #[derive(Debug, Default)]
 struct Shared {
     requests: f64,
@@ -102,17 +102,18 @@ struct Shared {
     /// As counted by the server, over all requests.
     prompts: f64,
     shared: f64,
-    /// With one factor for each prompt, in the server's tokens.
+    /// Shared tokens with one factor for each prompt, in the server's tokens.
     in_proportion: f64,
-    /// Sums of products: shared × shared, shared × other, other × other, shared × server's, other × server's.
+    /// Sums of products: shared × shared, shared × other, other × other, shared × the server's count, other ×
+    /// the server's count.
     products: [f64; 5],
 }
 
-/// Minimum number of requests to determine the factors.
+/// Minimum number of requests that is needed to determine the factors.
 const ENOUGH: f64 = 20.0;
-/// Shared and other tokens that are more alike than this (squared cosine) do not determine the factors.
+/// If shared and other tokens are more similar than this (squared cosine), they do not determine the factors.
 const ALIKE: f64 = 0.99;
-/// No two counts of one text differ by a larger factor.
+/// No two token counts of the same text differ by a larger factor.
 const FACTORS: std::ops::RangeInclusive<f64> = 0.1..=10.0;
 
 impl Shared {
@@ -121,8 +122,8 @@ impl Shared {
         let other = f64::from(intended.saturating_sub(reusable));
         self.requests += 1.0;
         self.prompts += prompt;
-        // The first request of a group has nothing to share yet, and its other tokens include those that
-        // later requests will share.
+        // The first request of a group shares nothing yet, and its other tokens include the tokens that later
+        // requests will share.
         if reusable == 0 || intended == 0 {
             return;
         }
@@ -139,8 +140,8 @@ impl Shared {
         (self.prompts > 0.0).then(|| (shared / self.prompts).min(1.0))
     }
 
-    /// Returns the server's tokens per token of ours, in the shared part; `None` if it cannot be
-    /// determined.
+    /// Returns how many tokens the server counts per token of ours in the shared part; `None` if this cannot
+    /// be determined.
     fn factor(&self) -> Option<f64> {
         let [ss, so, oo, sp, op] = self.products;
         let is_told = self.sharing >= ENOUGH && ss > 0.0 && oo > 0.0 && so * so <= ALIKE * ss * oo;
@@ -154,8 +155,8 @@ impl Shared {
 mod tests {
     use super::*;
 
-    /// Returns the share for this many prompts, each of which shares `shared` tokens, as counted by a
-    /// server with these factors.
+    /// Returns the share for this many prompts that share `shared` tokens each, counted by a server with
+    /// these factors.
     fn share(count: u32, shared: impl Fn(u32) -> u32, other: impl Fn(u32) -> u32, factors: [f64; 2]) -> Option<f64> {
         let mut sum = Shared::default();
         for at in 0..count {
@@ -168,17 +169,18 @@ mod tests {
 
     #[test]
     fn what_is_shared_is_counted_as_the_server_counts_it() {
-        // 400 of our tokens are 800 of the server's, and the questions of 20 to 119 of our tokens are half
-        // as many.
+        // 400 of our tokens are 800 of the server's tokens. Questions of 20 to 119 of our tokens are half as
+        // many of the server's tokens.
         let questions = |at: u32| 20 + at * 37 % 100;
         let wanted = 800.0 * 200.0 / (0..200).map(|at| (800.0 + f64::from(questions(at)) / 2.0).round()).sum::<f64>();
         let found = share(200, |_| 400, questions, [2.0, 0.5]).unwrap();
         assert!((found - wanted).abs() < 0.005, "{found}, expected {wanted}");
-        // A class that shares much and one that shares nothing, whose texts have different factors.
+        // One class shares many tokens and another shares none; their texts have different factors.
         let found = share(200, |at| if at % 2 == 0 { 300 } else { 0 }, |at| 50 + at % 70, [1.5, 1.0]).unwrap();
         let wanted = 450.0 * 100.0 / (450.0 * 100.0 + (0..200).map(|at| 50.0 + f64::from(at % 70)).sum::<f64>());
         assert!((found - wanted).abs() < 0.005, "{found}, expected {wanted}");
-        // The first request contains what all others share, and shares it with none.
+        // The first request contains the tokens that all later requests share, but shares none with an
+        // earlier one.
         let mut sum = Shared::default();
         sum.add(0, 500, 850);
         (0..60).for_each(|at| sum.add(400, 400 + 20 * (1 + at % 5), 800 + 10 * (1 + at % 5)));
@@ -188,9 +190,9 @@ mod tests {
 
     #[test]
     fn where_factors_cannot_be_told_there_is_one() {
-        // Each prompt shares the same part of itself.
+        // Each prompt shares the same proportion of its tokens.
         assert_eq!(share(100, |at| 100 + at, |at| 100 + at, [2.0, 0.5]), Some(0.5));
-        // Too few.
+        // There are too few requests.
         assert_eq!(share(4, |_| 100, |at| 100 * (at % 2), [1.0, 1.0]).map(|share| share > 0.5), Some(true));
         assert_eq!(share(50, |_| 0, |at| at + 10, [1.0, 1.3]), Some(0.0));
         assert!((share(50, |at| at + 10, |_| 0, [1.3, 1.0]).unwrap() - 1.0).abs() < 1e-9);

@@ -4,18 +4,19 @@
 //! The time of one decode step is at least the bytes it reads over the bandwidth (the memory side of the
 //! roofline model: Williams, Waterman and Patterson, CACM 52(4), 2009; for transformer decoding: Pope et
 //! al., "Efficiently scaling transformer inference", MLSys 2023). The measurement lies below it; the
-//! distance indicates the regime in which a server works.
+//! distance to it indicates the regime in which the server works.
 
 /// Declared properties of a model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights {
     /// Number of weights.
     pub parameters: f64,
-    /// Weights that one token uses, if they are fewer: a mixture of experts.
+    /// Number of weights that one token uses, if this is less than all weights, as in a mixture of
+    /// experts.
     pub active: Option<f64>,
     /// Bytes per weight.
     pub bytes: f64,
-    /// Bytes of KV cache per token of one request, if the model's shape is declared.
+    /// Bytes of KV cache per token of one request; `None` if the model's shape is not declared.
     pub kv_bytes: Option<f64>,
 }
 
@@ -28,7 +29,7 @@ pub struct Memory {
     pub gpus: u32,
     /// Number of accelerators that share each layer.
     pub tensor_parallel: Option<u32>,
-    /// Number of groups of layers that work one after the other.
+    /// Number of groups of layers that run one after the other.
     pub pipeline_parallel: Option<u32>,
 }
 
@@ -37,7 +38,7 @@ pub struct Memory {
 pub struct Work {
     /// Requests in flight.
     pub concurrency: f64,
-    /// Tokens of a request's context halfway through its response; `None` if unknown.
+    /// Length of a request's context halfway through its response, in tokens; `None` if unknown.
     pub context_tokens: Option<f64>,
 }
 
@@ -46,8 +47,8 @@ pub struct Work {
 pub struct Prediction {
     /// Decode tokens per second of one stream, reading only weights.
     pub by_weights: f64,
-    /// The same with the KV cache of all streams; `None` without the model's shape or the length of
-    /// contexts.
+    /// Decode tokens per second of one stream, reading weights and the KV cache of all streams; `None`
+    /// without the model's shape or the length of contexts.
     pub with_kv: Option<f64>,
 }
 
@@ -59,7 +60,7 @@ impl Prediction {
 }
 
 /// Returns the maximum decode tokens per second of one stream. `None` if the declared figures are
-/// inconsistent: more accelerators in a group than there are.
+/// inconsistent because a group has more accelerators than there are.
 pub fn predict(weights: Weights, memory: Memory, work: Work) -> Option<Prediction> {
     let Memory { bandwidth, gpus, tensor_parallel, pipeline_parallel } = memory;
     let stages = pipeline_parallel.unwrap_or(1).max(1);
@@ -68,8 +69,8 @@ pub fn predict(weights: Weights, memory: Memory, work: Work) -> Option<Predictio
     if replicas == 0 || bandwidth <= 0.0 {
         return None;
     }
-    // Stages read their parts of the weights one after the other, so a token waits for all of them at
-    // one group's speed.
+    // Stages read their parts of the weights one after the other, so a token waits for all weights to be
+    // read at the speed of one group.
     let bytes_per_s = bandwidth * f64::from(together);
     // Requests are spread over the replicas, and over the stages of each.
     let batch = (work.concurrency / f64::from(replicas) / f64::from(stages)).max(1.0);
@@ -82,8 +83,8 @@ pub fn predict(weights: Weights, memory: Memory, work: Work) -> Option<Predictio
     Some(Prediction { by_weights: bytes_per_s / weight_bytes, with_kv })
 }
 
-/// Returns the bytes of one weight in a number format, by its name; `None` for an unknown name. Four-bit
-/// formats count their scales with an eighth: one of 16 bits for each group of 32 or so.
+/// Returns the number of bytes per weight in a number format, given its name; `None` for an unknown
+/// name. Four-bit formats add an eighth for their scales: 16 bits for each group of about 32 weights.
 pub fn bytes_of(precision: &str) -> Option<f64> {
     let name = precision.to_ascii_lowercase();
     let is = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
@@ -100,8 +101,8 @@ pub fn bytes_of(precision: &str) -> Option<f64> {
     }
 }
 
-/// Returns the bytes of KV cache of one token: a key and a value for each layer and key-value head (Pope
-/// et al., section 2).
+/// Returns the number of bytes of KV cache per token: a key and a value for each layer and key-value
+/// head (Pope et al., section 2).
 pub fn kv_bytes(layers: u32, kv_heads: u32, head_dim: u32, bytes: f64) -> f64 {
     2.0 * f64::from(layers) * f64::from(kv_heads) * f64::from(head_dim) * bytes
 }
@@ -138,10 +139,10 @@ mod tests {
         let found = predict(LLAMA_70B, H100, ONE).unwrap();
         assert!((found.by_weights - 26.8e12 / 141.2e9).abs() < 1e-9);
         assert_eq!((found.with_kv, found.best()), (None, found.by_weights));
-        // One group of four of the eight: half as fast, and two replicas.
+        // Groups of four of the eight accelerators: half as fast, with two replicas.
         let halves = Memory { tensor_parallel: Some(4), ..H100 };
         assert!((predict(LLAMA_70B, halves, ONE).unwrap().by_weights * 2.0 - found.by_weights).abs() < 1e-9);
-        // Two stages of four: as fast as four.
+        // Two stages of four accelerators are as fast as four accelerators.
         let stages = Memory { tensor_parallel: None, pipeline_parallel: Some(2), ..H100 };
         assert_eq!(predict(LLAMA_70B, stages, ONE), predict(LLAMA_70B, halves, ONE));
         let too_many = Memory { tensor_parallel: Some(16), ..H100 };

@@ -1,15 +1,14 @@
-//! Whether a server kept up with its arrivals: from the growth of requests in flight over the window of
-//! an open loop.
+//! Determines whether a server kept up with its arrivals, from the growth of requests in flight over the
+//! window of an open loop.
 //!
-//! Model: the queue of a server that keeps up returns to its earlier level; the queue of one that does
-//! not is a random walk upwards. The growth over the window is tested by its increments over twentieths:
-//! those of a random walk are independent, so Student's t is exact there, and those of a queue that
-//! returns cancel out, so the test raises fewer alarms than its level. "Kept up" requires more than the
-//! absence of growth: the requests in flight must have been observed to return
-//! ([`super::series::swings`]).
+//! Model: the queue of a server that keeps up returns to its earlier level; the queue of a server that
+//! does not keep up is a random walk upwards. The growth over the window is tested by its increments
+//! over twentieths of the window. The increments of a random walk are independent, so Student's t is
+//! exact for them. The increments of a queue that returns cancel out, so the test raises fewer alarms
+//! than its level allows. "Kept up" requires more than the absence of growth: the requests in flight
+//! must also have been observed to return ([`super::series::swings`]).
 //!
-//! A profile changes the requests in flight along with the rate (Little's law), and latency rises with
-//! the load. Only growth that exceeds what the rate explains by more than half counts.
+//! Growth counts only if it is more than 1.5 times the growth that the rate explains.
 
 use super::flight::Flight;
 use super::series::{PARTS, mean, swings, variance};
@@ -19,11 +18,11 @@ use super::student;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum State {
-    /// Arrivals were served as they came.
+    /// The server kept up: arrivals were served as they came.
     KeptUp,
-    /// More requests arrived than were served: the requests in flight grew all the time.
+    /// More requests arrived than were served, so the requests in flight kept growing.
     Saturated,
-    /// The window is too short to decide.
+    /// The window is too short for a decision.
     NotShown,
 }
 
@@ -34,22 +33,23 @@ impl State {
     }
 }
 
-/// Number of parts of the window whose increments are compared, and of larger parts: a memory of the
-/// service times makes neighboring increments alike and the growth look more certain than it is, and
-/// less so in larger parts.
+/// Number of parts of the window whose increments are compared, and the number of larger parts. If
+/// service times depend on earlier ones, neighboring increments are alike and the growth looks more
+/// certain than it is; larger parts are less affected.
 const STEPS: usize = 20;
 const LARGE_STEPS: usize = 10;
 /// Minimum number of arrivals for a decision.
 pub const FEWEST: u64 = 50;
-/// Number of swings of the requests in flight that shows that they return.
+/// Number of swings of the requests in flight that is needed to show that they return.
 pub(crate) const SWINGS: u32 = 16;
-/// Student's t with 19 degrees of freedom, one-sided: at 5 %, the limit of no growth; at 0.5 %, growth.
+/// One-sided critical values of Student's t with 19 degrees of freedom: at 5 %, growth below the value
+/// counts as none; at 0.5 %, growth above the value is shown.
 const GROWS: f64 = 1.729;
 const RUNS_AWAY: f64 = 2.861;
-/// The same with 9 degrees of freedom, at 0.5 %.
+/// Critical value with 9 degrees of freedom, at 0.5 %.
 const RUNS_AWAY_LARGE: f64 = 3.250;
-/// With few arrivals, growth must be shown more clearly, by √(1 + this / arrivals): if requests depend
-/// on the previous tens of requests, a window of a hundred contains few independent ones
+/// With few arrivals, growth must be clearer by a factor of √(1 + this / arrivals): if each request
+/// depends on tens of earlier requests, a window of a hundred contains few independent ones
 /// (`docs/METRICS.md`, Dependence).
 const FEW: f64 = 300.0;
 
@@ -58,19 +58,19 @@ const FEW: f64 = 300.0;
 pub struct Evidence {
     /// Number of runs that it covers.
     pub runs: u64,
-    /// Requests that were due in the window; the mean over several runs.
+    /// Number of requests that were due in the window; with several runs, the mean.
     pub arrived: u64,
     /// Length of the window in seconds.
     pub seconds: f64,
-    /// Swings of the requests in flight.
+    /// Number of swings of the requests in flight.
     pub swings: u32,
-    /// Requests in flight at the end minus those at the beginning.
+    /// Requests in flight at the end minus requests in flight at the beginning.
     pub growth: f64,
     /// Standard error of the growth.
     pub error: f64,
-    /// The same from fewer and larger parts of the window.
+    /// Standard error of the growth, estimated from fewer and larger parts of the window.
     pub(crate) error_large: f64,
-    /// Growth that a profile of arrivals explains; 0 where the rate is steady.
+    /// Growth that the rate profile explains; 0 if the rate is steady.
     pub(crate) explained: f64,
 }
 
@@ -80,7 +80,7 @@ impl Evidence {
         Evidence::with(flight, variance)
     }
 
-    /// Computes it for a window, with the variance of the increments by a rule.
+    /// Computes it for a window, given the rule that computes the variance of the increments.
     fn with(flight: &Flight, variance_of: fn(&[f64]) -> f64) -> Option<Evidence> {
         let steps = |count| -> Vec<f64> { flight.levels(count).windows(2).map(|two| two[1] - two[0]).collect() };
         let error = |steps: &[f64]| (variance_of(steps) * steps.len() as f64).sqrt();
@@ -99,14 +99,14 @@ impl Evidence {
 
     /// Computes it for a window whose rate a profile changes; `None` if it has no length.
     ///
-    /// If the rate rises beyond the server's capacity, the requests in flight grow faster and faster:
-    /// the variation of the increments is then not noise, so their variance is computed from the
-    /// differences between consecutive ones.
+    /// If the rate rises beyond the server's capacity, the requests in flight grow faster and faster.
+    /// The variation of the increments is then not just noise, so their variance is computed from the
+    /// differences between consecutive increments.
     pub(crate) fn under_profile(flight: &Flight) -> Option<Evidence> {
-        /// Factor by which latency may rise.
+        /// Factor by which latency may rise along with the load.
         const LATENCY: f64 = 1.5;
         let quarter = flight.seconds() / 4.0;
-        // Plus one, so that an empty quarter can be a divisor.
+        // One is added so that an empty quarter can be a divisor.
         let wanted = |from: f64| {
             let inside = |(begin, _): &&(f64, f64)| (from..from + quarter).contains(begin);
             1.0 + flight.spans.iter().filter(inside).count() as f64
@@ -116,11 +116,11 @@ impl Evidence {
         Some(Evidence { explained: (LATENCY * rise - 1.0) * first, ..Evidence::with(flight, variance_of_differences)? })
     }
 
-    /// Combines several runs of one load into one run of their means: growths add up and so do their
-    /// variances, and at least half of the runs must have been observed to return. `None` without runs.
+    /// Combines several runs of one load into one run with their means. Growths and their variances are
+    /// added, and at least half of the runs must have been observed to return. `None` without runs.
     ///
-    /// Model: repeats are independent and measure one server. For a server that is slower in some
-    /// repeats, this decides whether it kept up on average.
+    /// The model assumes that repeats are independent and measure the same server. If a server is slower
+    /// in some repeats, the result is whether it kept up on average.
     pub fn together(runs: &[Evidence]) -> Option<Evidence> {
         if runs.is_empty() {
             return None;
@@ -152,7 +152,8 @@ impl Evidence {
         }
     }
 
-    /// Returns the growth in units of one that shows that the requests in flight run away.
+    /// Returns the growth relative to the growth that would show that the requests in flight grow
+    /// without bound.
     fn runs_away(&self) -> f64 {
         let few = (1.0 + FEW / (self.runs * self.arrived).max(1) as f64).sqrt();
         (self.t(self.error) / (RUNS_AWAY * few)).min(self.t(self.error_large) / RUNS_AWAY_LARGE)
@@ -165,8 +166,8 @@ impl Evidence {
         } else if self.runs_away() > 1.0 {
             State::Saturated
         } else if self.error == 0.0 || (self.swings >= SWINGS && self.growth < GROWS * self.error) {
-            // A constant number has been observed to stay where it is. A rise that a profile explains
-            // shows neither.
+            // A constant number counts as observed to return. A rise that a profile explains shows
+            // neither state.
             State::KeptUp
         } else {
             State::NotShown
@@ -178,35 +179,37 @@ impl Evidence {
         self.arrived as f64 / self.seconds
     }
 
-    /// Returns the requests per second by which the requests in flight grew, and half of the 95 %
+    /// Returns the growth of the requests in flight, per second, and half the width of its 95 %
     /// interval.
     pub(crate) fn growth_rate(&self) -> (f64, f64) {
         let half = student::critical(0.05, STEPS as f64 - 1.0) * self.error;
         (self.growth / self.seconds, half / self.seconds)
     }
 
-    /// Returns the requests per second that ended, with the ends of its 95 % interval, never below 0:
-    /// arrivals are counted exactly, so the interval is that of the growth.
+    /// Returns the completion rate in requests per second, with the ends of its 95 % interval, which are
+    /// never below 0. Arrivals are counted exactly, so the interval is that of the growth.
     pub fn completion_rate(&self) -> (f64, [f64; 2]) {
         let (growth, half) = self.growth_rate();
         let rate = self.rate() - growth;
         (rate, [(rate - half).max(0.0), rate + half])
     }
 
-    /// Returns the window in seconds that would suffice to decide, as far as can be estimated: until
-    /// enough requests have arrived, until the requests in flight have swung often enough at the current
-    /// pace, and once they have, until growth like the current one would be shown.
+    /// Returns an estimate of the window, in seconds, that would suffice for a decision. It must be long
+    /// enough for the minimum number of arrivals and for enough swings of the requests in flight at the
+    /// current pace. If there were enough swings, it must be long enough to show growth at the current
+    /// rate.
     pub fn would_do(&self) -> f64 {
         let arrivals = FEWEST as f64 / self.arrived.max(1) as f64;
         let swings = f64::from(SWINGS) / f64::from(self.swings.max(1));
         let is_between = self.state() == State::NotShown && self.t(self.error) >= GROWS;
-        // The growth of a random walk rises with its length, its standard error with the square root.
+        // Growth increases with the length of the window, and the standard error of a random walk
+        // increases with its square root.
         let growth = if is_between { (1.0 / self.runs_away()).powi(2) } else { 1.0 };
         self.seconds * arrivals.max(swings).max(growth).max(1.0)
     }
 }
 
-/// Returns the variance of values whose mean may move slowly: half the mean square of the differences
+/// Returns the variance of values whose mean may change slowly: half the mean square of the differences
 /// between neighbors (von Neumann, "Distribution of the ratio of the mean square successive difference
 /// to the variance", Annals of Mathematical Statistics 12, 1941).
 fn variance_of_differences(values: &[f64]) -> f64 {
@@ -242,7 +245,7 @@ mod tests {
     }
 
     /// Simulates a queue of four servers and services of one second, initially empty, under Poisson
-    /// arrivals; the window is the last 60 s of 66.
+    /// arrivals. The window is the last 60 s of 66 s.
     fn queue(load: f64, rng: &mut ChaCha8Rng) -> Evidence {
         let (mut free, mut at, mut spans) = ([0.0f64; 4], 0.0, Vec::new());
         while at < 66.0 {

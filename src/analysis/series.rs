@@ -15,13 +15,14 @@ pub fn variance(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0).max(1.0)
 }
 
-/// Returns the means of `count` blocks of nearly equal size; one per value if there are fewer values.
+/// Returns the means of `count` blocks of nearly equal size; if there are fewer values, each value is a
+/// block.
 pub fn blocks(values: &[f64], count: usize) -> Vec<f64> {
     edges(values.len(), count).windows(2).map(|edge| mean(&values[edge[0]..edge[1]])).collect()
 }
 
-/// Returns the first index of each of `count` nearly equal blocks of `n` values, and the end; at most
-/// `n` blocks.
+/// Returns the first index of each of `count` nearly equal blocks of `n` values, followed by the end.
+/// There are at most `n` blocks.
 pub fn edges(n: usize, count: usize) -> Vec<usize> {
     let count = count.min(n);
     (0..=count).map(|block| block * n / count.max(1)).collect()
@@ -34,8 +35,8 @@ pub(crate) fn rising_order(values: &[f64]) -> Vec<u32> {
     order
 }
 
-/// Returns the rank of each value as a share between 0 and 1, by their [`rising_order`]; equal values
-/// share the middle of their ranks.
+/// Returns the rank of each value in [`rising_order`], as a share between 0 and 1. Equal values get the
+/// mean of their ranks.
 pub(crate) fn ranks(values: &[f64], order: &[u32]) -> Vec<f64> {
     let n = values.len();
     let mut ranks = vec![0.0; n];
@@ -49,8 +50,8 @@ pub(crate) fn ranks(values: &[f64], order: &[u32]) -> Vec<f64> {
 }
 
 /// Returns the integrated autocorrelation time of a series in its own steps, 1 + 2 Σ ρ, by the initial
-/// monotone sequence of Geyer (Practical Markov Chain Monte Carlo, 1992); at least 1. That many of its
-/// values are worth one independent value.
+/// monotone sequence of Geyer (Practical Markov Chain Monte Carlo, 1992); at least 1. This many values
+/// of the series carry as much information as one independent value.
 pub fn autocorrelation_time(series: &[f64]) -> f64 {
     let n = series.len();
     let mean = mean(series);
@@ -72,10 +73,10 @@ pub fn autocorrelation_time(series: &[f64]) -> f64 {
     (2.0 * sum / all - 1.0).max(1.0)
 }
 
-/// Returns how often a series goes from its lower 30 % to its upper 30 % or back. A queue that has swung
-/// often has been observed to fill and to drain: over 200 relaxation times there are about 55 swings in
-/// [`PARTS`] parts, for any queue, and one to four for a queue that only grows (`docs/METRICS.md`,
-/// Dependence).
+/// Returns how often a series goes from its lower 30 % to its upper 30 % or back. If a queue has swung
+/// often, it has been observed to fill and to drain. Any queue that returns has about 55 swings in
+/// [`PARTS`] parts over 200 relaxation times, and a queue that only grows has one to four
+/// (`docs/METRICS.md`, Dependence).
 pub fn swings(series: &[f64]) -> u32 {
     let mut rising = series.to_vec();
     rising.sort_unstable_by(f64::total_cmp);

@@ -1,15 +1,15 @@
-//! Whether the server paused: a time in which nothing arrived on any stream although requests were in
-//! flight, longer than the run's other silences explain.
+//! Detects pauses of the server: a pause is a time in which nothing arrived on any stream although
+//! requests were in flight, and which is longer than the run's other silences explain.
 //!
-//! Every time to a first token and every gap that all streams have in common is a silence: that of a
-//! single stream, or of a server that computes a long prompt while the others wait. A run's own silences
-//! thus show how long one may be, whatever TTFT and gaps depend on. Model: the tail of their lengths is
-//! that of a lognormal distribution, with a deviation increased by the possible underestimate from few
-//! silences. It is fitted to the longest tenth and to the longest fortieth, and the one that falls
-//! faster counts: with many concurrent streams, most silences last a millisecond and do not show how
-//! long one may be. For a tail that falls faster (such as an exponential one) too few pauses are
-//! reported, never too many; for one that falls more slowly, more are reported the heavier it is
-//! (`docs/METRICS.md`, Steadiness).
+//! A silence is any time in which nothing arrives on any stream, such as the time to first token or a
+//! gap of a single stream, or the time in which a server computes a long prompt while the other streams
+//! wait. A run's own silences thus show how long a silence may be, whatever TTFT and gaps depend on. The
+//! model assumes that their lengths have the tail of a lognormal distribution, with a deviation that is
+//! increased because few silences may underestimate it. The tail is fitted to the longest tenth and to
+//! the longest fortieth, and the fit that falls faster counts. With many concurrent streams, most
+//! silences last a millisecond and do not show how long a silence may be. If the true tail falls faster
+//! (such as an exponential one), too few pauses are reported, never too many. If it falls more slowly,
+//! too many are reported, and the more the heavier the tail is (`docs/METRICS.md`, Steadiness).
 
 use crate::plan::{Limits, Validity};
 use crate::rows::{Facts, Measured, Outcome};
@@ -21,21 +21,21 @@ use super::window;
 /// The time resolution, and the maximum number of cells of a window.
 const CELL_NS: u64 = 1_000_000;
 const MOST_CELLS: u64 = 1 << 20;
-/// A shorter silence is not a pause: the client's machine may stand still that long without a separate
-/// reason (`client_paused`).
+/// A shorter silence is not a pause, because the client's machine may stand still that long without
+/// raising its own reason (`client_paused`).
 const LEAST_NS: u64 = 250_000_000;
-/// Minimum number of silences to judge their lengths.
+/// Minimum number of silences that is needed to judge their lengths.
 const FEWEST: usize = 20;
-/// Maximum number of pauses of a run: more frequent ones are the server's normal behavior.
+/// Maximum number of pauses of a run; more frequent pauses are the server's normal behavior.
 const MOST: usize = 5;
-/// Maximum expected number of silences of the length of a pause by chance.
+/// Maximum expected number of silences that are as long as a pause by chance.
 const CHANCE: f64 = 0.01;
-/// The longest fortieth consists of few silences: its expectation is multiplied by this.
+/// The longest fortieth consists of few silences, so its expected number is multiplied by this.
 const OF_FEW: f64 = 100.0;
 /// A pause is at least this many times as long as any other silence.
 const TIMES: f64 = 2.0;
 
-/// Judges the share of the window in pauses against the plan's limits.
+/// Judges the share of the window that was spent in pauses against the plan's limits.
 pub(super) fn judge(
     signs: &Signs,
     rows: &[Measured],
@@ -87,7 +87,7 @@ pub(crate) struct Signs {
 }
 
 impl Signs {
-    /// Creates it for a window in which nothing arrived yet.
+    /// Creates it for a window in which nothing has arrived yet.
     pub(crate) fn new(facts: &Facts) -> Signs {
         let (from, to) = (facts.windows.measure_start_ns, facts.windows.measure_end_ns);
         let length = to.saturating_sub(from);
@@ -104,7 +104,7 @@ impl Signs {
         }
     }
 
-    /// Records the end of a response that failed on the server's side, which is an arrival too.
+    /// Records the end of a response that failed on the server's side, which also counts as an arrival.
     pub(crate) fn add_end(&mut self, row: &Measured) {
         use Outcome::{CutAtDrain, Stalled, Timeout};
         if let Some(ended) = row.ended_ns().filter(|_| !matches!(row.outcome, CutAtDrain | Stalled | Timeout)) {
@@ -112,8 +112,8 @@ impl Signs {
         }
     }
 
-    /// Returns times without a sign: from the end of the cell of one to the beginning of the cell of the
-    /// next.
+    /// Returns the times without arrivals: from the end of one arrival's cell to the beginning of the
+    /// next arrival's cell.
     fn empty(&self) -> Vec<(u64, u64)> {
         let (mut found, mut from) = (Vec::new(), self.from);
         for (index, word) in self.bits.iter().enumerate() {
@@ -154,7 +154,8 @@ impl Silence {
 
 /// Returns the silences of a run, the longest first.
 pub(crate) fn silences(signs: &Signs, rows: &[Measured]) -> Vec<Silence> {
-    // By end, the latest first; each with the earliest sending time of all requests that ended as late.
+    // Requests sorted by end, the latest first, each with the earliest sending time of all requests that
+    // ended at the same time or later.
     let span = |row: &Measured| Some((row.ended_ns().unwrap_or(u64::MAX), row.sent_ns()?));
     let mut ended: Vec<(u64, u64)> = rows.iter().filter_map(span).collect();
     ended.sort_unstable_by_key(|(end, _)| std::cmp::Reverse(*end));
@@ -176,7 +177,7 @@ pub(crate) fn silences(signs: &Signs, rows: &[Measured]) -> Vec<Silence> {
     found
 }
 
-/// Returns how many of the silences, sorted with the longest first, are pauses. An error states why that
+/// Returns how many of the silences, sorted with the longest first, are pauses. An error states why this
 /// cannot be decided.
 pub fn pauses(lengths: &[u64]) -> Result<usize, String> {
     if lengths.first().is_none_or(|longest| *longest < LEAST_NS) {
@@ -184,7 +185,7 @@ pub fn pauses(lengths: &[u64]) -> Result<usize, String> {
     }
     if lengths.len() < FEWEST + MOST {
         let count = lengths.len();
-        return Err(format!("{count} silences are too few to judge how long one may be"));
+        return Err(format!("{count} silences are too few to judge how long a normal silence lasts"));
     }
     let is_pause = |count: &usize| {
         let (shortest, others) = (lengths[count - 1], &lengths[*count..]);
@@ -194,8 +195,8 @@ pub fn pauses(lengths: &[u64]) -> Result<usize, String> {
     Ok((1..=MOST).rev().find(is_pause).unwrap_or(0))
 }
 
-/// Returns how many silences as long as `length` are expected by chance among as many as `others`, which
-/// are sorted, the longest first.
+/// Returns how many silences as long as `length` are expected by chance among as many silences as
+/// `others` contains. `others` is sorted with the longest first.
 fn expected(others: &[u64], length: u64) -> f64 {
     let by = |tail: usize| expected_by(others, length, tail);
     let tenth = by((others.len() / 10).clamp(FEWEST / 2, 200));
@@ -203,20 +204,20 @@ fn expected(others: &[u64], length: u64) -> f64 {
     if fortieth < FEWEST / 2 { tenth } else { tenth.min(OF_FEW * by(fortieth.min(50))) }
 }
 
-/// Returns the same from the longest `tail` of them.
+/// Returns the same expected number, estimated from the longest `tail` of them.
 fn expected_by(others: &[u64], length: u64, tail: usize) -> f64 {
     let n = others.len() as f64;
     let least = others[tail] as f64;
     let excess = others[..tail].iter().map(|other| (*other as f64 / least).ln()).sum::<f64>() / tail as f64;
     let share = tail as f64 / n;
     let place = normal_place(share);
-    // The mean of the normal distribution above a place, minus that place.
+    // The mean of the normal distribution above a point, minus that point.
     let above = (-place * place / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() / share - place;
     let deviation = (excess / above * (1.0 + 1.0 / (tail as f64).sqrt())).max(0.1);
     n * upper(place + (length as f64 / least).ln() / deviation)
 }
 
-/// Returns the z above which a share of a normal distribution lies.
+/// Returns the z above which the given share of a normal distribution lies.
 fn normal_place(share: f64) -> f64 {
     let (mut low, mut high) = (-8.0, 8.0);
     for _ in 0..60 {
@@ -235,7 +236,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Returns lengths by a rule, the longest first.
+    /// Returns lengths computed by a rule, the longest first.
     fn lengths(n: usize, seed: u64, draw: impl Fn(f64, f64) -> f64) -> Vec<u64> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut two = || (1.0 - rng.random::<f64>(), rng.random::<f64>());
@@ -292,7 +293,7 @@ mod tests {
         };
         let windows = facts.windows;
         let request = |sent, first| crate::analysis::synthetic::record(sent, sent, first, vec![], windows);
-        // One request that is served in 20 ms, and one sent at 60 ms that waits until 90 ms.
+        // One request is served in 20 ms, and another is sent at 60 ms and waits until 90 ms.
         let records = [request(0, 20 * MS), request(60 * MS, 90 * MS)];
         let (run, events) = crate::analysis::synthetic::read(&records, &facts, None);
         let found = silences(&events.signs, crate::rows::Replay::rows(&run));

@@ -1,8 +1,8 @@
-//! Checks that intervals keep their guarantees, on thousands of simulated servers. The guarantees of
-//! comparisons are tested in `tests/it/equal_servers.rs`, with the order in which their runs are made.
+//! Checks that intervals keep their guarantees, on thousands of simulated servers.
+//! `tests/it/equal_servers.rs` tests the guarantees of comparisons, including the order of their runs.
 //!
-//! `SWEEPLINE_SIMULATIONS=20000 cargo test --release --lib simulations -- --nocapture` runs more of them
-//! and prints the results; the default is 2 000, the number in the issue.
+//! `SWEEPLINE_SIMULATIONS=20000 cargo test --release --lib simulations -- --nocapture` runs more
+//! simulations and prints the results; the default is 2 000, the number in the issue.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -25,7 +25,7 @@ fn times() -> usize {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
 }
 
-/// Returns the shortfall that a share of `count` simulations may have by chance alone: two standard errors.
+/// Returns how far the share of `count` simulations may fall short by chance alone: two standard errors.
 fn chance(count: usize) -> f64 {
     2.0 * (0.05 * 0.95 / count as f64).sqrt()
 }
@@ -70,7 +70,7 @@ fn intervals_over_runs_hold_the_truth() {
 
 #[test]
 fn bootstrap_intervals_over_runs_hold_the_truth() {
-    // Each of them draws 2 000 resamples.
+    // Each simulation draws 2 000 resamples.
     let count = times() / 8;
     let sizes: &[usize] = if times() > 2_000 { &[8, 12, 20] } else { &[bootstrap::FEWEST] };
     for n in sizes.iter().copied() {
@@ -90,7 +90,7 @@ fn bootstrap_intervals_over_runs_hold_the_truth() {
 
 #[test]
 fn order_statistic_intervals_hold_the_truth() {
-    // Ranks are whole numbers, so the two tails of 2.5 % are rarely used up: coverage follows from the
+    // Ranks are whole numbers, so the two tails of 2.5 % are rarely exhausted. The coverage depends on the
     // ranks and is above 95 %.
     for (n, percentile, share) in
         [(20, Percentile::P50, 0.5), (200, Percentile::P50, 0.5), (368, Percentile::P99, 0.99)]
@@ -108,8 +108,8 @@ fn order_statistic_intervals_hold_the_truth() {
     }
 }
 
-/// Simulates a queue of four servers at 86 % of their capacity: requests wait for each other, and a
-/// thousand carry the information of a few dozen.
+/// Simulates a queue of four servers at 86 % of their capacity. Requests wait for each other, so a thousand
+/// of them carry as much information as a few dozen independent ones.
 fn queue(seed: u64, seconds: f64) -> (Vec<Record>, Facts) {
     Run { slots: 4, ttft: 16_000_000, tokens: 2, seconds, seed, ..Run::open(172.0) }.make()
 }
@@ -118,8 +118,8 @@ fn rows(records: &[Record]) -> Vec<Measured> {
     records.iter().map(|record| Measured::from(&record.row)).collect()
 }
 
-/// Returns the E2E from the schedule that is exceeded by a share of all requests in the long run, and the
-/// median.
+/// Returns the E2E latency from the schedule that the given share of requests exceeds in the long run, and
+/// the median.
 fn long_run(share: f64) -> [f64; 2] {
     let (records, facts) = queue(1, 1_200.0);
     let rows = rows(&records);

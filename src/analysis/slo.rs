@@ -1,10 +1,10 @@
-//! Whether an SLO "p99 ≤ x" holds: a test on the share of requests above x, rather than a look at the
-//! percentile.
+//! Decides whether an SLO "p99 ≤ x" holds by testing the share of requests above x, rather than by
+//! looking at the percentile.
 //!
-//! Holds: if the share above x were as large as 1 − p, so few exceedances would occur in at most 5 % of
-//! runs. Misses: likewise for so many. Everything else is undecided, and undecided never counts as held.
-//! Requests that wait for each other exceed the limit together, so the test counts them by what they are
-//! worth ([`super::worth`]).
+//! The SLO holds if so few requests exceed x that this would happen in at most 5 % of runs with a true
+//! share of 1 − p. It misses if so many requests exceed x that this would also happen in at most 5 % of
+//! such runs. Everything else is undecided, and undecided never counts as met. Requests that wait for
+//! each other exceed the limit together, so the test uses their effective number ([`super::worth`]).
 
 use indexmap::IndexMap;
 
@@ -23,25 +23,26 @@ use super::{quantile, undecided, window};
 /// One limit of an SLO, tested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SloTest {
-    /// Key of the tested metric, as in the metric table: an open loop's are `…_from_schedule`.
+    /// Key of the tested metric, as in the metric table; for open loops, `…_from_schedule`.
     pub metric: &'static str,
     /// The percentile that is limited.
     pub percentile: Percentile,
     /// The limit.
     pub limit: Nanos,
-    /// Requests above the limit, including failures; for ITL, gaps above it.
+    /// Number of requests above the limit, including failures; for ITL, the number of gaps.
     pub above: u64,
-    /// Requests that have the metric, including failures; for ITL, gaps.
+    /// Number of requests that have the metric, including failures; for ITL, the number of gaps.
     pub n: u64,
-    /// Number of requests with the same dependence that would show, with none above the limit, that it
-    /// holds. `need` in JSON.
+    /// Number of requests that would show that the limit holds if none of them were above it, given the
+    /// same dependence between requests. Called `need` in JSON.
     pub alike_needed: u64,
-    /// How many independent requests the run is worth here, and how many of all were above.
+    /// The effective number of independent requests of the run for this limit, and how many requests
+    /// were above it.
     pub evidence: Evidence,
     /// The result of the test.
     pub answer: Answer,
-    /// Window in seconds that would decide, with the same share above the limit; `None` if it is
-    /// decided, or if a hundred such windows would not suffice.
+    /// Length of a window, in seconds, that would give a decision with the same share above the limit;
+    /// `None` if it is already decided, or if a hundred times the window would not suffice.
     pub would_do: Option<f64>,
 }
 
@@ -51,18 +52,19 @@ impl SloTest {
         1.0 - quantile::share(self.percentile)
     }
 
-    /// Describes what would decide it.
+    /// Describes what would decide the limit.
     pub fn would_decide(&self) -> String {
         undecided::would_decide(&self.evidence, quantile::need_to_decide(self.percentile), self.would_do)
     }
 }
 
-/// Returns the limits on single gaps: those that `Events` must have counted for [`test()`].
+/// Returns the limits on single gaps, which `Events` must have counted for [`test()`].
 pub fn gap_limits(slo: Option<&Slo>) -> Vec<Nanos> {
     slo.map_or_else(Vec::new, |slo| slo.itl.values().copied().collect())
 }
 
-/// Tests every latency limit of `slo` on one run, whose events were read with [`gap_limits`].
+/// Tests every latency limit of `slo` on one run. The events of the run must have been read with
+/// [`gap_limits`].
 pub fn test(rows: &[Measured], through: (&Events, &Gaps), facts: &Facts, slo: &Slo) -> Vec<SloTest> {
     let [ttft, tpot, e2e] = of_requests(rows, facts, slo);
     let itl = slo.itl.iter().map(|(percentile, limit)| of_gaps(through, facts, *percentile, *limit));
@@ -90,7 +92,8 @@ pub(crate) fn of_requests(rows: &[Measured], facts: &Facts, slo: &Slo) -> [Vec<S
     [tests(&slo.ttft, names[0], ttft), tests(&slo.tpot, "tpot", Metric::Tpot), tests(&slo.e2e, names[1], e2e)]
 }
 
-/// Combines the answers of an SLO of several limits: misses if one misses, holds only if all hold.
+/// Combines the results of an SLO with several limits: it misses if one limit misses, and holds only if
+/// all hold.
 pub fn answer(tests: &[SloTest]) -> Answer {
     if tests.iter().any(|test| test.answer == Answer::Misses) {
         Answer::Misses
@@ -130,14 +133,16 @@ impl Threshold {
     }
 }
 
-/// Gaps of one request are not independent: they count by what they are worth, by requests.
+/// Gaps of one request are not independent, so they count with their effective number, computed by
+/// request.
 fn of_gaps((events, gaps): (&Events, &Gaps), facts: &Facts, percentile: Percentile, limit: Nanos) -> SloTest {
     let evidence = gaps.evidence(events, limit, 1.0 - quantile::share(percentile));
     Threshold { metric: "itl", percentile, limit }.decide(evidence, facts)
 }
 
-/// Returns whether a million output tokens cost at most `limit`; undecided if the cost is unknown. Not a
-/// test: cost follows from one count, which has no sampling error within the run.
+/// Returns whether a million output tokens cost at most `limit`; undecided if the cost is unknown. This
+/// is not a statistical test, because cost is computed from one count, which has no sampling error
+/// within the run.
 pub fn cost(cost_per_million: Option<f64>, limit: f64) -> Answer {
     match cost_per_million {
         Some(cost) if cost <= limit => Answer::Holds,

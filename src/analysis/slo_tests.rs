@@ -15,8 +15,8 @@ fn tested(records: &[Record], facts: &Facts, slo: &Slo) -> Vec<SloTest> {
     test(run.rows(), (&events, &gaps), facts, slo)
 }
 
-/// Returns `n` requests with a TTFT of 100 ms and gaps of 10 ms; `slow` of them, spread out, with 900 ms
-/// and gaps of 90 ms.
+/// Returns `n` requests with a TTFT of 100 ms and gaps of 10 ms. Of these, `slow` requests, spread
+/// evenly, have a TTFT of 900 ms and gaps of 90 ms.
 fn records(n: u64, slow: u64) -> Vec<Record> {
     let make = |k| {
         let (ttft, gap) = if k * slow / n != (k + 1) * slow / n { (900, 90) } else { (100, 10) };
@@ -38,7 +38,7 @@ fn p99_takes_299_requests_without_an_exceedance() {
     assert_eq!(ask(298, 0, Percentile::P99), Answer::Undecided);
     assert_eq!(ask(299, 0, Percentile::P99), Answer::Holds);
     assert_eq!(ask(299, 1, Percentile::P99), Answer::Undecided);
-    // scipy: binom.cdf(1, 473, .01) = .0499, if they were known to be independent.
+    // scipy: binom.cdf(1, 473, .01) = .0499, if the requests were known to be independent.
     assert_eq!(ask(473, 1, Percentile::P99), Answer::Undecided);
     assert_eq!(ask(1_000, 1, Percentile::P99), Answer::Holds);
 }

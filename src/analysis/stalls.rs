@@ -1,15 +1,16 @@
-//! Stalls: how long a response paused between its tokens, as the client observed it.
+//! Stalls: how long a response paused between its tokens, as observed by the client.
 //!
 //! A stall is a gap between two token events that is more than five times the median gap of the same
 //! response; its duration is the excess over that median. Sarathi-Serve (Agrawal et al., OSDI 2024,
 //! section 3.2) calls it a "generation stall": decoding waits while the prompts of other requests are
-//! computed; the paper gives no limit. The limits here are chosen, not measured: five lies above the
-//! largest gap of a pace that varies by ±50 %, and above the double step of a token that was computed and
-//! held back.
+//! computed. The paper gives no limit. The limits here are chosen, not measured: a factor of five is
+//! above the largest gap if the pace varies by ±50 %, and above the double step of a token that was
+//! computed but held back.
 //!
-//! Stalls are unknown, and null, if the gaps have no steady pace: fewer than eight of them; a median
-//! below 1 ms, because several tokens then arrive together and the median is that of a write, not of a
-//! step; more than one long gap in ten, because the long ones are then the pace.
+//! Stalls are unknown, and null, if the gaps have no steady pace. This is the case if there are fewer
+//! than eight gaps; if the median is below 1 ms, because several tokens then arrive together and the
+//! median measures writes rather than steps; or if more than one gap in ten is long, because the long
+//! gaps are then the pace.
 
 use crate::rows::{Facts, Measured, Replay};
 
@@ -17,14 +18,14 @@ use super::window::contains;
 
 /// A stall is longer than this many times the median.
 const TIMES: u64 = 5;
-/// Minimum number of gaps for a pace.
+/// Minimum number of gaps that is needed to determine a pace.
 const FEWEST: usize = 8;
-/// Minimum median for a pace.
+/// Minimum median gap that is needed to determine a pace.
 const SHORTEST_NS: u64 = 1_000_000;
-/// At most one gap in this many may be long.
+/// At most one in this many gaps may be long.
 const ONE_IN: usize = 10;
 
-/// Returns how long a response with these gaps stalled, in nanoseconds; `None` if they have no steady
+/// Returns how long a response with these gaps stalled, in nanoseconds; `None` if the gaps have no steady
 /// pace. `room` is scratch memory and is overwritten.
 pub fn stalled_ns(gaps: &[u64], room: &mut Vec<u64>) -> Option<u64> {
     if gaps.is_empty() {
@@ -55,7 +56,7 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// Collects them from a run.
+    /// Collects the stalls of a run.
     pub fn of<R: Replay + ?Sized>(run: &R, facts: &Facts) -> Result<Stalls, R::Error> {
         let mut stalls = Stalls::default();
         if !facts.stream {
@@ -77,8 +78,8 @@ impl Stalls {
         }
     }
 
-    /// Returns their mean in milliseconds over the requests whose stalls are known; `None` if there are
-    /// none.
+    /// Returns the mean stall time in milliseconds, over the requests whose stalls are known; `None` if
+    /// there are no such requests.
     pub fn mean_ms(&self) -> Option<f64> {
         (self.known > 0).then(|| self.sum_ns as f64 / self.known as f64 / 1e6)
     }

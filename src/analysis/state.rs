@@ -11,11 +11,11 @@ use crate::units::Share;
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum State {
-    /// No reason against it.
+    /// There is no reason against the run.
     Valid,
-    /// Shown and used, with its reason.
+    /// The run is shown and used, together with its reason.
     Suspect,
-    /// Shown, but excluded from curves, comparisons and SLO answers.
+    /// The run is shown, but excluded from curves, comparisons and SLO answers.
     Invalid,
 }
 
@@ -26,7 +26,8 @@ impl State {
     }
 }
 
-/// Returns the state that a plan's limits, or METRICS' (`defaults`), assign to a value above them.
+/// Returns the state of a value that is above the plan's limits or, without those, above the limits
+/// of METRICS (`defaults`).
 pub(super) fn exceeded(limits: Limits, defaults: Defaults, above: impl Fn(f64) -> bool) -> Option<State> {
     let Limits { suspect, invalid } = limits.or(defaults);
     let is_above = |limit: Option<Share>| limit.map(Share::to_f64).is_some_and(&above);

@@ -1,7 +1,7 @@
-//! Exact percentiles with their intervals, over values some of which may be failures: above every observed value.
+//! Exact percentiles with intervals. Some of the values may be failures, which rank above every observed value.
 //!
-//! Type 7 of Hyndman and Fan, numpy's default, from all values: no histogram and no reservoir, so two tools that agree
-//! on the rows agree on the number.
+//! Percentiles are of type 7 of Hyndman and Fan, which is numpy's default, and are computed from all values without a
+//! histogram or a reservoir. Two tools that agree on the rows therefore agree on the number.
 
 use std::fmt;
 
@@ -16,16 +16,16 @@ use super::{binomial, quantile};
 pub enum Value {
     /// The number itself.
     Exact(f64),
-    /// The rank falls among failures: larger than this, the largest observed value or bound.
+    /// The rank falls among failures, so the number is larger than this, the largest observed value or bound.
     AtLeast(f64),
-    /// For rates: the rank falls among failures, which are below this, the smallest observed rate.
+    /// For rates: the rank falls among failures, so the rate is below this, the smallest observed rate.
     AtMost(f64),
-    /// The rank falls among failures, and nothing was observed.
+    /// The rank falls among failures, and no value was observed.
     Failed,
 }
 
 impl Value {
-    /// Returns the number; `None` among failures.
+    /// Returns the number; `None` if it lies among failures.
     pub fn exact(self) -> Option<f64> {
         match self {
             Value::Exact(value) => Some(value),
@@ -33,7 +33,7 @@ impl Value {
         }
     }
 
-    /// Formats three digits, with `> ` (for a rate `< `) if it lies among failures.
+    /// Formats the number with three digits, preceded by `> ` (for a rate `< `) if it lies among failures.
     pub fn short(self) -> String {
         match self {
             Value::Exact(value) => digits(value),
@@ -63,12 +63,12 @@ impl fmt::Display for Value {
     }
 }
 
-/// A 95 % interval within one run, at most 2.5 % on either side.
+/// A 95 % interval within one run, with at most 2.5 % on either side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Lower end; `None` if the run is worth too little for one.
+    /// Lower end; `None` if the run has too little evidence for it.
     pub low: Option<Value>,
-    /// Upper end; `None` if the run is worth too little for one.
+    /// Upper end; `None` if the run has too little evidence for it.
     pub high: Option<Value>,
 }
 
@@ -98,11 +98,11 @@ pub enum Estimate {
         value: Value,
         /// Its interval; `None` if the run is too short for one.
         interval: Option<Interval>,
-        /// Whether it has METRICS' mark: n is small for this percentile, or the run is worth too little
-        /// for an upper end of a p99.
+        /// Whether it has the mark of METRICS, because n is small for this percentile, or the run has too
+        /// little evidence for the upper end of a p99.
         few_samples: bool,
     },
-    /// Too few values for the percentile to have an interval.
+    /// There are too few values for an interval of the percentile.
     NotEnough {
         /// Number available, including failures.
         n: u64,
@@ -113,14 +113,14 @@ pub enum Estimate {
     },
 }
 
-/// The objects of which a percentile has too few.
+/// The objects that are counted for a percentile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counted {
     /// Values, one for each request.
     Values,
     /// Requests that have gaps.
     Requests,
-    /// Gaps, by their worth.
+    /// Gaps, by their effective number.
     Gaps,
 }
 
@@ -141,7 +141,7 @@ impl Estimate {
         self.value()?.exact()
     }
 
-    /// Returns the value; `None` if there are too few.
+    /// Returns the value; `None` if there are too few values.
     pub fn value(&self) -> Option<Value> {
         match self {
             Estimate::Is { value, .. } => Some(*value),
@@ -149,7 +149,7 @@ impl Estimate {
         }
     }
 
-    /// Returns the number available, if too few.
+    /// Returns the number of available values if there are too few.
     pub(crate) fn too_few(&self) -> Option<u64> {
         match self {
             Estimate::NotEnough { n, .. } => Some(*n),
@@ -157,7 +157,7 @@ impl Estimate {
         }
     }
 
-    /// Returns the interval; `None` if there are too few values for one.
+    /// Returns the interval; `None` if there are too few values for an interval.
     pub fn interval(&self) -> Option<Interval> {
         match self {
             Estimate::Is { interval, .. } => *interval,
@@ -181,7 +181,7 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// Sorted values with the failures above them.
+/// Sorted values, with the failures above them.
 pub(super) struct Ordered<'a> {
     /// Number of observed values.
     pub observed: u64,
@@ -207,7 +207,7 @@ impl Ordered<'_> {
         if index < self.observed { Value::Exact((self.at)(index)) } else { self.above() }
     }
 
-    /// Returns the type 7 quantile at `permille` thousandths. There must be a value.
+    /// Returns the type 7 quantile at `permille` thousandths. There must be at least one value.
     pub(super) fn quantile(&self, permille: u64) -> Value {
         let scaled = (self.n() - 1) * permille;
         let (index, share) = (scaled / 1000, (scaled % 1000) as f64 / 1000.0);
@@ -235,7 +235,7 @@ impl Ordered<'_> {
         }
     }
 
-    /// Estimates the percentile, with the interval that `interval` returns, if any.
+    /// Estimates the percentile, with the interval returned by `interval`, if any.
     pub(super) fn estimate(&self, percentile: Percentile, interval: impl FnOnce() -> Option<Interval>) -> Estimate {
         let (n, need) = (self.n(), quantile::need(percentile));
         if n < need {
@@ -244,9 +244,9 @@ impl Ordered<'_> {
         self.known(percentile, interval(), n as f64)
     }
 
-    /// Estimates the percentile of values with this worth in independent ones, with its interval.
+    /// Estimates the percentile and its interval, given the effective number of independent values.
     pub(super) fn known(&self, percentile: Percentile, interval: Option<Interval>, worth: f64) -> Estimate {
-        // A tail whose upper end is unknown is no better than one of few values.
+        // If the upper end of a tail is unknown, the tail is marked like one with few values.
         let is_open = interval.is_none_or(|interval| interval.high.is_none());
         let mark = quantile::unmarked_from(percentile) as f64;
         Estimate::Is {
@@ -264,8 +264,8 @@ pub(super) fn sorted_quantile(rising: &[f64], permille: u64) -> Option<f64> {
     if rising.is_empty() { None } else { ordered.quantile(permille).exact() }
 }
 
-/// Interpolates between `a` and `b` from the nearer end, as numpy does, so that the result never leaves
-/// them.
+/// Interpolates between `a` and `b` from the nearer end, as numpy does, so that the result always lies
+/// between them.
 fn lerp(a: f64, b: f64, share: f64) -> f64 {
     if share < 0.5 { a + (b - a) * share } else { b - (b - a) * (1.0 - share) }
 }
@@ -275,39 +275,40 @@ fn lerp(a: f64, b: f64, share: f64) -> f64 {
 pub struct Summary {
     /// Number of values, including failures.
     pub n: u64,
-    /// How many of them are failures: in the percentiles they are worse than every other value (for
-    /// times above, for rates below); mean and deviation exclude them.
+    /// Number of these that are failures. In percentiles, failures are worse than every other value (above
+    /// for times, below for rates); mean and deviation exclude them.
     pub failures: u64,
-    /// Mean of the completed requests; null without any.
+    /// Mean of the completed requests; null if there are none.
     pub mean: Option<f64>,
-    /// Standard deviation of the completed requests, divided by n − 1; null below two.
+    /// Standard deviation of the completed requests, divided by n − 1; null for fewer than two.
     pub sd: Option<f64>,
     /// The percentiles, in the order of [`quantile::ALL`].
     pub percentiles: [Estimate; 6],
-    /// The largest; null without values.
+    /// The largest value; null without values.
     pub max: Option<Value>,
     /// Lower bound of percentiles among failures: the largest observed value or bound. Null without
     /// failures, or if nothing was observed.
     pub above: Option<f64>,
-    /// The same for rates, whose failures lie below: the smallest observed value.
+    /// For rates, whose failures lie below all values: the upper bound of percentiles among failures, which
+    /// is the smallest observed value.
     pub below: Option<f64>,
-    /// For gaps: what they are worth; `None` if every request has at most one value.
+    /// For gaps: their effective numbers; `None` if every request has at most one value.
     pub(crate) clusters: Option<Clustered>,
 }
 
-/// The worth of gaps, which come in clusters: those of a request are alike.
+/// The effective numbers of gaps, which come in clusters because gaps of the same request are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clustered {
     /// Requests that have gaps.
     pub requests: u64,
-    /// For each percentile, in the order of [`quantile::ALL`], the equivalent number of independent
-    /// gaps: gaps / design effect.
+    /// For each percentile, in the order of [`quantile::ALL`], the equivalent number of independent gaps,
+    /// which is gaps / design effect.
     pub effective: [u64; 6],
 }
 
 impl Summary {
     /// Summarizes independent `values`, in any order, with `failures` above them; `bound` is the largest
-    /// bound known of a failure.
+    /// known bound of a failure.
     pub fn of(mut values: Vec<f64>, failures: u64, bound: Option<f64>) -> Summary {
         values.sort_unstable_by(f64::total_cmp);
         let largest = values.last().copied().into_iter().chain(bound).reduce(f64::max);
@@ -317,8 +318,8 @@ impl Summary {
         Summary::assemble(&ordered, quantile::ALL.map(estimate))
     }
 
-    /// Summarizes the requests of a run, which depend on each other: intervals are based on what they
-    /// are worth. `bound` is the largest bound known of a failure.
+    /// Summarizes the requests of a run, which depend on each other: intervals are based on their effective
+    /// number. `bound` is the largest known bound of a failure.
     pub(crate) fn of_sample(sample: &Sample, bound: Option<f64>) -> Summary {
         let rising = sample.rising();
         let observed = rising.partition_point(|value| value.is_finite());
@@ -331,7 +332,7 @@ impl Summary {
         Summary::assemble(&ordered, quantile::ALL.map(estimate))
     }
 
-    /// Adds the rest of a summary to its percentiles.
+    /// Completes a summary, given its percentiles.
     pub(super) fn assemble(ordered: &Ordered, percentiles: [Estimate; 6]) -> Summary {
         let values = || (0..ordered.observed).map(|index| (ordered.at)(index));
         let (mean, sd) = moments(values);
@@ -354,7 +355,7 @@ impl Summary {
         self.percentiles[percentile as usize]
     }
 
-    /// Returns the highest percentile that n supports; `None` if it does not even support the median.
+    /// Returns the highest percentile that n values support; `None` if they do not even support the median.
     pub fn highest(&self) -> Option<Percentile> {
         quantile::ALL.into_iter().rev().find(|percentile| self.percentile(*percentile).value().is_some())
     }
@@ -366,8 +367,8 @@ impl Summary {
     }
 }
 
-/// Returns mean and sample standard deviation, in two passes: the one-pass formula loses digits when the
-/// spread is small.
+/// Returns mean and sample standard deviation, computed in two passes, because the one-pass formula loses
+/// digits when the spread is small.
 fn moments<I: Iterator<Item = f64>>(values: impl Fn() -> I) -> (Option<f64>, Option<f64>) {
     let n = values().count();
     if n == 0 {
@@ -378,7 +379,7 @@ fn moments<I: Iterator<Item = f64>>(values: impl Fn() -> I) -> (Option<f64>, Opt
     (Some(mean), (n > 1).then(|| (squares / (n - 1) as f64).sqrt()))
 }
 
-/// Returns the type 7 quantile of any number of values.
+/// Returns the type 7 quantile, without a minimum number of values.
 pub(super) fn raw_quantile(mut values: Vec<f64>, permille: u64) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let at = |index: u64| values[index as usize];

@@ -1,4 +1,5 @@
-//! Known answers from numpy, and the properties that any percentile must have.
+//! Compares percentiles with known results from numpy, and tests the properties that every percentile
+//! must have.
 
 use proptest::prelude::*;
 
@@ -14,7 +15,7 @@ fn sample(n: usize) -> Vec<f64> {
     std::iter::repeat_with(uniform).take(n).map(|u| -(1.0 - u).ln() * 10.0).collect()
 }
 
-/// n, the six percentiles, mean, standard deviation, max. Made with numpy 2:
+/// n, the six percentiles, mean, standard deviation and maximum, computed with numpy 2:
 ///
 /// ```python
 /// def lcg(n):
@@ -27,7 +28,8 @@ fn sample(n: usize) -> Vec<f64> {
 ///     print(n, np.quantile(v, [.5, .75, .9, .95, .99, .999]), v.mean(), v.std(ddof=1), v.max())
 /// ```
 #[rustfmt::skip]
-// The digits are numpy's, as printed: shortened ones could not be compared with its output again.
+// The digits are exactly as printed by numpy; shortened digits could not be compared with its output
+// again.
 #[allow(clippy::excessive_precision)]
 const NUMPY: [(usize, [f64; 6], [f64; 3]); 9] = [
     (6, [6.997742419501739, 9.802075970234403, 10.942332279965125, 11.090211025149085, 11.208514021296255, 11.235132195429367],
@@ -75,7 +77,8 @@ fn percentiles_and_moments_are_numpys() {
 
 #[test]
 fn quantiles_below_their_minimum_are_still_type_7() {
-    // The verdict's halves and read delays need a quantile of few values: the formula has no minimum.
+    // The verdict's halves and read delays need quantiles of few values, so the formula has no
+    // minimum.
     let values = [1.0, 2.0, 4.0];
     let at = |index: u64| values[index as usize];
     let ordered = Ordered { observed: 3, at: &at, failures: 0, largest: None };
@@ -110,7 +113,7 @@ fn small_samples_are_marked() {
 fn failures_are_above_all_others() {
     let values: Vec<f64> = (1..=95).map(f64::from).collect();
     let summary = Summary::of(values.clone(), 5, None);
-    // (100 − 1) × 0.95 = 94.05: between the 95th value and the first failure.
+    // (100 − 1) × 0.95 = 94.05 lies between the 95th value and the first failure.
     assert_eq!(summary.percentile(Percentile::P95).to_string(), "> 95");
     assert_eq!(summary.percentile(Percentile::P90).exact(), Some(90.1));
     assert_eq!((summary.n, summary.failures, summary.mean), (100, 5, Some(48.0)));
@@ -124,7 +127,7 @@ fn failures_are_above_all_others() {
 
 #[test]
 fn a_rank_exactly_below_the_failures_is_exact() {
-    // (11 − 1) × 0.9 = 9: the tenth value, and nothing of the adjacent failure.
+    // (11 − 1) × 0.9 = 9 is exactly the tenth value, without a contribution of the adjacent failure.
     let values: Vec<f64> = (1..=40).map(f64::from).collect();
     let at = |index: u64| values[index as usize];
     let ordered = Ordered { observed: 10, at: &at, failures: 1, largest: Some(10.0) };

@@ -1,18 +1,19 @@
-//! Whether a run is constant throughout its window: TTFT, TPOT, E2E, and the rate at which tokens are
-//! produced ([`super::change`]), and the share of failures ([`super::bunches`]).
+//! Checks whether a run is steady throughout its window: TTFT, TPOT, E2E and the rate at which tokens
+//! are produced ([`super::change`]), and the share of failures ([`super::bunches`]).
 //!
-//! Latencies are compared as logarithms of the requests' own, in the order of their schedule. In an open
-//! loop they follow the requests in flight, which are therefore their companion: only what the load does
-//! not explain counts. However, a server that becomes slow has more requests in flight because of that,
-//! and a queue may be long in one part and short in another by chance. So TTFT and E2E of an open loop,
-//! which include the wait in the queue, are compared with their companion only if the requests in flight
-//! have swung [`SWINGS`] times, and [`EXCURSION`] times on each side of a step; without the companion, a
-//! step counts if the requests in flight have swung on both sides of it ([`SIDES`]): they came and went
-//! as before, at another level.
+//! Latencies of single requests are compared as logarithms, in scheduled order. In an open loop,
+//! latencies depend on the requests in flight. The latter are therefore the companion, and only changes
+//! that the load does not explain count. However, a server that becomes slow has more requests in flight
+//! because of that, and a queue may be long in one part and short in another by chance. TTFT and E2E of
+//! an open loop, which include the wait in the queue, are therefore compared with their companion only
+//! if the requests in flight have swung [`SWINGS`] times, and [`EXCURSION`] times on each side of a
+//! step. Without the companion, a step counts if the requests in flight have swung on both sides of it
+//! ([`SIDES`]), because the requests then came and went as before, but at another level.
 //!
-//! Rates are those of parts of the window ([`super::emission`]). Synchronized slots of a closed loop
-//! respond in waves; whether a stretch contains one wave more is chance, so it may always differ by one.
-//! With think times, a wave comes once per round, and a round replaces the length of a request.
+//! Rates are computed over parts of the window ([`super::emission`]). Synchronized slots of a closed
+//! loop respond in waves. Whether a stretch contains one more wave is a matter of chance, so a
+//! difference of one wave is always allowed. With think times, there is one wave per round, and the
+//! length of a round replaces the length of a request.
 
 use std::collections::BTreeMap;
 
@@ -29,28 +30,30 @@ use super::series::{PARTS, swings};
 use super::state::{State, exceeded};
 use super::window;
 
-/// Minimum number of requests for a latency to be checked.
+/// Minimum number of requests that is needed to check a latency.
 const FEWEST_REQUESTS: usize = 40;
-/// Minimum number of swings of the requests in flight for queue waits to be compared.
+/// Minimum number of swings of the requests in flight that is needed to compare queue waits.
 const SWINGS: u32 = 16;
-/// Minimum number of swings on each side of a step; with fewer, it may be a single long queue.
+/// Minimum number of swings on each side of a step; with fewer swings, the step may be a single long
+/// queue.
 const EXCURSION: u32 = 5;
-/// Number of swings on each side of a step that shows that the requests in flight belong to both levels:
-/// for TPOT, and for latencies that include a wait.
+/// Number of swings on each side of a step that shows that the requests in flight are typical of both
+/// levels: first for TPOT, then for latencies that include a wait.
 const SIDES: [u32; 2] = [3, 8];
-/// Such a step leaves this share of the window on both sides.
+/// Such a step must leave at least this share of the window on both sides.
 const EDGE: f64 = 0.15;
-/// A change of a request's latency below this may be the generator's (`client_late`), in ms.
+/// A change of a request's latency by less than this, in ms, may be due to the generator
+/// (`client_late`).
 const LEAST_MS: f64 = 1.0;
-/// A latency may move by this many times the limit of a rate.
+/// The limit for a change of a latency, as a multiple of the limit for a rate.
 const LATENCY: f64 = 2.0;
-/// A level that changes within this share of the window to a better, lasting one is a warm-up.
+/// A change to a better, lasting level within this share of the window is a warm-up.
 const WARM_UP: f64 = 1.0 / 3.0;
 
-/// Why latencies of a saturated run are not checked.
+/// Reason why latencies of a saturated run are not checked.
 const SATURATED: &str = "the run is saturated";
 
-/// The result for a reason; an error states why the check was not possible.
+/// The result of checking a reason; an error states why the check was not possible.
 type Finding = Result<Option<(State, String)>, String>;
 
 /// Changes during a run.
@@ -64,15 +67,15 @@ pub(super) struct Steadiness {
 struct Moved {
     what: &'static str,
     change: Change,
-    /// The place of a step, in seconds of the window.
+    /// The position of a step, in seconds since the beginning of the window.
     seconds: f64,
-    /// The level before and after; for a trend, in the first and second half.
+    /// The levels before and after the step; for a trend, the levels of the first and second half.
     levels: [f64; 2],
     /// The size of the change, as a share of the mean of both levels.
     share: f64,
     /// The allowed multiple of the plan's limit.
     times: f64,
-    /// Whether it improved early and then stayed.
+    /// Whether the quantity improved early and then stayed constant.
     is_warm_up: bool,
 }
 
@@ -81,16 +84,16 @@ impl Steadiness {
     pub(super) fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Steadiness {
         let mut unchecked = None;
         let found = rates(rows, &events.emitted, facts).map(|rate| {
-            // Another load justifies another latency.
+            // If the load changes, latency may change too.
             let latencies = if facts.window_qps.is_some() { vec![] } else { latencies(rows, facts, &mut unchecked) };
             rate.into_iter().chain(latencies).collect()
         });
         Steadiness { found, stretch: stretch(rows, facts), unchecked }
     }
 
-    /// Checks a saturated run. Waiting requests make latencies grow, and arrivals do not measure the
-    /// work done; but a server that is never idle completes as much at the end as at the beginning, so a
-    /// falling rate is the server's own. A rising one may be due to an initially empty queue.
+    /// Checks a saturated run. Latencies grow because requests wait, and arrivals do not measure the
+    /// work done. But a server that is never idle completes as much work at the end as at the beginning,
+    /// so a falling rate is caused by the server. A rising rate may be due to an initially empty queue.
     pub(crate) fn of_saturated(rows: &[Measured], facts: &Facts) -> Steadiness {
         if facts.window_qps.is_some() {
             return Steadiness { found: Err(SATURATED.to_owned()), stretch: None, unchecked: None };
@@ -104,12 +107,12 @@ impl Steadiness {
         Steadiness { found: Ok(falls.into_iter().collect()), stretch: None, unchecked: Some(SATURATED.to_owned()) }
     }
 
-    /// Returns the part that could not be checked, and why.
+    /// Returns which part could not be checked, and why.
     pub(crate) fn unchecked(&self) -> Option<&str> {
         self.unchecked.as_deref().filter(|_| self.found.is_ok())
     }
 
-    /// Returns whether levels, or the share of failures, moved.
+    /// Returns whether a level or the share of failures changed.
     pub(super) fn unsteady(&self, limits: Limits) -> Finding {
         let failures = self.stretch.filter(|(stretch, _)| !stretch.is_bunch()).and_then(|(stretch, seconds)| {
             let [inside, outside] = stretch.shares();
@@ -128,7 +131,7 @@ impl Steadiness {
         }
     }
 
-    /// Returns whether the window began before the server was warm.
+    /// Returns whether the window began before the server had warmed up.
     pub(super) fn warming_up(&self, limits: Limits) -> Finding {
         Ok(self.judge(limits, true).unwrap_or_default())
     }
@@ -183,7 +186,7 @@ impl Moved {
     }
 }
 
-/// Returns how the rate of tokens moved; an error states why it cannot be compared.
+/// Returns how the token rate changed; an error states why it cannot be compared.
 fn rates(rows: &[Measured], emitted: &Emitted, facts: &Facts) -> Result<Option<Moved>, String> {
     let series = emitted.series(rows, facts)?;
     let parts = series.parts;
@@ -196,7 +199,7 @@ fn rates(rows: &[Measured], emitted: &Emitted, facts: &Facts) -> Result<Option<M
     Ok(change::find(&residuals, None).filter(Change::is_shown).and_then(|change| {
         let moved = Moved::of_rate(change, &series, what);
         let at = place(&change, parts.count);
-        // Either side may contain one wave more or less.
+        // Each side may contain one wave more or one wave less.
         let wave = |count: usize| parts.typical / (count as f64 * parts.part_ns);
         let wave = if facts.open_loop { 0.0 } else { wave(at) + wave(parts.count - at) };
         let [before, behind] = moved.levels;
@@ -218,13 +221,14 @@ fn is_early(change: &Change) -> bool {
     change.form == Form::Step && change.at <= WARM_UP
 }
 
-/// Returns how TTFT, TPOT and E2E moved; failures are left to the reasons for errors.
+/// Returns how TTFT, TPOT and E2E changed. Failures are covered by the reasons for errors.
 fn latencies(rows: &[Measured], facts: &Facts, unchecked: &mut Option<String>) -> Vec<Moved> {
     let mut members: Vec<&Measured> = window::members(rows, facts).filter(|row| row.outcome.is_ok()).collect();
     members.sort_by_key(|row| row.scheduled_ns);
     let carried = facts.open_loop.then(|| Carried::new(Flight::of(rows, facts).averages(PARTS), facts));
     if let Some(swings) = carried.as_ref().map(|carried| carried.swings).filter(|swings| *swings < SWINGS) {
-        let text = format!("requests in flight rose and fell {swings} times; comparing TTFT and E2E takes {SWINGS}");
+        let text =
+            format!("requests in flight rose and fell {swings} times; the comparison of TTFT and E2E needs {SWINGS}");
         *unchecked = Some(text);
     }
     let all = [(Metric::Ttft, "TTFT (ms)"), (Metric::Tpot, "TPOT (ms)"), (Metric::E2eFromSchedule, "E2E (ms)")];
@@ -234,9 +238,9 @@ fn latencies(rows: &[Measured], facts: &Facts, unchecked: &mut Option<String>) -
 /// The mean number of requests in flight between two instants.
 struct Carried {
     averages: Vec<f64>,
-    /// Its swings over the window.
+    /// Number of its swings over the window.
     swings: u32,
-    /// Areas under it from the beginning of the window to each border of its parts.
+    /// Areas under the curve from the beginning of the window to each border of its parts.
     areas: Vec<f64>,
     from: u64,
     part_ns: f64,
@@ -266,10 +270,10 @@ impl Carried {
         self.areas[part] + (place - part as f64) * (self.areas[part + 1] - self.areas[part])
     }
 
-    /// Returns the mean while a request was in flight in the window.
+    /// Returns the mean over the time in which a request was in flight in the window.
     fn of(&self, row: &Measured, facts: &Facts) -> f64 {
         let (from, to) = (self.place(row.scheduled_ns), self.place(window::request(row, facts).end_ns()));
-        // A request that ends within the part in which it began.
+        // The request ends within the part in which it began.
         let to = if to - from < 1.0 { (from + 1.0).min(self.areas.len() as f64 - 1.0) } else { to };
         let from = from.min(to - 1.0).max(0.0);
         (self.area(to) - self.area(from)) / (to - from)
@@ -312,7 +316,8 @@ fn moved(
     let at = place(&change, raw.len());
     let level = |values: &[f64]| (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp();
     let levels = [level(&raw[..at]), level(&raw[at..])];
-    // The difference of two levels over their mean, from the difference of their logarithms.
+    // Computes the difference of two levels relative to their mean, given the difference of their
+    // logarithms.
     let share = 2.0 * (change.by.abs() / 2.0).tanh();
     let gaps = match metric {
         Metric::Tpot => {
@@ -328,13 +333,13 @@ fn moved(
     is_told.then_some(Moved { what, change, seconds, levels, share, times: LATENCY, is_warm_up })
 }
 
-/// Returns how a latency follows the requests in flight: each token takes longer for each request served
-/// concurrently; queue waits are proportional to it.
+/// Returns how a latency depends on the requests in flight: each token takes longer for each concurrent
+/// request, and queue waits are proportional to the number of requests.
 fn scale(metric: Metric) -> fn(f64) -> f64 {
     if metric == Metric::Tpot { |carried| carried } else { f64::ln_1p }
 }
 
-/// Removes the differences between turns of conversations: later ones have longer prompts.
+/// Removes the differences between turns of conversations, because later turns have longer prompts.
 fn by_turn(of: &[&&Measured], logs: &mut [f64]) {
     let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for (row, log) in of.iter().zip(logs.iter()) {
@@ -350,7 +355,8 @@ fn by_turn(of: &[&&Measured], logs: &mut [f64]) {
 }
 
 /// Returns the stretch with more failures than elsewhere, and when its first and last requests ended, in
-/// seconds of the window. Truncated requests ended with the run, not by themselves.
+/// seconds since the beginning of the window. Truncated requests are excluded, because they ended only
+/// with the run.
 fn stretch(rows: &[Measured], facts: &Facts) -> Option<(Stretch, [f64; 2])> {
     let of = window::members(rows, facts).filter(|row| row.outcome != Outcome::CutAtDrain);
     let mut ended: Vec<(u64, bool)> =

@@ -1,4 +1,5 @@
-//! Tests of both sides of each threshold of `unsteady`, on runs whose parts are known to the token.
+//! Tests each threshold of `unsteady` from both sides, on runs for which the token count of each part is
+//! known exactly.
 
 use super::*;
 use crate::analysis::synthetic::{Fault, Run, record, verdict};
@@ -6,14 +7,15 @@ use crate::rows::{Record, Windows};
 use crate::units::Share;
 
 const MS: u64 = 1_000_000;
-/// Requests run back to back in one slot, 100 in the window: 5 in each of 20 parts.
+/// Duration of a request. Requests run back to back in one slot; the window contains 100, which is 5 in
+/// each of 20 parts.
 const REQUEST: u64 = 100 * MS;
 const WINDOWS: Windows =
     Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: 100 * REQUEST, end_ns: 101 * REQUEST };
-/// Deviations of the parts of a half from its mean; they sum to zero and have no slope. Neighbors
-/// differ, …
+/// Deviations of the parts of a half from the half's mean. They sum to zero and have no slope. Here,
+/// neighbors differ.
 const APART: [f64; 10] = [1.0, -1.0, -1.0, 1.0, 0.0, 0.0, 1.0, -1.0, -1.0, 1.0];
-/// … or are alike.
+/// Deviations in which neighbors are alike.
 const ALIKE: [f64; 10] = [1.0, 1.0, -1.0, -1.0, 0.0, 0.0, -1.0, -1.0, 1.0, 1.0];
 
 /// Returns a run in which the requests of a part have this many tokens and this time to first token (ns).
@@ -28,7 +30,7 @@ fn run(tokens: impl Fn(usize) -> f64, ttft: impl Fn(usize) -> u64) -> (Vec<Recor
     ((0..100).map(request).collect(), facts)
 }
 
-/// Returns the verdict's text under a limit in percent.
+/// Returns the text of the verdict, given a limit in percent.
 fn said((records, facts): &(Vec<Record>, Facts), limit: Option<i64>) -> Option<String> {
     let unsteady = Limits { suspect: limit.map(Share::percent), invalid: None };
     let verdict = verdict(records, facts, &Validity { unsteady, ..Validity::default() }, None);
@@ -36,7 +38,8 @@ fn said((records, facts): &(Vec<Record>, Facts), limit: Option<i64>) -> Option<S
     verdict.reasons.into_iter().find(|reason| reason.name == "unsteady").map(|reason| reason.text)
 }
 
-/// Returns halves of 500 tokens per request and of `second`, whose parts vary by `by` tokens in a pattern.
+/// Returns a run with 500 tokens per request in the first half and `second` in the second half. The parts
+/// of each half vary by `by` tokens in a pattern.
 fn halves(second: f64, by: f64, pattern: [f64; 10]) -> (Vec<Record>, Facts) {
     let mean = move |block: usize| if block < 10 { 500.0 } else { second };
     run(move |block| mean(block) + by * pattern[block % 10], |_| 10 * MS)
@@ -44,19 +47,19 @@ fn halves(second: f64, by: f64, pattern: [f64; 10]) -> (Vec<Record>, Facts) {
 
 #[test]
 fn throughput_may_move_by_five_percent() {
-    // 24 of 488 are 4.92 %, 25 of 487.5 are 5.13 %.
+    // 24 of 488 tokens are 4.92 %, and 25 of 487.5 are 5.13 %.
     assert_eq!(said(&halves(476.0, 0.0, APART), None), None);
     let text = "throughput (tok/s) moved by 5% after 5.0 s: 5000.00, then 4750.00";
     assert_eq!(said(&halves(475.0, 0.0, APART), None).as_deref(), Some(text));
-    // One request more or less on either side of the step is 2 % each: smaller changes are not reported,
-    // whatever the limit.
+    // One request more or less on either side of the step changes the rate by 2 %, so smaller changes are
+    // never reported, regardless of the limit.
     assert_eq!(said(&halves(485.0, 0.0, APART), Some(3)), None);
     assert!(said(&halves(478.0, 0.0, APART), Some(3)).is_some());
     assert_eq!(said(&halves(475.0, 0.0, APART), Some(6)), None);
 }
 
-/// 40 of 480 tokens are 8.3 %: more than chance if parts vary by 10 tokens, but not by 30; less if
-/// neighboring parts are alike.
+/// 40 of 480 tokens are 8.3 %. This exceeds chance if parts vary by 10 tokens, but not if they vary by 30.
+/// If neighboring parts are alike, even less variation is enough to hide it.
 #[test]
 fn throughput_may_move_by_chance() {
     assert!(said(&halves(460.0, 10.0, APART), None).is_some());
@@ -77,7 +80,7 @@ fn a_slope_is_found() {
 #[test]
 fn ttft_may_move_by_ten_percent() {
     let later = |micros: u64| run(|_| 50.0, move |at| if at < 50 { 20 * MS } else { micros * 1000 });
-    // 2.1 of 21.05 ms are 9.98 %, 2.12 of 21.06 are 10.07 %.
+    // 2.1 of 21.05 ms are 9.98 %, and 2.12 of 21.06 ms are 10.07 %.
     assert_eq!(said(&later(22_100), None), None);
     let text = "TTFT (ms) moved by 11% after 5.0 s: 20.00, then 22.12";
     assert_eq!(said(&later(22_120), None).as_deref(), Some(text));

@@ -11,7 +11,7 @@ pub(crate) fn two_sided(t: f64, df: f64) -> f64 {
     if t.is_infinite() { 0.0 } else { beta_reg(df / 2.0, 0.5, df / (df + t * t)) }
 }
 
-/// Returns the t that |T| exceeds with probability `level`, with `df` degrees of freedom.
+/// Returns the value that |T| exceeds with probability `level`, with `df` degrees of freedom.
 pub fn critical(level: f64, df: f64) -> f64 {
     let x = inv_beta_reg(df / 2.0, 0.5, level);
     (df * (1.0 - x) / x).sqrt()
@@ -21,15 +21,15 @@ pub fn critical(level: f64, df: f64) -> f64 {
 /// test with the critical value `t`, if the mean lies `shift` standard errors away from the tested
 /// value.
 ///
-/// T′ is (Z + shift) / S with S² = χ²/df, so this is the mean over S of the normal probability.
+/// T′ is (Z + shift) / S with S² = χ²/df, so the result is the mean of the normal probability over S.
 pub fn beyond(t: f64, df: f64, shift: f64) -> f64 {
     over_spread(df, |s| upper(t * s - shift) + upper(t * s + shift))
 }
 
-/// Returns the mean of `of` over S, the measured standard deviation as a multiple of the true one: S² =
-/// χ²/df.
+/// Returns the mean of `of` over S, where S is the measured standard deviation as a multiple of the true one,
+/// with S² = χ²/df.
 pub(crate) fn over_spread(df: f64, of: impl Fn(f64) -> f64) -> f64 {
-    // Beyond 12 standard deviations of S there is less than 1e-16.
+    // The probability beyond 12 standard deviations of S is below 1e-16.
     let reach = 12.0 / (2.0 * df).sqrt();
     let (from, to) = ((1.0 - reach).max(0.0), 1.0 + reach);
     let scale = std::f64::consts::LN_2 + df / 2.0 * (df / 2.0).ln() - ln_gamma(df / 2.0);
@@ -42,8 +42,7 @@ pub fn upper(z: f64) -> f64 {
     0.5 * erfc(z / SQRT_2)
 }
 
-/// Returns the integral of a smooth function by Gauss and Legendre's rule of five points on each of
-/// equal panels.
+/// Returns the integral of a smooth function by the five-point Gauss–Legendre rule on panels of equal width.
 fn integral(from: f64, to: f64, of: impl Fn(f64) -> f64) -> f64 {
     const PANELS: usize = 120;
     let (root, seventy) = ((10.0f64 / 7.0).sqrt(), 70.0f64.sqrt());
@@ -58,7 +57,8 @@ fn integral(from: f64, to: f64, of: impl Fn(f64) -> f64) -> f64 {
     (0..PANELS).map(panel).sum()
 }
 
-/// Returns the smallest number, at least 0, for which `reached` holds; it must not switch back.
+/// Returns the smallest number of at least 0 for which `reached` holds. `reached` must not become false again
+/// for larger numbers.
 pub(crate) fn bisect(reached: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while !reached(high) && high < 1e12 {

@@ -1,4 +1,4 @@
-//! Simulated runs for tests: servers with known timing under closed and open loops.
+//! Simulated runs for tests, on servers with known timing under closed and open loops.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -15,29 +15,29 @@ use crate::rows::{
 /// A server and a load.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Streams served at once; further requests wait in the server's queue.
+    /// Number of streams served at once; further requests wait in the server's queue.
     pub slots: usize,
-    /// Time to first token once served, ns.
+    /// Time to first token once a request is served, ns.
     pub ttft: u64,
     /// Time between tokens, ns.
     pub itl: u64,
     /// Tokens requested and returned.
     pub tokens: u32,
-    /// Spread of every time, as a share.
+    /// Random variation of every time, as a share.
     pub jitter: f64,
     /// How the server's speed changes from request to request.
     pub pace: Pace,
-    /// Requests in flight of a closed loop.
+    /// Number of requests in flight of a closed loop.
     pub batch_size: Option<u32>,
     /// Arrivals per second of an open loop.
     pub qps: Option<f64>,
-    /// Mean think time after a response of the clients of a closed loop (exponentially distributed), ns.
+    /// Mean think time of a closed loop's clients after a response (exponentially distributed), ns.
     pub think: u64,
-    /// The effect of a profile on the rate: a factor at a share of the window.
+    /// The effect of a profile on the rate: maps a share of the window to a factor.
     pub profile: Option<fn(f64) -> f64>,
     /// Length of the window in seconds; a quarter of it is added before and after.
     pub seconds: f64,
-    /// A fault of the server, and at which share of the window.
+    /// A fault of the server, and the share of the window at which it occurs.
     pub fault: Option<(Fault, f64)>,
     /// Seed of arrivals and jitter.
     pub seed: u64,
@@ -46,25 +46,26 @@ pub struct Run {
 /// Faults of a server during a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fault {
-    /// From then on, every time is multiplied by this.
+    /// From the fault on, every time is multiplied by this.
     Slow(f64),
-    /// It stands still for this many seconds.
+    /// The server stands still for this many seconds.
     Pause(f64),
     /// Requests that arrive within this many seconds are refused (503).
     Errors(f64),
-    /// From then on, it has this many fewer slots.
+    /// From the fault on, the server has this many fewer slots.
     Slots(usize),
-    /// Until then, first tokens take this many times as long.
+    /// Until the given share of the window, first tokens take this many times as long.
     Cold(f64),
 }
 
-/// The speed of a server: each request's times are multiplied by the exponential of a sum of two terms.
-/// Neither by default.
+/// The speed of a server: each request's times are multiplied by the exponential of a sum of two terms. Both
+/// terms are zero by default.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pace {
-    /// Deviation of the first term, a stationary autoregressive series over the requests in the order of their service.
+    /// Standard deviation of the first term, which is a stationary autoregressive series over the requests in the
+    /// order of service.
     pub deviation: f64,
-    /// Its correlation from one request to the next (φ).
+    /// Correlation of the first term from one request to the next (φ).
     pub memory: f64,
     /// Rise of the second term over the length of a window.
     pub drift: f64,
@@ -74,7 +75,7 @@ pub struct Pace {
 struct Server {
     /// When each slot becomes free, ns.
     free: Vec<u64>,
-    /// The first term of its pace, in deviations.
+    /// The first term of its pace, in standard deviations.
     state: f64,
     rng: ChaCha8Rng,
 }
@@ -190,7 +191,7 @@ impl Run {
         record(at, sent, real(first), gaps, windows)
     }
 
-    /// Returns the factor of the next request's times.
+    /// Returns the factor for the times of the next request.
     fn pace_at(&self, server: &mut Server, at: u64) -> f64 {
         let Pace { deviation, memory, drift } = self.pace;
         if deviation == 0.0 && drift == 0.0 {
@@ -234,7 +235,7 @@ pub fn record(scheduled: u64, sent: u64, first: u64, gaps_ns: Vec<u64>, windows:
     Record { row, gaps_ns }
 }
 
-/// Turns a completed request into one that failed before its first token, `after` ns from sending.
+/// Turns a completed request into a request that failed before its first token, `after` ns after sending.
 pub fn fail(record: &mut Record, outcome: Outcome, after: u64) {
     let row = &mut record.row;
     row.outcome = outcome;
@@ -301,7 +302,7 @@ fn observed(windows: Windows) -> Observed {
     }
 }
 
-/// Returns records as judging reads them, after the first pass.
+/// Returns the records in the form that judging reads, after the first pass.
 pub fn read(records: &[Record], facts: &Facts, slo: Option<&Slo>) -> (Records, Events) {
     let run = Records::from_iter(records.iter().cloned());
     let Ok(events) = Events::of(&run, facts, &gap_limits(slo));

@@ -1,5 +1,5 @@
-//! Tests of both sides of thresholds that depend on two facts, and of the plan's thresholds of each
-//! reason that has one.
+//! Tests thresholds that depend on two facts, from both sides, and the plan's threshold of each reason
+//! that has one.
 
 use super::tests::{clean, slowing, spoil};
 use super::*;
@@ -15,8 +15,8 @@ fn names(verdict: &Verdict) -> Vec<&'static str> {
     verdict.reasons.iter().chain(&verdict.labels).map(|reason| reason.name).collect()
 }
 
-/// Returns the labels of an open loop whose requests take this many ms each; `None`: the request fails
-/// at once.
+/// Returns the labels of an open loop whose requests take this many ms each; a request with `None`
+/// fails at once.
 fn labels(takes: impl Fn(usize) -> Option<u64>) -> Vec<&'static str> {
     let (every, window) = (100 * MS, 100 * MS * ARRIVALS as u64);
     let windows = Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: window, end_ns: 2 * window };
@@ -37,8 +37,8 @@ fn labels(takes: impl Fn(usize) -> Option<u64>) -> Vec<&'static str> {
 #[test]
 fn saturated_is_a_queue_that_grows_all_the_time() {
     assert_eq!(labels(|at| Some(100 + 30 * at as u64)), ["saturated"]);
-    // A rise of the requests in flight at the end alone may be a burst: they were observed neither to
-    // return nor to run away.
+    // A rise of the requests in flight only at the end may be a burst. They were observed neither to
+    // return nor to grow without bound.
     assert_eq!(labels(|at| Some(if at < 90 { 100 } else { 10_000 })), ["not_shown"]);
     let none: [&str; 0] = [];
     assert_eq!(labels(|at| Some(if at % 4 < 2 { 100 } else { 250 })), none);
@@ -58,7 +58,7 @@ fn only_an_open_loop_is_saturated() {
     assert_eq!([found(&facts), found(&closed)], [true, false]);
 }
 
-/// TTFT is exactly 500 ms, so 5 ms are allowed; the clean run uses 0.02 of them.
+/// TTFT is exactly 500 ms, so 5 ms are allowed; the clean run already uses 0.02 ms.
 #[test]
 fn late_is_more_than_one_percent_of_ttft() {
     let late = |by: u64| {
@@ -70,7 +70,7 @@ fn late_is_more_than_one_percent_of_ttft() {
     assert_eq!([late(4_980_000), late(4_981_000)], [false, true]);
 }
 
-/// Cuts and timeouts are excused in a saturated run, but not in others.
+/// Truncations and timeouts are excused in a saturated run, but not in others.
 #[test]
 fn cuts_and_timeouts_are_errors_where_the_server_keeps_up() {
     for outcome in [Outcome::CutAtDrain, Outcome::Timeout, Outcome::Stalled] {
@@ -116,7 +116,7 @@ fn few_samples_for_any_latency_of_the_slo() {
     assert!(!found(Slo::default()));
 }
 
-/// A clean run with 3 % of one defect.
+/// A clean run in which 3 % of the requests have the same defect.
 type Spoilt = (&'static str, fn(&mut Validity) -> &mut Limits, fn(&mut Vec<Record>, &mut Facts));
 
 const SPOILT: [Spoilt; 6] = [
@@ -156,7 +156,7 @@ const SPOILT: [Spoilt; 6] = [
         "warm_cache",
         |validity| &mut validity.warm_cache,
         |records, _| {
-            // Nothing is declared, and a template has at most 96 tokens.
+            // No reuse is declared, and a template has at most 96 tokens.
             for row in records.iter_mut().map(|record| &mut record.row) {
                 (row.intended_prompt_tokens, row.prompt_tokens) = (1_000, Some(1_000));
                 (row.cached_tokens, row.reusable_tokens) = (Some(96 + 30), Some(0));

@@ -4,18 +4,18 @@ use crate::rows::{Facts, Measured};
 
 use super::window;
 
-/// Mean tokens of the completed requests of the window; null without any, and if neither server nor
-/// tokenizer counted.
+/// Mean tokens of the completed requests of the window; null if there are none, and if neither the
+/// server nor a tokenizer counted them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct MeanTokens {
-    /// Of the prompt, by the server's count, else the intended length.
+    /// Tokens of the prompt: the server's count, or else the intended length.
     pub prompt: Option<f64>,
-    /// Of the response.
+    /// Tokens of the response.
     pub output: Option<f64>,
 }
 
 impl MeanTokens {
-    /// Computes them for one run.
+    /// Computes the means for one run.
     pub fn of(rows: &[Measured], facts: &Facts) -> MeanTokens {
         let (mut n, mut prompt, mut counted, mut output) = (0u64, 0u64, 0u64, 0u64);
         for row in window::members(rows, facts).filter(|row| row.outcome.is_ok()) {

@@ -1,4 +1,5 @@
-//! A run of conversations by turn: the requests of one turn measured as if they were a separate run.
+//! A run of conversations by turn: the requests of each turn are measured as if they were a separate
+//! run.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,8 @@ pub fn turns(rows: &[Measured], facts: &Facts) -> Vec<u32> {
     turns.into_iter().collect()
 }
 
-/// Computes the metrics of one turn: all of a run's, except those that need all requests together.
+/// Computes the metrics of one turn: all metrics of a run except those that need all requests
+/// together.
 pub fn measure_turn<R: Replay + ?Sized>(run: &R, turn: u32, facts: &Facts) -> Result<RunMetrics, R::Error> {
     measure_taken(run, |row| row.turn() == Some(turn), facts)
 }

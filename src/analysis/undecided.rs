@@ -1,5 +1,5 @@
-//! Why something is undecided and what would decide it, in words: the same in `run`, `show`, `curves`,
-//! `capacity` and gates.
+//! Explains why something is undecided and what would decide it. `run`, `show`, `curves`, `capacity` and
+//! gates use the same words.
 
 use super::saturation;
 use super::worth::{Evidence, MOST_TIMES};
@@ -9,8 +9,9 @@ pub fn would_do(seconds: f64) -> String {
     format!("a window of {} would suffice", window(seconds))
 }
 
-/// Describes what would decide a limit: the window, or why no window of reasonable length would.
-/// `needed` independent requests, none of them above the limit, show that it holds.
+/// Describes what would decide a limit: the length of the window, or why no window of reasonable length
+/// would suffice. `needed` independent requests, none of them above the limit, show that the limit
+/// holds.
 pub fn would_decide(evidence: &Evidence, needed: u64, seconds: Option<f64>) -> String {
     match seconds {
         Some(seconds) => would_do(seconds),
@@ -21,8 +22,8 @@ pub fn would_decide(evidence: &Evidence, needed: u64, seconds: Option<f64>) -> S
     }
 }
 
-/// Describes how many independent requests those of a limit are worth, rounded down: `12`, below ten
-/// `0.7`. `None` if they are worth their number.
+/// Describes the effective number of independent requests for a limit, rounded down: `12`, or `0.7` for
+/// numbers below ten. `None` if it equals the number of requests.
 pub fn worth(evidence: &Evidence) -> Option<String> {
     let worth = evidence.worth.requests;
     let shown = if worth < 10.0 { (worth * 10.0).floor() / 10.0 } else { worth.floor() };

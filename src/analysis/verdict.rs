@@ -1,8 +1,8 @@
-//! Whether a run can be trusted: a pure function of its rows, its facts, the samples scraped during it
-//! and the plan's thresholds, computed when read.
+//! Decides whether a run can be trusted. The verdict is a pure function of the run's rows, its facts,
+//! the samples scraped during it and the plan's thresholds. It is computed when the run is read.
 //!
-//! Each reason is one small function that returns a finding with its figures, nothing, or why it could
-//! not be checked.
+//! Each reason is one small function that returns a finding with its figures, no finding, or why the
+//! check was not possible.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ pub struct Reason {
     pub name: &'static str,
     /// Its effect on the run: valid, suspect or invalid.
     pub state: State,
-    /// The figures, in a sentence.
+    /// A sentence with the figures.
     pub text: String,
 }
 
@@ -47,11 +47,11 @@ pub struct Reason {
 pub struct Verdict {
     /// valid, suspect or invalid: the worst of the reasons.
     pub state: State,
-    /// The reasons against the run.
+    /// The reasons that count against the run.
     pub reasons: Vec<Reason>,
     /// Labels that describe a run without counting against it, such as saturated.
     pub labels: Vec<Reason>,
-    /// Reasons that could not be checked, by name, and why.
+    /// Names of reasons that could not be checked, each with the explanation.
     pub not_checked: IndexMap<&'static str, String>,
 }
 
@@ -60,8 +60,8 @@ const OF_THE_CLIENT: [&str; 7] =
     ["empty_window", "client_late", "client_paused", "worker_skewed", "client_saturated", "rate_missed", "clock"];
 
 impl Verdict {
-    /// Returns whether the run is invalid for a reason that concerns the client, perhaps among others:
-    /// then it is no evidence on the server.
+    /// Returns whether the run is invalid for a reason that concerns the client, possibly among other
+    /// reasons. It then provides no evidence on the server.
     pub fn is_of_client(&self) -> bool {
         self.invalid().any(|name| OF_THE_CLIENT.contains(&name))
     }
@@ -83,7 +83,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The result of checking for one reason; an error states why the check was not possible.
+/// The result of checking one reason; an error states why the check was not possible.
 type Finding = Result<Option<(State, String)>, String>;
 
 /// The input of the checks.
@@ -97,8 +97,8 @@ struct Evidence<'a> {
     saturation: Option<saturation::Evidence>,
 }
 
-/// Judges one run under the plan's thresholds. Of its samples, those scraped from servers are checked;
-/// they never make a run invalid.
+/// Judges one run under the plan's thresholds. Samples that were scraped from servers are also checked,
+/// but never make a run invalid.
 pub fn judge(
     (rows, samples): (&[Measured], &[Sample]),
     events: &Events,
@@ -192,13 +192,15 @@ impl Evidence<'_> {
         self.members().filter_map(move |row| window::request(row, self.facts).observe(metric).value())
     }
 
-    /// A run that measured nothing must not look valid: no other reason applies without requests.
+    /// A run that measured nothing must not look valid, because without requests no other reason
+    /// applies.
     fn empty_window(&self) -> Finding {
         let text = "no request was scheduled inside the measure window".to_string();
         Ok((self.counts.requests == 0).then_some((State::Invalid, text)))
     }
 
-    /// Work that a server still does for others, or for the previous run, competes with this run.
+    /// If the server is still working for others or for the previous run, that work competes with this
+    /// run.
     fn not_idle(&self) -> Finding {
         let busy = self.facts.began.as_ref().filter(|began| !began.idle);
         Ok(busy.map(|Began { waited_ns, endpoint, seen, .. }| {
@@ -222,7 +224,7 @@ impl Evidence<'_> {
         Ok(Some((State::Suspect, text)))
     }
 
-    /// Latencies include a network path that the plan declares absent.
+    /// Latencies include a network path although the plan declares that there is none.
     fn not_near(&self) -> Finding {
         Ok(self.facts.not_near.clone().map(|why| (State::Suspect, why)))
     }
@@ -261,7 +263,8 @@ impl Evidence<'_> {
     /// Returns the parts of reasons that could not be checked.
     fn partly_checked(&self) -> impl Iterator<Item = (&'static str, String)> {
         let no_boottime = self.facts.monotonic_ns > 0 && self.facts.boottime_ns.is_none();
-        let asleep = no_boottime.then_some("no clock counts suspends here: only the wall clock was checked");
+        let asleep =
+            no_boottime.then_some("no clock on this system includes time in suspend: only the wall clock was checked");
         let client = self.generator.unchecked().map(|why| ("client_saturated", why));
         client.into_iter().chain(asleep.map(|why| ("clock", why.to_string())))
     }
@@ -285,7 +288,7 @@ impl Evidence<'_> {
 
     fn output_length(&self, limits: Limits) -> Finding {
         if !self.facts.ignore_eos {
-            return Err("ignore_eos was not sent: any length is right".into());
+            return Err("ignore_eos was not sent: any length is valid".into());
         }
         let counted = |row: &&Measured| {
             row.outcome.is_ok() && row.token_source.is_some_and(|source| source != TokenSource::Events)
@@ -302,7 +305,7 @@ impl Evidence<'_> {
 
     fn prompt_length(&self, limits: Limits) -> Finding {
         if self.facts.start.is_some() {
-            return Err("a start is measured, which ends with one short prompt".into());
+            return Err("the run measures a start, which ends with one short prompt".into());
         }
         let Differ { share, ours, server, is_estimate } = Differ::of(self.rows, self.facts)?;
         let state = exceeded(limits, Validity::PROMPT_LENGTH, |limit| share > limit);
@@ -331,8 +334,8 @@ impl Evidence<'_> {
         }))
     }
 
-    /// For a server whose responses do not report it: its counters cover the whole run, and all other
-    /// users, so they do not make a run invalid.
+    /// Used if the server's responses do not report cached tokens. Its counters cover the whole run and
+    /// all other users, so they never make a run invalid.
     fn warm_by_metrics(&self, limits: Limits) -> Finding {
         let not_told = "the server does not report cached prompt tokens";
         let cached = hits::share(self.samples, self.facts).ok_or(not_told)?;
@@ -345,14 +348,14 @@ impl Evidence<'_> {
         Ok(state.map(|_| {
             let [cached, declared] = [cached, declared].map(|share| format!("{:.1}%", share * 100.0));
             let text = format!(
-                "by the server's metrics, {cached} of prompt tokens came from its prefix cache over the run; the \
+                "by the server's metrics, {cached} of prompt tokens came from its prefix cache during the run; the \
                  run's prompts share {declared}"
             );
             (State::Suspect, text)
         }))
     }
 
-    /// A server that reports one impossible value may report other wrong values that go unnoticed.
+    /// A server that reports one impossible value may also report wrong values that go unnoticed.
     fn impossible_usage(&self) -> Finding {
         let completed = || self.members().filter(|row| row.outcome.is_ok());
         let doubts: Vec<&str> = completed().filter_map(Measured::usage_doubt).collect();
@@ -427,8 +430,8 @@ fn label(saturation: saturation::Evidence) -> Option<Reason> {
     Some(Reason { name: saturation.state().name(), state: State::Valid, text })
 }
 
-/// Returns the state of `count` of `all`, if it is above the plan's limits or METRICS' (`defaults`, in
-/// percent).
+/// Returns the state for `count` of `all` if the share is above the plan's limits or, without those,
+/// the limits of METRICS (`defaults`, in percent).
 fn judge_share(
     (count, all): (usize, usize),
     limits: Limits,

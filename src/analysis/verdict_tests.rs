@@ -1,4 +1,4 @@
-//! Tests of both sides of each reason's threshold, on runs that are otherwise clean.
+//! Tests the threshold of each reason from both sides, on runs that are otherwise clean.
 
 use super::*;
 use crate::analysis::synthetic::{Run, fail, read, verdict};
@@ -7,8 +7,8 @@ use crate::units::{Nanos, Share};
 
 const MS: u64 = 1_000_000;
 
-/// Returns a closed run of exactly 1 000 requests in the window, which ends when the next is scheduled, and
-/// its facts.
+/// Returns a closed-loop run and its facts. Its window contains exactly 1 000 requests and ends when the
+/// next request is scheduled.
 pub(super) fn clean() -> (Vec<Record>, Facts) {
     let (records, mut facts) = Run { seconds: 11.0, ..Run::default() }.make();
     let inside = records.iter().map(|record| record.row.scheduled_ns);
@@ -22,7 +22,7 @@ pub(super) fn clean() -> (Vec<Record>, Facts) {
     (records, facts)
 }
 
-/// Spoils records of the window one by one; spread out, so that halves stay alike.
+/// Spoils records of the window one by one. They are spread out, so that both halves stay alike.
 pub(super) fn spoil(records: &mut [Record], facts: &Facts, count: usize, mut with: impl FnMut(&mut Record)) {
     let windows = facts.windows;
     let inside = records.iter_mut().filter(|record| window::contains(&windows, record.row.scheduled_ns));
@@ -109,7 +109,7 @@ fn client_late() {
     let ask = |count, by| state_of("client_late", count, late(by));
     assert_eq!([ask(10, 2 * MS), ask(11, 2 * MS)], [None, Some(State::Suspect)]);
     assert_eq!([ask(100, 2 * MS), ask(101, 2 * MS)], [Some(State::Suspect), Some(State::Invalid)]);
-    // Late means over 1 ms; the clean run uses 20 µs of it.
+    // A request is late after more than 1 ms; the clean run already uses 20 µs.
     assert_eq!([ask(500, 980_000), ask(500, 981_000)], [None, Some(State::Invalid)]);
 }
 
@@ -136,8 +136,8 @@ fn warm_cache() {
     let state = |cached: u32, reusable: Option<u32>| {
         let (mut records, facts) = clean();
         for record in &mut records {
-            // 1 000 tokens by our count, 1 000 by the server's: a template cannot be distinguished from
-            // our error of a quarter.
+            // 1 000 tokens by our count and 1 000 by the server's count: a template cannot be distinguished
+            // from an error of a quarter in our count.
             let row = &mut record.row;
             (row.intended_prompt_tokens, row.prompt_tokens) = (1_000, Some(1_000));
             (row.cached_tokens, row.reusable_tokens) = (Some(cached), reusable);
@@ -147,7 +147,7 @@ fn warm_cache() {
         assert_eq!(verdict.not_checked.contains_key("warm_cache"), reusable.is_none());
         found
     };
-    // Nothing declared: the template's 96 tokens at most, then 2 points and 10 points.
+    // No reuse is declared, so the limits are the template's 96 tokens plus 2 points, and plus 10 points.
     assert_eq!([state(96 + 19, Some(0)), state(96 + 21, Some(0))], [None, Some(State::Suspect)]);
     assert_eq!([state(96 + 99, Some(0)), state(96 + 101, Some(0))], [Some(State::Suspect), Some(State::Invalid)]);
     assert_eq!([state(600 + 115, Some(600)), state(600 + 117, Some(600))], [None, Some(State::Suspect)]);
@@ -155,7 +155,7 @@ fn warm_cache() {
     assert_eq!(state(900, None), None);
 }
 
-/// Metrics replace what responses do not report.
+/// Metrics are used if responses do not report cached tokens.
 #[test]
 fn warm_cache_by_the_server_s_metrics() {
     let (mut records, mut facts) = clean();
@@ -173,7 +173,7 @@ fn warm_cache_by_the_server_s_metrics() {
         url: Some(0),
         ..Sample::default()
     };
-    // From the scrape before the load to the one after it.
+    // From the scrape before the load to the scrape after it.
     let scraped = |hits: f64, preemptions: f64| -> Vec<Sample> {
         let of = |(at, share): (u64, f64)| {
             [
@@ -191,8 +191,8 @@ fn warm_cache_by_the_server_s_metrics() {
     let (run, events) = read(&records, &facts, None);
     let judged = |samples: &[Sample]| judge((run.rows(), samples), &events, &facts, &Validity::default(), None);
     let found = |samples: &[Sample]| judged(samples).reasons.into_iter().find(|reason| reason.name == "warm_cache");
-    // 600 declared, the template's 96 at most, then 2 points; however large the excess, other users may
-    // have caused it.
+    // 600 tokens are declared, the template has at most 96, and 2 points are allowed. However large the
+    // excess, other users may have caused it.
     assert_eq!(found(&scraped(0.71, 0.0)), None);
     assert!(!judged(&scraped(0.71, 0.0)).not_checked.contains_key("warm_cache"));
     for hits in [0.72, 1.0] {
@@ -202,7 +202,7 @@ fn warm_cache_by_the_server_s_metrics() {
     }
     let unchecked = |samples: &[Sample]| judged(samples).not_checked["warm_cache"].clone();
     assert!(unchecked(&[]).ends_with("does not report cached prompt tokens"));
-    assert!(unchecked(&scraped(1.0, 3.0)).ends_with("requests were preempted, and looked up again"));
+    assert!(unchecked(&scraped(1.0, 3.0)).ends_with("requests were preempted, and their prompts were looked up again"));
     assert!(unchecked(&scraped(1.0, 0.0)[4..]).contains("had not finished when the load began"));
     let failed = Sample { error: Some("status".to_owned()), ..sample(facts.windows.end_ns + 1, "scrape", "up", 0.0) };
     assert!(
@@ -233,7 +233,7 @@ fn prompt_length() {
     for (server, differs) in [(1_000, false), (1_050, false), (1_051, true), (950, false), (949, true)] {
         assert_eq!(found(server, None, exact).is_some(), differs, "{server}");
     }
-    // A server that adds 100 tokens to every prompt also adds them to the probe's.
+    // A server that adds 100 tokens to every prompt also adds them to the probe's prompt.
     let around = Some(ProbePrompt { ours: 12, server: 112 });
     assert_eq!(found(1_100, around, exact), None);
     let (state, text) = found(1_000, around, exact).unwrap();
@@ -249,7 +249,8 @@ fn prompt_length() {
     assert!(judged(&records, &facts).not_checked.contains_key("prompt_length"));
 }
 
-/// An estimate is also compared with the server's count if the probe shows what the template adds.
+/// An estimate is also compared with the server's count if the probe shows how many tokens the template
+/// adds.
 fn estimates() {
     let found = |server: u32| {
         let (mut records, mut facts) = clean();
@@ -279,7 +280,7 @@ fn estimates() {
         let why = verdict.not_checked.get("prompt_length").cloned();
         (verdict.reasons.iter().any(|reason| reason.name == "prompt_length"), why)
     };
-    let why = "lengths of a data set are estimates, and nothing was declared".to_owned();
+    let why = "lengths of a data set are estimates, and no lengths were declared".to_owned();
     assert_eq!(of_data(PromptCount::Estimate), (false, Some(why)));
     assert_eq!(of_data(PromptCount::Tokenizer), (true, None));
 }
@@ -352,7 +353,7 @@ fn client_saturated() {
     assert_eq!(judged(&records, &facts).to_string(), "suspect: client_saturated");
 }
 
-/// Returns the server of a run whose second half is slower in every time by `factor`.
+/// Returns a server for which all times in the second half of the run are longer by `factor`.
 pub(super) fn slowing(factor: f64) -> (Vec<Record>, Facts) {
     let fast = Run { seconds: 10.0, ..Run::default() };
     let slow = |nanos: u64| (nanos as f64 * factor) as u64;
@@ -402,14 +403,14 @@ fn unsteady_needs_a_window_of_several_requests() {
 
 #[test]
 fn saturated() {
-    // 8 slots of 80 ms serve 100 requests per second.
+    // With 8 slots and 80 ms per request, the server serves 100 requests per second.
     let (mut records, facts) = Run::open(200.0).make();
     let verdict = judged(&records, &facts);
     assert_eq!(verdict.to_string(), "valid, saturated", "{verdict:?}");
     assert_eq!(verdict.not_checked["unsteady"], "the run is saturated");
     let (steady, steady_facts) = Run::open(80.0).make();
     assert_eq!(judged(&steady, &steady_facts).labels, []);
-    // Cuts and timeouts are signs of saturation; resets are still errors.
+    // Truncations and timeouts are signs of saturation; resets are still errors.
     spoil(&mut records, &facts, 300, |record| fail(record, Outcome::CutAtDrain, 0));
     spoil(&mut records, &facts, 300, |record| fail(record, Outcome::Timeout, 9000 * MS));
     assert_eq!(judged(&records, &facts).to_string(), "valid, saturated");

@@ -1,16 +1,16 @@
-//! Requests that were late because their contents were not generated yet.
+//! Detects requests that were late because their contents had not been generated yet.
 
 use crate::rows::{Facts, Measured};
 
 use super::request::Metric;
 use super::window;
 
-/// Minimum share of their lateness that late requests waited for contents, for that to be named as the
-/// cause.
+/// Minimum share of their lateness that late requests must have waited for contents for this to be
+/// named as the cause.
 const MOST_OF_IT: f64 = 0.5;
 
-/// Describes that contents came too late, if requests of the window that were more than `allowed` ms
-/// late mostly waited for them.
+/// Reports that contents came too late, if the requests of the window that were more than `allowed` ms
+/// late mostly waited for contents.
 pub(super) fn cause(rows: &[Measured], facts: &Facts, allowed: f64) -> Option<String> {
     let (mut late, mut waited) = (0.0, 0.0);
     for row in window::members(rows, facts) {

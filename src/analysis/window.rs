@@ -9,13 +9,14 @@ pub fn contains(windows: &Windows, instant: u64) -> bool {
     (windows.measure_start_ns..windows.measure_end_ns).contains(&instant)
 }
 
-/// Returns the requests that belong to the measurement: those scheduled inside the window.
+/// Returns the requests that belong to the measurement: requests that are scheduled inside the
+/// window.
 pub fn members<'a>(rows: &'a [Measured], facts: &Facts) -> impl Iterator<Item = &'a Measured> {
     let windows = facts.windows;
     rows.iter().filter(move |row| contains(&windows, row.scheduled_ns))
 }
 
-/// Returns the same in the order of the schedule.
+/// Returns the same requests in scheduled order.
 pub fn in_order<'a>(rows: &'a [Measured], facts: &Facts) -> Vec<&'a Measured> {
     let mut members: Vec<&Measured> = members(rows, facts).collect();
     members.sort_by_key(|row| row.scheduled_ns);
@@ -30,13 +31,13 @@ pub fn request<'a>(row: &'a Measured, facts: &'a Facts) -> Request<'a> {
 /// How the requests of the window ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests scheduled inside the window.
+    /// Number of requests scheduled inside the window.
     pub requests: u64,
-    /// Those with a complete response.
+    /// Number of requests with a complete response.
     pub completed: u64,
-    /// Those without, including truncated ones.
+    /// Number of requests without a complete response, including truncated ones.
     pub failed: u64,
-    /// Those still in flight at the end of drain.
+    /// Number of requests still in flight at the end of drain.
     pub cut: u64,
 }
 
@@ -59,8 +60,8 @@ impl Counts {
     }
 }
 
-/// Returns the time average over `from..to` of requests between the instant that `begin` returns and
-/// their end; `None` for an empty range.
+/// Returns the time average of the number of active requests over `from..to`. A request is active
+/// from the instant that `begin` returns until its end. `None` for an empty range.
 pub fn in_flight(
     rows: &[Measured],
     facts: &Facts,
@@ -76,7 +77,7 @@ pub fn in_flight(
 }
 
 /// Returns the output tokens per token event of the completed requests of the window; `None` without
-/// events or without a count.
+/// events or token counts.
 pub fn tokens_per_event(rows: &[Measured], facts: &Facts) -> Option<f64> {
     let (mut tokens, mut events) = (0u64, 0u64);
     for row in members(rows, facts).filter(|row| facts.stream && row.outcome.is_ok()) {

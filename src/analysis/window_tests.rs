@@ -18,7 +18,8 @@ fn flow(records: &[Record], facts: &Facts) -> Flow {
     Flow::of(run.rows(), &events, facts)
 }
 
-/// Returns three requests: one begun before the window, one inside, one that ends after it.
+/// Returns three requests: one that begins before the window, one inside it, and one that ends after
+/// it.
 fn records() -> Vec<Record> {
     let windows = facts().windows;
     vec![
@@ -41,12 +42,13 @@ fn the_window_is_half_open() {
 #[test]
 fn throughput_counts_what_falls_inside_whoever_it_belongs_to() {
     let flow = flow(&records(), &facts());
-    // Events inside: 1050 and 1150 of the first, both of the second, 1950 of the third (2000 is outside).
+    // Events inside the window: 1050 and 1150 of the first request, both of the second, and 1950 of the
+    // third (2000 is outside).
     assert_eq!(flow.output_throughput, Some(5.0));
     assert_eq!(flow.prompt_throughput, Some(100.0));
     assert_eq!(flow.request_throughput, Some(2.0));
     assert_eq!(flow.achieved_rate, Some(2.0));
-    // 150 + 200 + 100 ms of the window's second.
+    // The requests are in flight for 150 + 200 + 100 ms of the window's one second.
     assert!((flow.achieved_concurrency.unwrap() - 0.45).abs() < 1e-12);
 }
 
@@ -82,7 +84,7 @@ fn an_uncounted_prompt_makes_the_prompt_throughput_null() {
 fn a_run_is_measured_whole() {
     let metrics = measured(&records(), &facts());
     assert_eq!(metrics.output_throughput_per_gpu, Some(1.25));
-    // 2 tokens in 200 ms and 3 in 150 ms: a mean of 15 tokens/s, times two slots.
+    // 2 tokens in 200 ms and 3 tokens in 150 ms are 15 tokens/s on average, times two slots.
     assert!((metrics.derived_server_throughput.unwrap() - 30.0).abs() < 1e-9);
     assert_eq!(metrics.ttft.mean, Some(75.0));
     assert_eq!(metrics.itl.n, 3);

@@ -1,39 +1,40 @@
-//! The worth of requests that depend on each other: how many independent ones would be equal evidence on
-//! a share above a level.
+//! The worth of requests that depend on each other: the number of independent requests that would provide
+//! the same evidence on the share above a level.
 //!
-//! Requests that queue behind each other are slow together, so a thousand of them near saturation are
-//! worth a few dozen independent ones. The worth is estimated from the run itself: from how much the
-//! share above the level differs between blocks of requests (batch means, and the integrated
-//! autocorrelation time, the larger of the two), at the level and at a nearby one with more values
-//! above, so that a window that happened to have no burst does not seem quiet; reduced by the
-//! uncertainty of the dependence itself; and, if the queue was rarely observed to fill and to drain,
-//! limited to a number of requests per swing. Constants were chosen by simulation of 44 queues (`cargo
-//! bench --bench claims`, `docs/METRICS.md`, Dependence).
+//! Requests that queue behind each other are slow together, so near saturation a thousand of them are
+//! worth only a few dozen independent ones. The worth is estimated from the run itself, from how much the
+//! share above the level differs between blocks of requests (by batch means and by the integrated
+//! autocorrelation time; the larger estimate counts). The share is computed at the level and at a nearby
+//! level with more values above it, so that a window that happened to have no burst does not look quiet.
+//! The worth is then reduced because the dependence itself is uncertain. If the queue was rarely observed
+//! to fill and to drain, the worth is limited to a number of requests per swing. Constants were chosen by
+//! simulating 44 queues (`cargo bench --bench claims`, `docs/METRICS.md`, Dependence).
 //!
-//! Intervals and tests of a share use the worth as the number of trials of a binomial: Korn and
-//! Graubard, Confidence Intervals for Proportions with Small Expected Number of Positive Counts
+//! Intervals and tests of a share use the worth as the number of trials of a binomial distribution (Korn
+//! and Graubard, Confidence Intervals for Proportions with Small Expected Number of Positive Counts
 //! Estimated from Survey Data (1998).
 
 use super::binomial::{worth_at_least, worth_at_most};
 use super::series::{PARTS, autocorrelation_time, blocks, edges, ranks, rising_order, swings, variance};
 use super::student;
 
-/// How a claim is derived from a sample: constants for a share that is allowed above a level.
+/// How a claim is derived from a sample: the constants for the share that may be above a level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rule {
-    /// Batches whose means are compared.
+    /// Number of batches whose means are compared.
     pub batches: usize,
-    /// Uncertainty of the dependence: the variance is multiplied by 1 + this / √turnovers.
+    /// Constant for the uncertainty of the dependence: the variance is multiplied by 1 + this /
+    /// √turnovers.
     pub(crate) unsure: f64,
-    /// Minimum number of swings of the requests in flight for a window to be long: its own dependence then
-    /// determines its worth.
+    /// Minimum number of swings of the requests in flight in a long window, whose worth is determined by
+    /// its own dependence.
     pub long: u32,
     /// A shorter window is worth at most this many independent requests for each swing.
     pub(crate) per_swing: f64,
 }
 
 impl Rule {
-    /// Returns the rule for a share that is allowed above a level.
+    /// Returns the rule for the share that may be above a level.
     pub(super) fn of(allowed: f64) -> Rule {
         let (batches, unsure, long) = match allowed {
             share if is_middle(share) => (10, 6.0, 60),
@@ -56,17 +57,17 @@ fn is_middle(allowed: f64) -> bool {
     allowed > 0.2
 }
 
-/// Returns the second share at which dependence is estimated, besides that of the claim.
+/// Returns the second share at which dependence is estimated, in addition to the share of the claim.
 pub(super) fn nearby(allowed: f64) -> f64 {
     if allowed > 0.4 { allowed / 2.5 } else { (5.0 * allowed).min(0.5) }
 }
 
-/// Swings of the requests in flight, and of the latencies, for an interval in the middle of a
-/// distribution.
+/// Numbers of swings of the requests in flight, and of the latencies, that are needed for an interval in
+/// the middle of a distribution.
 const MIDDLE_FLIGHT: u32 = 44;
 const MIDDLE_VALUES: u32 = 20;
 
-/// The two-sided level of an interval, and the one whose halves are the levels of a test.
+/// The two-sided level of an interval, and the two-sided level whose halves are the levels of a test.
 pub(super) const INTERVAL: f64 = 0.05;
 pub(super) const TEST: f64 = 0.10;
 /// Maximum reasonable multiple of the length of a run.
@@ -74,13 +75,15 @@ pub(crate) const MOST_TIMES: f64 = 100.0;
 /// The probability that a test gives a wrong answer.
 const WRONG: f64 = TEST / 2.0;
 
-/// How often the requests in flight over the window were observed to fill and to drain. The same for all
-/// metrics of a run.
+/// How often the queue was observed to fill and to drain over the window, based on the requests in flight.
+/// It is the same for all metrics of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Turns {
-    /// Swings of the requests in flight; `None` for a closed loop, where they are no evidence.
+    /// Number of swings of the requests in flight; `None` for a closed loop, where they provide no
+    /// evidence.
     pub swings: Option<u32>,
-    /// Parts of the window over their integrated autocorrelation time; infinite for a closed loop.
+    /// Number of parts of the window divided by the integrated autocorrelation time; infinite for a closed
+    /// loop.
     pub(crate) turnovers: f64,
 }
 
@@ -99,24 +102,24 @@ impl Turns {
     }
 }
 
-/// Values of requests in the order of their schedule.
+/// Values of requests in scheduled order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// In the order of the schedule; failures are infinite.
+    /// The values in scheduled order; failures are infinite.
     values: Vec<f64>,
-    /// The same in rising order.
+    /// The values in rising order.
     rising: Vec<f64>,
-    /// First value of each block, and the end.
+    /// Index of the first value of each block, followed by the end.
     edges: Vec<usize>,
     turns: Turns,
-    /// Swings of the ranks of blocks.
+    /// Number of swings of the ranks of blocks.
     swings: u32,
-    /// Turnovers of the same.
+    /// Number of turnovers of the ranks of blocks.
     turnovers: f64,
 }
 
 impl Sample {
-    /// Creates a sample from values in the order of the schedule, with failures infinite.
+    /// Creates a sample from values in scheduled order, with infinity for failures.
     pub fn new(values: Vec<f64>, turns: Turns) -> Sample {
         let edges = edges(values.len(), PARTS);
         let order = rising_order(&values);
@@ -141,23 +144,23 @@ impl Sample {
         (self.rising.len() - self.rising.partition_point(|value| *value <= level)) as u64
     }
 
-    /// Returns the value below which about a share of all lies, or the largest that is not a failure if
-    /// it lies among failures.
+    /// Returns the value below which about the given share of all values lies. If that value is a failure,
+    /// returns the largest value that is not a failure.
     fn quantile(&self, share: f64) -> f64 {
         let at = (share * (self.rising.len().max(1) - 1) as f64) as usize;
         let value = self.rising.get(at).copied().unwrap_or(0.0);
         if value.is_finite() { value } else { f64::MAX }
     }
 
-    /// Returns whether nine values in ten, apart from the ends, are equal.
+    /// Returns whether nine values in ten are equal, not counting the ends.
     fn is_nearly_constant(&self) -> bool {
         let end = self.rising.len() / 20;
         let inner = self.rising.get(end..self.rising.len() - end).unwrap_or_default();
         inner.first() == inner.last()
     }
 
-    /// Returns how many independent values this is worth for the share above `level`, for a claim about
-    /// the share `allowed` at a two-sided level.
+    /// Returns how many independent values this sample is worth for the share above `level`, when testing
+    /// a claim about the share `allowed` at a two-sided level.
     fn worth(&self, level: f64, allowed: f64, claim: f64) -> Worth {
         let rule = Rule::of(allowed);
         let n = self.values.len() as f64;
@@ -181,17 +184,18 @@ impl Sample {
         }
     }
 
-    /// Returns the evidence on a limit that at most a share `allowed` may be above.
+    /// Returns the evidence on a limit, if at most the share `allowed` of the values may be above it.
     pub fn evidence(&self, limit: f64, allowed: f64) -> Evidence {
         Evidence { n: self.n(), above: self.above(limit), worth: self.worth(limit, allowed, TEST) }
     }
 
-    /// Returns the 95 % interval of the quantile at `share`, by the order statistics of the equivalent
-    /// number of independent values: open at an end that these cannot have. `None` if both ends are
-    /// open, and in the middle of a distribution (up to p75) unless both exist and the window is long.
+    /// Returns the 95 % interval of the quantile at `share`, based on the order statistics of the
+    /// equivalent number of independent values. An end is open if there are too few values for it. `None`
+    /// if both ends are open. In the middle of a distribution (up to p75), also `None` unless both ends
+    /// exist and the window is long.
     pub fn interval(&self, share: f64) -> Option<Span> {
         let allowed = 1.0 - share;
-        // Nearly constant values cannot swing.
+        // Values that are nearly constant cannot swing.
         let swings = if self.is_nearly_constant() { u32::MAX } else { self.swings };
         if self.values.is_empty() || !is_long_enough(allowed, self.turns, swings) {
             return None;
@@ -208,8 +212,8 @@ pub(super) fn is_long_enough(allowed: f64, turns: Turns, swings: u32) -> bool {
     !(is_middle(allowed) && is_short)
 }
 
-/// Returns an interval that may be reported: in the middle of a distribution one with both ends,
-/// elsewhere one with an end.
+/// Returns the interval if it may be reported. In the middle of a distribution it must have both ends,
+/// elsewhere at least one.
 pub(super) fn given(span: Span, allowed: f64) -> Option<Span> {
     let is_given = if is_middle(allowed) {
         span.low.is_some() && span.high.is_some()
@@ -235,7 +239,7 @@ pub(super) fn ranks_of(n: u64, share: f64, worth: f64) -> Span {
     Span { low, high }
 }
 
-/// The ends of an interval as indices of the values in rising order; `None` if an end is open.
+/// The ends of an interval, as indices of the values in rising order. An open end is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// Index of the lower end.
@@ -249,16 +253,16 @@ pub struct Span {
 pub struct Worth {
     /// The number.
     pub requests: f64,
-    /// Whether the swings of the queue limit it, rather than the latencies.
+    /// Whether the number is limited by the swings of the queue rather than by the latencies.
     pub(crate) is_bound: bool,
 }
 
-/// The evidence of one run, or several, on a limit.
+/// The evidence that one or several runs provide on a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
-    /// Requests.
+    /// Number of requests.
     pub n: u64,
-    /// Requests above the limit.
+    /// Number of requests above the limit.
     pub above: u64,
     /// How many independent requests they are worth.
     pub worth: Worth,
@@ -268,11 +272,11 @@ pub struct Evidence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Answer {
-    /// The limit is met: no more than the allowed share is above, at 95 %.
+    /// The limit is met: at 95 %, no more than the allowed share is above it.
     Holds,
-    /// The limit is exceeded: more than the allowed share is above, at 95 %.
+    /// The limit is exceeded: at 95 %, more than the allowed share is above it.
     Misses,
-    /// Too little evidence for either.
+    /// There is too little evidence for either.
     Undecided,
 }
 
@@ -289,7 +293,7 @@ impl Evidence {
         self.above as f64 / self.n.max(1) as f64
     }
 
-    /// Returns whether at most a share `allowed` lies above.
+    /// Tests whether at most the share `allowed` lies above the limit.
     pub fn answer(&self, allowed: f64) -> Answer {
         let (worth, share) = (self.worth.requests, self.share());
         if self.n == 0 {
@@ -303,8 +307,9 @@ impl Evidence {
         }
     }
 
-    /// Returns the multiple of the requests, or of the length, of this evidence that would decide, with
-    /// the same share; `None` if even a hundred would not: the share is too close to the allowed one.
+    /// Returns by what factor the number of requests, or the length, must grow to give a decision with the
+    /// same share above the limit. `None` if even a factor of a hundred would not suffice, because the
+    /// share is too close to the allowed one.
     pub fn would_do(&self, allowed: f64) -> Option<f64> {
         let (worth, share) = (self.worth.requests, self.share());
         if self.n == 0 {
@@ -321,13 +326,14 @@ impl Evidence {
         decides(MOST_TIMES).then(|| first(1.0, MOST_TIMES, decides))
     }
 
-    /// Combines several runs of one load: their requests have equal weight, their variances add up, and
-    /// if they differ by more than these explain, their worth is reduced accordingly, and by Student's t
-    /// for few runs. Weights by worth would favor runs that happened to be quiet. `None` without runs.
+    /// Combines several runs of one load. Their requests have equal weight and their variances are added.
+    /// If the runs differ by more than these variances explain, the worth is reduced accordingly, and
+    /// further by Student's t if there are few runs. Weighting by worth would favor runs that happened to
+    /// be quiet. `None` without runs.
     ///
-    /// Model: shares of runs scatter about one share, with the variance that follows from their worth or
-    /// a larger one. Few runs cannot show how much larger: two or three that all happen to be low do not
-    /// show that others are high.
+    /// The model assumes that the shares of runs scatter around one share, with at least the variance that
+    /// follows from their worth. Few runs cannot show how much larger the variance is: if two or three
+    /// runs all happen to be low, they do not show that others are high.
     pub fn together(runs: &[Evidence]) -> Option<Evidence> {
         let runs: Vec<&Evidence> = runs.iter().filter(|run| run.n > 0).collect();
         let n: u64 = runs.iter().map(|run| run.n).sum();
@@ -347,10 +353,10 @@ impl Evidence {
     }
 }
 
-/// Returns how many times more the shares of runs scatter about the overall share than their worth
-/// explains (1: equally), and the degrees of freedom of that ratio: n − 1 for runs of equal worth, fewer
-/// if some are worth far less than others (Satterthwaite, An Approximate Distribution of Estimates of
-/// Variance Components, 1946). `None` if nothing can scatter.
+/// Returns two numbers. The first is the scatter of the runs' shares around the overall share, divided by
+/// the scatter that their worth explains (1: equal). The second is the degrees of freedom of this ratio: n
+/// − 1 for runs of equal worth, fewer if some runs are worth far less than others (Satterthwaite, An
+/// Approximate Distribution of Estimates of Variance Components, 1946). `None` if there can be no scatter.
 fn excess(runs: &[&Evidence], share: f64) -> Option<(f64, f64)> {
     if runs.len() < 2 || share <= 0.0 || share >= 1.0 {
         return None;
@@ -381,8 +387,8 @@ fn few_degrees(df: f64, claim: f64) -> f64 {
     (student::critical(claim, 1e6) / student::critical(claim, df)).powi(2)
 }
 
-/// Returns the variance of the mean of all, from block means: by the means of `batches` of them, or by
-/// their autocorrelation, whichever is larger.
+/// Returns the variance of the overall mean, estimated from block means: from the means of `batches`
+/// batches of blocks, or from the autocorrelation of the blocks, whichever is larger.
 pub(super) fn long_run(means: &[f64], batches: usize) -> f64 {
     let of_batches = variance(&blocks(means, batches)) / batches.min(means.len()) as f64;
     let of_all = variance(means) * autocorrelation_time(means) / means.len() as f64;
@@ -397,8 +403,8 @@ fn block_means(edges: &[usize], mut values: impl Iterator<Item = f64>) -> Vec<f6
     edges.windows(2).map(mean).collect()
 }
 
-/// Returns the first number in `low..high` for which something holds, to one part in 10⁹ of the span; it
-/// must not switch back.
+/// Returns the first number in `low..high` for which a condition holds, accurate to one part in 10⁹ of the
+/// span. The condition must not become false again for larger numbers.
 fn first(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..30 {
         let middle = low + (high - low) / 2.0;
@@ -487,8 +493,8 @@ mod tests {
         assert_eq!(excess(&[&run(9.0)], 0.05), None);
     }
 
-    /// Shares of runs that scatter about one share, binomial within runs: between runs as much as
-    /// within, or not at all.
+    /// Shares of runs scatter around one share and are binomial within runs. The scatter between runs is
+    /// as large as within runs, or zero.
     #[test]
     fn repeats_hold_together_in_few_cases_where_they_miss() {
         const ALLOWED: f64 = 0.05;

@@ -32,25 +32,26 @@ use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
 use crate::sweep::event::{RunView, planned_name};
 
-/// A run that was read.
+/// A run whose files were read.
 pub(crate) struct Answered {
-    /// Its labels: the plan's names if a plan is given.
+    /// The labels of the run; with a plan, the plan's names.
     pub labels: RunLabels,
-    /// Its metrics.
+    /// The metrics of the run.
     pub metrics: RunMetrics,
-    /// Its verdict under the plan's thresholds.
+    /// The run's verdict under the plan's thresholds.
     pub verdict: Verdict,
-    /// Its metrics under the plan.
+    /// The metrics of the run that depend on the plan.
     pub(crate) plan_metrics: PlanMetrics,
-    /// The plan's objective, limit by limit, tested on the run.
+    /// The plan's objective, limit by limit, tested on this run.
     pub slo: Vec<SloTest>,
     /// The classes of a mix, in its order.
     pub classes: Vec<OfClass>,
-    /// Mean lengths of its requests, in tokens.
+    /// Mean lengths of the run's requests, in tokens.
     pub tokens: MeanTokens,
     /// The load over time; `None` if nothing was sent.
     pub(crate) pulse: Option<Pulse>,
-    /// Whether its tokens cost no more than the objective allows; `None` if the objective sets no limit.
+    /// Whether the run's tokens cost no more than the objective allows; `None` if the objective sets no
+    /// limit.
     pub cost: Option<Answer>,
 }
 
@@ -70,7 +71,7 @@ impl Answered {
         }
     }
 
-    /// Returns its rows in a table: one for the run and one for each class of a mix.
+    /// Returns the run's rows in a table: one for the run itself and one for each class of a mix.
     pub(super) fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let line = Line { labels: &self.labels, class: None, metrics: &self.metrics, verdict: &self.verdict };
         let of_class =
@@ -103,7 +104,7 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     Ok(Answered { labels, metrics, verdict, plan_metrics, slo, classes, tokens, pulse, cost })
 }
 
-/// The server's own metrics during a run, and where the time went, if that was scraped.
+/// The server's own metrics during a run and how the time was spent, if they were scraped.
 fn scraped(samples: &[Sample], facts: &Facts, run: &RunReader, metrics: &mut RunMetrics) -> Result<(), RowsError> {
     let tokens = metrics.flow.output_throughput.map(|rate| rate * facts.windows.measure_secs());
     metrics.server = server::figures(samples, facts, tokens, metrics.reuse.declared);
@@ -128,8 +129,8 @@ fn under_plan(plan: &Plan, record: &RunRecord, rows: &[Measured], metrics: &RunM
     }
 }
 
-/// Returns whether a committed run's verdict is invalid under the plan. A run that cannot be read does not
-/// count as invalid here. Scraped figures never make a run invalid, so samples are not read.
+/// Whether a committed run's verdict is invalid under the plan. A run that cannot be read does not count
+/// as invalid here. Samples are not read, because scraped figures never make a run invalid.
 pub(crate) fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool {
     let verdict = || -> Result<Verdict, StoreError> {
         let (run, facts) = (store.read(record)?, &record.facts);
@@ -140,7 +141,7 @@ pub(crate) fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool
 }
 
 /// Returns the committed run that corresponds to a planned run, under the plan's names; `None` if it is not
-/// committed. A run that is not whole is an error.
+/// committed. A damaged run is an error.
 pub(super) fn answer(
     store: &Store,
     run: &PlannedRun,
@@ -153,7 +154,7 @@ pub(super) fn answer(
     let Some(record) = listed.record else { return Ok(None) };
     let mut answered = read(store, &record, Some(plan))?;
     answered.labels = as_planned(answered.labels, run);
-    // Classes of a mix are identified by their order, whatever their names were at the time.
+    // Classes of a mix are identified by their order, whatever names they had at the time.
     for (class, named) in answered.classes.iter_mut().zip(&run.spec.mix) {
         class.class = named.name.to_string();
     }
@@ -196,13 +197,14 @@ pub(super) fn one_line(answered: Option<&Answered>) -> String {
         parts.push(format!("{throughput:.0} tok/s"));
     }
     parts.push(answered.verdict.to_string());
-    // For a queue that grows without bound, no longer window helps.
+    // If a queue grows without bound, a longer window does not help.
     let is_saturated = answered.verdict.labels.iter().any(|label| label.name == "saturated");
     parts.extend(objective_undecided(&answered.slo).filter(|_| !is_saturated));
     parts.join(" · ")
 }
 
-/// States that a run does not decide the objective, and which window would: the longest that any limit needs.
+/// States that a run does not decide the objective, and which window length would: the longest that any limit
+/// needs.
 fn objective_undecided(tests: &[SloTest]) -> Option<String> {
     let open = || tests.iter().filter(|test| test.answer == Answer::Undecided);
     if tests.is_empty() || slo::answer(tests) != Answer::Undecided {
@@ -218,10 +220,10 @@ fn objective_undecided(tests: &[SloTest]) -> Option<String> {
     })
 }
 
-/// Maximum number of characters of a server's message in the line of a run.
+/// Maximum number of characters of a server's message in a run's line.
 const LONGEST_SAID: usize = 100;
 
-/// Returns how many requests failed, in which ways, and the message of the most frequent failure.
+/// Returns how many requests failed and how, and the message of the most frequent failure.
 fn errors(metrics: &RunMetrics) -> Option<String> {
     let counts = metrics.counts;
     let Failures(failures) = &metrics.failures;
@@ -250,8 +252,8 @@ fn latency(name: &str, summary: &Summary) -> Option<String> {
     Some(format!("{name} p50 {median}{tail} ms{few}"))
 }
 
-/// Prints the table of results of those of `runs` that are committed, each once. Reuses the cached table if
-/// none of its inputs has changed. Runs that cannot be read are added to `left_out`.
+/// Prints the table of results for the committed runs among `runs`, without duplicates. Reuses the cached
+/// table if none of its inputs has changed. Runs that cannot be read are added to `left_out`.
 pub(crate) fn print_table(
     store: &Store,
     plan: &Plan,
@@ -282,7 +284,7 @@ const MOST_IN_TABLE: usize = 10_000;
 /// Maximum number of given-up runs listed below a table.
 const MOST_GIVEN_UP: usize = 20;
 
-/// Returns the text below a table about runs that were given up: they have no row in it.
+/// Returns the text below a table about runs that were given up, because they have no row in it.
 fn given_up(store: &Store, plan: &Plan, (runs, left_out): (&[&PlannedRun], &LeftOut)) -> String {
     let known = GivenUpRuns::of(store, Some(plan), left_out);
     let has_result = |run: &PlannedRun| {
@@ -307,8 +309,8 @@ fn given_up(store: &Store, plan: &Plan, (runs, left_out): (&[&PlannedRun], &Left
     format!("\nno result; retried only with --redo given-up:\n{shown}{more}")
 }
 
-/// Returns the ids of the runs of each cell, by repeat. A run that sweeps share belongs to a cell of each.
-/// Cells of the same runs are merged. `runs` are in plan order.
+/// Returns the ids of the runs of each cell, by repeat. A run that is shared by sweeps belongs to a cell
+/// of each of them. Cells with the same runs are merged. `runs` are in plan order.
 fn cells(runs: &[&PlannedRun]) -> Vec<Vec<RunId>> {
     let is_one = |a: &PlannedRun, b: &PlannedRun| a.sweep == b.sweep && a.cell.rank() == b.cell.rank();
     let cells = runs.chunk_by(|a, b| is_one(a, b)).map(|cell| cell.iter().map(|run| run.id).collect());
@@ -317,8 +319,8 @@ fn cells(runs: &[&PlannedRun]) -> Vec<Vec<RunId>> {
 
 type Runs<'a> = (&'a [&'a PlannedRun], &'a [Vec<RunId>]);
 
-/// Returns the table of those of `runs` that are committed, plus one aggregated over the runs of each cell;
-/// and its contents.
+/// Returns the table of the committed runs among `runs`, plus a table that is aggregated over the runs of
+/// each cell, and the contents as data.
 fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (bool, &LeftOut)) -> (String, Shown) {
     let (mut answers, mut shown, mut servers) = (Vec::new(), Shown::default(), Servers::default());
     let mut suspect = None;
@@ -333,7 +335,7 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
             State::Suspect => drop(suspect.get_or_insert_with(id)),
             _ => {}
         }
-        // The figures of many runs do not fit in memory, and their table does not fit on a screen.
+        // The figures of many runs would not fit in memory, nor would their table fit on a screen.
         if runs.len() <= MOST_IN_TABLE {
             answers.push(answered);
         }
@@ -376,7 +378,8 @@ pub(super) fn loaded(name: String, record: &RunRecord, metrics: &RunMetrics) -> 
     })
 }
 
-/// Runs in the order in which the plan lists their values, not in the shuffled order of execution.
+/// Runs are listed in the order in which the plan lists their values, not in the shuffled order of
+/// execution.
 pub(crate) fn in_plan_order<'a>(plan: &Plan, runs: &[&'a PlannedRun]) -> Vec<&'a PlannedRun> {
     let mut sorted = runs.to_vec();
     let place = |run: &'a PlannedRun| (plan.sweeps.get_index_of(&*run.sweep), run.cell.rank(), run.repeat);

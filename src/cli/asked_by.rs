@@ -1,4 +1,4 @@
-//! Which search or ladder requested a run and for what purpose, or why it did not.
+//! Which search or ladder requested a run and for what purpose, or why the run was not requested.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,25 +9,25 @@ use crate::expand::PlannedRun;
 /// The search or ladder that a run belongs to.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AskedBy {
-    /// Its sweep.
+    /// The sweep of the search or ladder.
     sweep: String,
-    /// Its cell without the load.
+    /// The cell, without the load.
     cell: String,
-    /// search, ladder or optimize.
+    /// The kind of path: search, ladder or optimize.
     chooses: &'static str,
     /// The step that the run is part of, from 1; null if it is not part of any.
     step: Option<usize>,
     /// What the run is for: up, closing_in, well_above, confirm, again, instead, bracketing or trial; null
     /// if it was not requested.
     purpose: Option<&'static str>,
-    /// The same in words, with the run's outcome, or why it was not requested.
+    /// The purpose in words, with the run's outcome, or why the run was not requested.
     said: String,
     #[serde(skip)]
     not_asked: Option<&'static str>,
 }
 
 impl AskedBy {
-    /// Returns this for a run of the plan; `None` if its sweep declares its loads.
+    /// Returns the search or ladder of a run of the plan; `None` if its sweep declares its loads.
     pub(super) fn of(workspace: &Workspace, run: &PlannedRun) -> Option<AskedBy> {
         let mut pools = workspace.expansion.pools.iter().zip(&workspace.trails);
         let (load, trail) = pools.find_map(|(pool, trail)| {
@@ -65,7 +65,7 @@ impl AskedBy {
         })
     }
 
-    /// Returns the description in words.
+    /// Returns the description as text.
     pub(super) fn said(&self) -> &str {
         &self.said
     }

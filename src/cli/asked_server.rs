@@ -1,4 +1,5 @@
-//! The server that a new plan is written for: the flags that name it, and what it reports about itself.
+//! The server that a new plan is written for: the flags that specify it, and what it reports about
+//! itself.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -13,7 +14,7 @@ use crate::units::Nanos;
 use crate::units::secrecy::{carries_secret, looks_like_key};
 use crate::units::text::is_variable;
 
-/// Long enough for a busy server to list its models.
+/// This is long enough for a busy server to list its models.
 const WITHIN: Nanos = Nanos::from_secs(10);
 
 /// The status of a missing page.
@@ -44,7 +45,7 @@ pub(crate) struct AskedServer {
 pub(super) struct Asked {
     /// The model's id.
     pub(super) model: String,
-    /// The most tokens of prompt and output together, if the server reported it.
+    /// The maximum number of tokens of prompt and output together, if the server reported it.
     pub(super) longest: Option<u64>,
     /// The server; `None` for the embedded mock.
     pub(super) server: Option<FreshServer>,
@@ -63,7 +64,7 @@ impl AskedServer {
     }
 }
 
-/// Engines that have their own server.
+/// Engines with their own server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum EngineName {
     /// vLLM.
@@ -82,10 +83,10 @@ enum EngineName {
     Mock,
 }
 
-/// Finds the address of the server's API and its self-description. A host and port alone get a scheme and
-/// `/v1`; if there is no list of models, the address with or without `/v1` is tried.
+/// Finds the address of the server's API and its self-description. If only a host and port are given, a
+/// scheme and `/v1` are added. If there is no list of models, the address with or without `/v1` is tried.
 fn found(args: &AskedServer, typed: &str) -> Result<(String, Description), Failure> {
-    // What was typed is not repeated: it may contain a key.
+    // The typed text is not repeated, because it may contain a key.
     let is_no_url =
         |reason| Failure::Usage(format!("--url is not the URL of a server: {reason}; write http://HOST:PORT"));
     let (url, had_secret) = api_base(typed).map_err(is_no_url)?;
@@ -147,7 +148,7 @@ fn ask(args: &AskedServer, url: &str) -> Result<Description, Failure> {
                 true => "if the server does not use TLS, write http://",
                 false => "start the server, or use --model ID to make the plan without it",
             };
-            // Such a text ends with a question or with a statement.
+            // This kind of text ends with a question or with a statement.
             let remedy = match text.ends_with('?') {
                 true => format!(" {}{}", remedy[..1].to_uppercase(), &remedy[1..]),
                 false => format!("; {remedy}"),
@@ -172,7 +173,7 @@ fn key(variable: Option<&str>) -> Result<Option<String>, Failure> {
     Ok(key)
 }
 
-/// Returns the model: the one that was named, or the only one that the server lists.
+/// Returns the model that was named, or the only model that the server lists.
 fn model(args: &AskedServer, url: Option<&str>, described: Option<&Description>) -> Result<String, Failure> {
     let (Some(url), Some(said)) = (url, described) else {
         return Ok(args.model.clone().unwrap_or_else(|| "demo-7b".to_owned()));

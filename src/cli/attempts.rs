@@ -1,4 +1,5 @@
-//! Attempts at a run that were never committed, for programs: the same fields in `preview`, `why` and `list`.
+//! Attempts at a run that were never committed, in JSON output. `preview`, `why` and `list` have the same
+//! fields.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,7 +10,7 @@ use crate::store::{How, LastTry, Moment, Tries};
 /// The attempts at a run since its last commit.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Tried {
-    /// How many of them the environment spoiled, since the retry count was last reset.
+    /// How many attempts the environment spoiled, since the retry count was last reset.
     spoiled: u32,
     /// How often the run had been retried when it was given up; null if it was not given up. If the plan
     /// now allows more retries, the run is retried.
@@ -20,7 +21,7 @@ pub(super) struct Tried {
     how: Ending,
     /// The cause that spoiled the last attempt; null if none did.
     cause: Option<SpoilCause>,
-    /// Why the last attempt failed, in words; null if it did not fail.
+    /// Why the last attempt failed, as text; null if it did not fail.
     detail: Option<String>,
     /// When the last attempt began, in UTC; null if its attempt.json cannot be read.
     started: Option<Moment>,
@@ -33,13 +34,13 @@ pub(super) struct Tried {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Ending {
-    /// It has not ended yet.
+    /// The attempt has not ended yet.
     UnderWay,
-    /// The user interrupted it, or its process was killed.
+    /// The user interrupted the attempt, or its process was killed.
     Interrupted,
-    /// It failed for a reason other than the environment, and does not count as a retry.
+    /// The attempt failed for a reason other than the environment, and does not count as a retry.
     Failed,
-    /// The environment spoiled it.
+    /// The environment spoiled the attempt.
     Spoiled,
 }
 

@@ -1,9 +1,9 @@
-//! The budget of a plan: what all its runs take by the rules of `preview`, and which optional sweeps are
-//! skipped to keep it.
+//! The budget of a plan: what all runs of the plan take by the rules of `preview`, and which optional
+//! sweeps are skipped to stay within the budget.
 //!
 //! Decisions use the worst case, so the skipped sweeps are known before anything is sent, and the remaining
-//! sweeps keep the budget. The worst case shrinks as results come in: searches end, and repeats turn out to
-//! be unnecessary. A skipped sweep may then fit.
+//! sweeps stay within the budget. The worst case shrinks as results come in: searches end, and repeats turn
+//! out to be unnecessary. A skipped sweep may then fit.
 
 use std::collections::HashSet;
 
@@ -25,9 +25,10 @@ use crate::units::text::counted;
 /// A budget, and how much of it the plan takes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct BudgetState {
-    /// What is limited.
+    /// The limited resource.
     pub limits: Vec<LimitState>,
-    /// Optional sweeps that are skipped, in the order in which they were skipped: the last declared first.
+    /// Optional sweeps that are skipped, in the order in which they were skipped: the last declared sweep
+    /// first.
     pub left_out: Vec<String>,
 }
 
@@ -36,13 +37,13 @@ pub(crate) struct BudgetState {
 pub(crate) struct LimitState {
     /// `time`, in seconds; `tokens`, prompt and output; or `money`, in the currency of the plan.
     pub of: &'static str,
-    /// The most that all runs together may take.
+    /// The limit for all runs together.
     pub budget: f64,
-    /// What they are expected to take, if searches and repeats end as early as the existing results suggest.
+    /// The expected amount, if searches and repeats end as early as the existing results suggest.
     pub expected: f64,
-    /// What they take at most.
+    /// The maximum amount.
     pub worst: f64,
-    /// Runs whose cost is unknown; they are not counted.
+    /// Runs whose cost is unknown; these are not counted.
     pub runs_not_counted: usize,
     #[serde(skip)]
     currency: Option<Currency>,
@@ -62,7 +63,7 @@ impl LimitState {
         self.worst > self.budget
     }
 
-    /// Returns the limit in words: `time: 1h10m expected and at most 1h50m, of 2h`.
+    /// Returns the limit as text: `time: 1h10m expected and at most 1h50m, of 2h`.
     fn words(&self) -> String {
         let [budget, expected, worst] = [self.budget, self.expected, self.worst].map(|number| self.shown(number));
         let takes = if expected == worst { worst } else { format!("{expected} expected and at most {worst}") };
@@ -90,7 +91,8 @@ impl BudgetState {
     }
 }
 
-/// The inputs of the decision: the plan, its runs, and the state of those that depend on results.
+/// The inputs of the decision: the plan, its runs, and the state of the parts that depend on
+/// results.
 pub(super) struct Asked<'a> {
     pub plan: &'a Plan,
     pub expansion: &'a Expansion,
@@ -117,17 +119,18 @@ pub(super) fn decide(asked: &Asked) -> Option<(BudgetState, Vec<(String, String)
     }
 }
 
-/// Returns whether a sweep may be skipped: it is optional, and no other sweep that is kept depends on its answer.
+/// Whether a sweep may be skipped, that is, it is optional and no other sweep that is kept depends on its
+/// answer.
 fn may_go(plan: &Plan, name: &str, kept: &[&str]) -> bool {
     let asks = |other: &&&str| plan.sweeps[**other].asks().any(|(asked, _)| asked == name);
     plan.sweeps[name].optional && !kept.iter().any(|other| asks(&other))
 }
 
-/// Returns what the runs of these sweeps take from each limit.
+/// Returns how much of each limit the runs of these sweeps take.
 fn limits(asked: &Asked, budget: &Budget, kept: &[&str]) -> Vec<LimitState> {
     let [expected, worst] = [false, true].map(|at_worst| cost(asked, kept, at_worst));
     let currency = asked.plan.currency;
-    // The cost of a load that an earlier sweep has yet to find is unknown.
+    // If an earlier sweep has yet to find a load, the cost of that load is unknown.
     let waiting =
         asked.expansion.pending.iter().filter(|cell| cell.state == Waits::Pending && kept.contains(&&*cell.sweep));
     let waiting: usize = waiting.map(|cell| cell.repeats as usize).sum();
@@ -147,7 +150,7 @@ fn limits(asked: &Asked, budget: &Budget, kept: &[&str]) -> Vec<LimitState> {
     [time, tokens, money].into_iter().flatten().collect()
 }
 
-/// Returns what the runs of these sweeps cost, one after another.
+/// Returns what the runs of these sweeps cost if they run one after another.
 fn cost(asked: &Asked, kept: &[&str], at_worst: bool) -> Cost {
     let expansion = asked.expansion;
     let mut out: HashSet<(&str, u32, &[u32])> = HashSet::new();
@@ -168,8 +171,8 @@ fn cost(asked: &Asked, kept: &[&str], at_worst: bool) -> Cost {
     Estimator::of(asked.plan, expansion, asked.disk).cost(all, 1, &mut HashSet::new())
 }
 
-/// Returns the runs that a pool may still request besides those already among the plan's runs: the longest
-/// ones, since it is unknown which it will request.
+/// Returns the runs that a pool may still request in addition to those already among the plan's runs.
+/// These are the longest ones, because it is unknown which runs it will request.
 fn to_come<'p>(pool: &'p Pool, chosen: &Chosen) -> Vec<&'p PlannedRun> {
     if chosen.next.is_none() {
         return Vec::new();
@@ -200,8 +203,8 @@ impl TooLittle {
     }
 }
 
-/// Returns the error, with its place, with which `run` would refuse the plan's budgets, whatever the
-/// results folder contains; `None` if it would accept them.
+/// Returns the error, with its place in the plan, with which `run` would reject the plan's budgets,
+/// whatever the results folder contains; `None` if it would accept them.
 pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
     let plan = &loaded.plan;
     if plan.budget.is_none() && plan.sweeps.values().all(|sweep| sweep.optimize.is_none()) {
@@ -228,7 +231,8 @@ pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
     Some(loaded.refuse(&["budget", of].map(Step::from), Code::OutOfRange, what, TooLittle::REMEDY))
 }
 
-/// Returns the first limit of a budget that does not allow even one run; `None` if all do, or if this is unknown.
+/// Returns the first limit of a budget that does not allow even one run; `None` if all of them do, or if this
+/// is unknown.
 pub(super) fn below_one_run(asked: &Asked, state: &BudgetState) -> Option<TooLittle> {
     let estimator = Estimator::of(asked.plan, asked.expansion, asked.disk);
     let costs: Vec<Cost> =

@@ -1,5 +1,5 @@
-//! `sweepline calibrate [PLAN]`: how large the generator's own error is on this machine, and up to which
-//! load it stays small.
+//! `sweepline calibrate [PLAN]` measures how large the generator's own error is on this machine, and
+//! up to which load it stays small.
 
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ pub struct CalibrateArgs {
     /// Time between tokens at the mock [default: the plan's mock, else 4ms]
     #[arg(long, value_name = "TIME", help_heading = "The server")]
     itl: Option<Nanos>,
-    /// Shortest window of a load; up to three times as long if that yields a 99th percentile
+    /// Shortest window of a load; a window is up to three times as long if that yields a 99th percentile
     #[arg(long = "for", value_name = "TIME", default_value = "2s", value_parser = some_time)]
     at_least: Nanos,
     /// Start no measurement that would end after this time; the heaviest load is always measured
@@ -65,19 +65,20 @@ pub struct CalibrateArgs {
     loudness: Loudness,
 }
 
-/// The measurements, and the file they are kept in.
+/// The measurements, and the file in which they are stored.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Document<'a> {
-    /// The file; null if nothing was measured, because then nothing is kept.
+    /// The file; null if nothing was measured, because nothing is stored in that case.
     #[schemars(with = "Option<String>")]
     file: Option<&'a Path>,
-    /// Its contents.
+    /// The contents of the file.
     calibration: &'a Calibration,
-    /// Loads of the plan that earlier sweeps have not found yet, with the reason; they were not measured.
+    /// Loads of the plan that were not measured because earlier sweeps have not found them yet, with the
+    /// reason.
     not_known: &'a [String],
 }
 
-/// A load without a plan.
+/// A load that is given without a plan.
 #[derive(Debug, Args)]
 struct LoadArgs {
     /// Requests in flight; may be given several times [default: 64, without --qps]
@@ -108,8 +109,8 @@ fn some_rate(text: &str) -> Result<Decimal, String> {
     }
 }
 
-/// Refuses windows that are longer than the total time: the first alone would exceed `--within`. With
-/// `--within 0s` only the heaviest load is measured, however long it takes.
+/// Rejects windows that are longer than the total time, because the first window alone would exceed
+/// `--within`. With `--within 0s` only the heaviest load is measured, however long it takes.
 fn refuse_endless(args: &CalibrateArgs) -> Result<(), Failure> {
     let (window, within) = (args.at_least, args.within);
     if within == Nanos::ZERO || window <= within {
@@ -120,7 +121,7 @@ fn refuse_endless(args: &CalibrateArgs) -> Result<(), Failure> {
     )))
 }
 
-/// Measures, prints and keeps a calibration.
+/// Measures, prints and stores a calibration.
 pub(super) fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
     refuse_endless(&args)?;
     args.changes.need(args.plan.as_deref())?;
@@ -161,7 +162,7 @@ pub(super) fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
     keep(&calibration, &not_known, &writer, &args, &screen)
 }
 
-/// Returns the loads that earlier sweeps have not found yet, with the reason, each once.
+/// Returns the loads that earlier sweeps have not found yet, with the reason, without duplicates.
 fn unknown_loads(expansion: &Expansion) -> Vec<String> {
     let is_unknown = |pending: &&Pending| matches!(pending.state, Waits::Pending | Waits::Blocked);
     let line = |pending: &Pending| {
@@ -172,7 +173,7 @@ fn unknown_loads(expansion: &Expansion) -> Vec<String> {
     expansion.pending.iter().filter(is_unknown).map(line).collect::<IndexSet<String>>().into_iter().collect()
 }
 
-/// Keeps and prints the measurements, and returns the matching exit code.
+/// Stores and prints the measurements, and returns the matching exit code.
 fn keep(
     calibration: &Calibration,
     not_known: &[String],
@@ -180,8 +181,8 @@ fn keep(
     args: &CalibrateArgs,
     screen: &Screen,
 ) -> Result<Exit, Failure> {
-    // A calibration that measured nothing shows nothing about this machine, and must not replace an earlier
-    // one that does.
+    // A calibration that measured nothing contains no information about this machine, and must not replace
+    // an earlier one that does.
     let file = match calibration.loads.is_empty() {
         true => None,
         false => {

@@ -1,5 +1,5 @@
-//! `--set` and `--allow-outside`: the changes that a call makes to its plan. Shared by every command that
-//! takes a plan.
+//! `--set` and `--allow-outside`: changes to the plan for one call. Shared by every command that takes a
+//! plan.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use clap::Args;
 use crate::cli::failure::Failure;
 use crate::plan::{self, Files, Format, Loaded, Options, PlanErrors};
 
-/// The changes that a call makes to its plan.
+/// The changes to a plan for one call.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Changes {
     /// Set a value of the plan for this call, like vars.measure=60s or sweeps.a.matrix.batch_size=[1,8]; may be given
@@ -18,7 +18,7 @@ pub(crate) struct Changes {
     /// Let the plan use fragments outside its folder
     #[arg(long)]
     allow_outside: bool,
-    /// Number of processes that send the load together, for commands that run a load.
+    /// The number of processes that send the load together, for commands that send load.
     #[arg(skip)]
     workers: Option<u32>,
 }
@@ -49,28 +49,29 @@ impl Changes {
         self.workers = workers;
     }
 
-    /// Returns whether a plan may use files outside its folder.
+    /// Whether the plan may use files outside its folder.
     pub(crate) fn allow_outside(&self) -> bool {
         self.allow_outside
     }
 
-    /// Returns whether they set a value.
+    /// Whether the changes set a value.
     pub(crate) fn set_something(&self) -> bool {
         !self.set.is_empty()
     }
 
-    /// Returns the paths of the values that they set, without the values, which may be secret.
+    /// Returns the paths of the values that are set, without the values themselves, which may be
+    /// secret.
     pub(super) fn set_paths(&self) -> Vec<String> {
         let path = |set: &String| set.split_once('=').map_or(set.as_str(), |(path, _)| path).trim().to_owned();
         self.set.iter().map(path).collect()
     }
 
-    /// Returns the changes without the values that they set.
+    /// Returns the changes without the values that are set.
     pub(crate) fn without_set(&self) -> Changes {
         Changes { set: Vec::new(), ..self.clone() }
     }
 
-    /// Refuses the changes if there is no plan to apply them to.
+    /// Rejects the changes if there is no plan to apply them to.
     pub(super) fn need(&self, plan: Option<&Path>) -> Result<(), Failure> {
         match plan {
             None if !self.set.is_empty() => Err(Failure::Usage("--set changes a plan: name one".to_owned())),
@@ -79,8 +80,8 @@ impl Changes {
         }
     }
 
-    /// Returns the changes as flags of a command line, each with a leading blank; `quoted` quotes a text
-    /// for the shell.
+    /// Returns the changes as flags of a command line, each with a leading blank; `quoted` selects
+    /// quoting for the shell.
     pub(super) fn typed(&self, quoted: impl Fn(&str) -> String) -> String {
         let set = self.set.iter().map(|set| format!(" --set {}", quoted(set)));
         set.chain(self.allow_outside.then(|| " --allow-outside".to_owned())).collect()

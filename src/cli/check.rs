@@ -1,4 +1,4 @@
-//! `sweepline check PLAN…`: reports errors in plans, and methodology problems that make results misleading.
+//! `sweepline check PLAN…` reports errors in plans, and methodology problems that make results misleading.
 //! Expands cells only to check them against budgets.
 
 use std::path::{Path, PathBuf};
@@ -35,10 +35,10 @@ pub struct CheckArgs {
     pub colour: Colour,
 }
 
-/// A plan without errors, its lints, and notes on its data sets.
+/// A plan without errors, with its lints and notes on its data sets.
 type Linted<'a> = (&'a Path, Vec<Lint>, Vec<DataNote>);
 
-/// Checks every plan and shows all errors of all plans, then the lints of the plans without errors.
+/// Checks every plan and shows all errors of all plans, then the lints of the valid plans.
 pub(super) fn run(args: CheckArgs) -> Result<Exit, Failure> {
     let mut report = Report { diagnostics: Vec::new() };
     let mut linted: Vec<Linted> = Vec::new();
@@ -79,7 +79,7 @@ pub(super) fn run(args: CheckArgs) -> Result<Exit, Failure> {
     Ok(if first.is_some() || (args.strict && warned) { Exit::Usage } else { Exit::Done })
 }
 
-/// Returns the valid plans, their lints, and the number of lints at the end.
+/// Returns the valid plans, their lints. The number of lints comes last.
 fn text(linted: &[Linted], colour: bool) -> String {
     let mut text = String::new();
     for (path, lints, notes) in linted {

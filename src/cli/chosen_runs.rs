@@ -59,8 +59,8 @@ impl<'a> Chooser<'a> {
         choose(pool, self)
     }
 
-    /// Returns the state of the cells of a series, one of `all`; runs for which `is_open` holds are yet to
-    /// be measured.
+    /// Returns the state of the cells of a series, which is one of `all`; runs for which `is_open` returns
+    /// true have yet to be measured.
     pub(super) fn stand(
         &self,
         series: &Series,
@@ -88,7 +88,7 @@ impl<'a> Chooser<'a> {
     }
 }
 
-/// A results folder in which some runs are to be measured again: until then their results are ignored.
+/// A results folder in which some runs will be measured again. Until then, their results are ignored.
 struct Without<'a> {
     chooser: &'a Chooser<'a>,
     is_open: &'a dyn Fn(&PlannedRun) -> bool,
@@ -214,8 +214,8 @@ impl Judge for Chooser<'_> {
     }
 }
 
-/// Returns the value that the settings of a run's server are optimized for, and its standard deviation;
-/// `None` if it is unknown.
+/// Returns the value for which the settings of a run's server are optimized, and its standard
+/// deviation; `None` if it is unknown.
 fn aimed(answered: &Answered, aim: Aim) -> Option<(f64, f64)> {
     let metrics = &answered.plan_metrics;
     match aim {
@@ -225,8 +225,8 @@ fn aimed(answered: &Answered, aim: Aim) -> Option<(f64, f64)> {
             // An observed share of 0 or 1 does not mean certainty.
             let share = (missing.above as f64 + 1.0) / (missing.n as f64 + 2.0);
             let of_share = (share * (1.0 - share) / missing.worth.requests.max(1.0)).sqrt() * rate;
-            // Arrivals of an open loop are the same for all settings; in a closed loop the server
-            // determines the rate.
+            // In an open loop, the arrivals are the same for all settings; in a closed loop, the
+            // server determines the rate.
             let is_open = answered.labels.qps.is_some();
             let value = goodput.share * rate;
             let of_rate = if is_open { 0.0 } else { value * unevenness(answered) };
@@ -246,8 +246,8 @@ fn aimed(answered: &Answered, aim: Aim) -> Option<(f64, f64)> {
 /// Number of parts of a window whose means are compared.
 const PARTS: usize = 8;
 
-/// Returns the standard deviation of a run's mean throughput as a share of it, estimated from the means of
-/// parts of the window; 0 if the parts are too short.
+/// Returns the standard deviation of a run's mean throughput as a share of that mean, estimated from the
+/// means of parts of the window; 0 if the parts are too short.
 fn unevenness(answered: &Answered) -> f64 {
     let of_window = answered.pulse.as_ref().and_then(|pulse| {
         let [from, to] = pulse.window;

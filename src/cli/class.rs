@@ -15,7 +15,7 @@ pub(crate) struct OneClass {
 }
 
 impl OneClass {
-    /// Refuses a class that is not among `classes`, the classes of all runs.
+    /// Rejects a class that is not among `classes`, the classes of all runs.
     pub(super) fn check<'a>(&self, classes: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
         let Some(name) = &self.name else { return Ok(()) };
         let known: BTreeSet<&str> = classes.collect();

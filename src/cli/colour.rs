@@ -22,7 +22,7 @@ pub enum When {
 }
 
 impl Colour {
-    /// Returns whether output to `stream` is colored.
+    /// Whether output to `stream` is colored.
     pub fn on(self, stream: &impl std::io::IsTerminal) -> bool {
         match self.when {
             When::Always => true,

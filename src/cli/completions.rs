@@ -1,5 +1,5 @@
-//! `sweepline completions SHELL`: the script with which a shell completes commands, flags, their values and
-//! file names.
+//! `sweepline completions SHELL` prints the script that a shell uses to complete commands, flags,
+//! their values and file names.
 
 use clap::{Args, Command};
 use clap_complete::Shell;

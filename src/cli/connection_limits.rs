@@ -1,5 +1,6 @@
-//! Whether this machine has room for the connections of the runs to do. A shortage is refused beforehand,
-//! with the remedy, instead of surfacing as failed requests an hour later.
+//! Whether this machine has room for the connections of the runs to do. If it does not, the sweep is
+//! rejected beforehand, with the remedy, so that the shortage does not show as failed requests an hour
+//! later.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,7 +13,8 @@ use crate::sweep::event::RunView;
 use super::limits::Limits;
 use super::workspace::Workspace;
 
-/// File descriptors of the program itself: the results folder, its threads' wake-ups, the terminal, servers' pipes.
+/// Number of file descriptors that the program itself uses for the results folder, the wake-ups of its
+/// threads, the terminal and the pipes of servers.
 const OWN_FILES: u64 = 64;
 /// The widest range of local ports that a system can be configured to use: 1024 to 65535.
 const WIDEST: u64 = 64_512;
@@ -21,14 +23,14 @@ const WIDEST: u64 = 64_512;
 struct Need {
     name: String,
     resource: String,
-    /// Host and port that it connects to; the endpoint's name if sweepline starts its server.
+    /// Host and port to which the run connects; the endpoint's name if sweepline starts its server.
     address: String,
     is_local: bool,
     demand: Demand,
 }
 
 /// Returns the limits that prevent executing `runs` of the workspace with at most `jobs` of them at once;
-/// empty if none does.
+/// empty if no limit does.
 pub(crate) fn obstacles<'a>(
     workspace: &Workspace,
     runs: impl Iterator<Item = &'a PlannedRun>,
@@ -56,8 +58,8 @@ fn need(workspace: &Workspace, run: &PlannedRun) -> Need {
     }
 }
 
-/// Returns the run of each resource that needs most connections, and of these the `jobs` largest: the worst
-/// case of what is open at once.
+/// Returns the run with the most connections on each resource, and of these runs the `jobs` largest. This
+/// is the worst case of how many connections are open at once.
 fn side_by_side<'a>(needs: impl Iterator<Item = &'a Need>, jobs: u16, size: impl Fn(&Need) -> u64) -> Vec<&'a Need> {
     let mut largest: BTreeMap<&str, &Need> = BTreeMap::new();
     for need in needs {
@@ -89,7 +91,7 @@ fn no_files(needs: &[Need], jobs: u16, limits: &Limits) -> Option<String> {
     let needed = limits.open + OWN_FILES + together.iter().map(|need| size(need)).sum::<u64>();
     let allowed = limits.files.filter(|allowed| *allowed < needed)?;
     Some(format!(
-        "this process may open {allowed} files, and {needed} are needed: each connection is one\n  needed by: {}\n  \
+        "this process may open {allowed} files, and {needed} are needed: each connection takes one\n  needed by: {}\n  \
          raise the limit and start sweepline again from the same shell: ulimit -n {needed}\n  (if that is refused: as \
          root, by LimitNOFILE={needed} of a systemd unit, by docker run --ulimit nofile={needed}); or lower {}",
         named(&together),
@@ -106,7 +108,7 @@ fn lower(jobs: u16, together: &[&Need]) -> &'static str {
     }
 }
 
-/// Returns the runs, grouped by the address that they connect to.
+/// Returns the runs, grouped by the address to which they connect.
 fn by_address(needs: &[Need]) -> BTreeMap<&str, Vec<&Need>> {
     let mut addresses: BTreeMap<&str, Vec<&Need>> = BTreeMap::new();
     for need in needs {
@@ -136,9 +138,12 @@ fn no_ports(needs: &[Need], jobs: u16, limits: &Limits) -> Option<String> {
 fn more_ports(needed: u64, ports: u64, lower: &str) -> String {
     match needed <= WIDEST && ports < WIDEST {
         true => format!(
-            "let the system use more, as root: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"; or lower {lower}"
+            "let the system use more ports, as root: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"; or lower \
+             {lower}"
         ),
-        false => format!("no system has more than {WIDEST}: lower {lower}, or spread the load over several machines"),
+        false => {
+            format!("no system has more than {WIDEST} ports: lower {lower}, or spread the load over several machines")
+        }
     }
 }
 

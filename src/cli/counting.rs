@@ -15,7 +15,7 @@ pub(crate) struct Explain {
 }
 
 impl Explain {
-    /// Refuses the rules below an answer for programs or for a pull request.
+    /// Rejects `--explain` for output that is meant for programs or for a pull request.
     pub(super) fn check(self, is_text: bool) -> Result<(), Failure> {
         match self.explain && !is_text {
             true => Err(Failure::Usage(

@@ -1,5 +1,5 @@
-//! Checks, before a sweep, whether servers are still those that the results were measured on. Uses GET
-//! requests only, and only if results recorded the version they were measured on.
+//! Checks, before a sweep, whether servers are still the ones on which the results were measured. Uses
+//! only GET requests, and only if results recorded the version on which they were measured.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -28,7 +28,8 @@ pub(super) struct Looks {
     launched: Vec<LaunchedSaid>,
 }
 
-/// Returns a committed run whose result would stay, with its server's self-description at the time.
+/// Returns a committed run whose result would stay, with the self-description that its server had
+/// at the time.
 fn settled<'w>(
     workspace: &'w Workspace,
     decisions: &'w [Option<Decision>],
@@ -42,8 +43,8 @@ fn settled<'w>(
 }
 
 impl Looks {
-    /// Queries the servers of the settled runs for which `wanted` holds, in parallel; none if the plan sets
-    /// `environment: ignore`. `folder` is the plan's folder.
+    /// Queries the servers in parallel for the settled runs for which `wanted` returns true; queries none
+    /// if the plan sets `environment: ignore`. `folder` is the plan's folder.
     pub(super) fn take(
         workspace: &Workspace,
         decisions: &[Option<Decision>],
@@ -75,24 +76,25 @@ impl Looks {
         })
     }
 
-    /// Returns whether any server was queried.
+    /// Whether any server was queried.
     pub(super) fn any(&self) -> bool {
         !self.asked.is_empty()
     }
 
-    /// Adds the self-descriptions of launched servers, if results of other servers are to be measured
-    /// again. If the plan pins its servers, the sweep itself has refused a different one already.
+    /// Adds the self-descriptions of launched servers, if results from different servers are to be
+    /// measured again. If the plan pins its servers, the sweep itself has already refused a different
+    /// one.
     pub(super) fn with_launched(self, workspace: &Workspace, launched: Vec<LaunchedSaid>) -> Looks {
         let counts = workspace.plan().environment == EnvironmentPolicy::Match;
         Looks { launched: if counts { launched } else { Vec::new() }, ..self }
     }
 
-    /// Returns whether the server of an endpoint was queried and did not respond.
+    /// Whether the server of an endpoint was queried but did not respond.
     pub(super) fn missed(&self, endpoint: &str) -> bool {
         self.asked.get(endpoint).is_some_and(Option::is_none)
     }
 
-    /// Returns the settled runs whose server reports something else now, with the differences.
+    /// Returns the settled runs whose server now reports something different, with the differences.
     fn changed<'w>(
         &self,
         workspace: &'w Workspace,
@@ -106,8 +108,8 @@ impl Looks {
             }
         }
         differs.retain(|(_, _, changed)| !changed.is_empty());
-        // Settings that were not started now: if another setting was started, their results belong to the
-        // same outdated server.
+        // Settings whose servers were not started this time. If the server was started with another
+        // setting, their results belong to the same outdated server.
         let spread = unasked.into_iter().filter_map(|(at, run, was)| {
             let is_of_the_same = |(_, other, changed): &&(usize, &PlannedRun, Vec<Changed>)| {
                 other.spec.endpoint.name == run.spec.endpoint.name && was.is_what_was(changed)
@@ -127,8 +129,8 @@ impl Looks {
         launched.or_else(|| self.asked.get(&spec.endpoint.name)?.as_ref())
     }
 
-    /// Marks runs as to be measured again if their server reports something else now; an error if the plan
-    /// pins it. Returns a line for each of their endpoints.
+    /// Marks runs to be measured again if their server now reports something different; fails if the plan
+    /// pins the server. Returns a line for each affected endpoint.
     pub(super) fn apply(
         &self,
         workspace: &Workspace,
@@ -164,7 +166,7 @@ impl Looks {
         Ok(told)
     }
 
-    /// Returns the report on servers if there is nothing to do.
+    /// Returns the report on servers for the case that there is nothing to do.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |(endpoint, said): (&String, &Option<SelfDescription>)| match said {
             None => format!("{endpoint}: its server did not respond, so its version was not compared"),
@@ -176,7 +178,7 @@ impl Looks {
         self.asked.iter().map(line).collect()
     }
 
-    /// Returns the servers that a sweep expects.
+    /// Returns the properties of servers that a sweep expects.
     pub(super) fn expected(&self, workspace: &Workspace, decisions: &[Option<Decision>]) -> Expected {
         let version =
             |(name, said): (&String, &Option<SelfDescription>)| Some((name.clone(), said.as_ref()?.version.clone()?));
@@ -198,7 +200,7 @@ fn to_ask(
     let runs = workspace.expansion.runs.iter().map(|run| &run.spec);
     let secrets = secrets_of(runs.filter(|other| other.endpoint.name == spec.endpoint.name));
     let all = secrets.iter().chain(&endpoint.api_key);
-    // A pipe provides its secret once, and the sweep needs it.
+    // A pipe provides its secret only once, and the sweep needs it.
     let is_lasting = |secret: &SecretRef| match secret {
         SecretRef::Env(_) => true,
         SecretRef::File(path) => folder.join(path).is_file(),

@@ -1,6 +1,6 @@
-//! The estimated cost of runs: requests, tokens, time, money. Each figure follows a rule that is shown with
-//! it; figures that cannot be known ahead are estimated from a named earlier result, or reported as
-//! unknown.
+//! The estimated cost of runs: requests, tokens, time, money. Each figure is computed by a rule that is
+//! shown with it. Figures that cannot be known in advance are estimated from a named earlier result, or
+//! reported as unknown.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -17,11 +17,11 @@ use crate::units::Currency;
 use crate::workload::lengths::{Expected, expected};
 
 /// The rule for requests.
-pub(crate) const REQUESTS_RULE: &str = "an open loop sends its rate times stabilize, its window and half of fill (with \
-                                        a profile, the total of its rates; if conversations arrive, times their \
-                                        turns); a closed loop is estimated from the latest result of the same \
-                                        endpoint, model, scenario, axes and batch size, scaled to the length of the \
-                                        phases, and is unknown without one";
+pub(crate) const REQUESTS_RULE: &str = "in an open loop, the rate multiplied by the length of stabilize, the window \
+                                        and half of fill (with a profile, the total of its rates; if conversations \
+                                        arrive, also multiplied by their turns); in a closed loop, an estimate from \
+                                        the latest result of the same endpoint, model, scenario, axes and batch \
+                                        size, scaled to the length of the phases; unknown without such a result";
 /// The rule for tokens.
 pub(crate) const TOKENS_RULE: &str = "the lengths that the scenario requests, on average if they vary, including a \
                                       conversation's history; an output may be shorter";
@@ -34,33 +34,38 @@ pub(crate) const TIME_RULE: &str = "idle, fill, stabilize, measure and the coold
 /// The rule for money.
 pub(crate) const MONEY_RULE: &str = "price_per_hour of the endpoint times the duration of its runs and their cooldowns";
 
-/// The cost of a group of runs to do.
+/// The cost of a group of runs that will be executed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Cost {
-    /// Runs to do; a run that sweeps share counts in the first of them.
+    /// Number of runs that will be executed; a run that sweeps share is counted in the first of
+    /// them.
     pub runs: usize,
-    /// Requests of the runs whose number of requests is known.
+    /// Total number of requests of the runs for which it is known.
     pub requests: u64,
-    /// Runs whose number of requests is unknown until they are measured: closed loops without an earlier result.
+    /// Number of runs whose number of requests is unknown until they are measured; these are closed loops
+    /// without an earlier result.
     pub runs_with_unknown_requests: usize,
     /// Short ids of the results from which the requests of closed loops were estimated.
     pub estimated_from: BTreeSet<String>,
-    /// Prompt tokens of these requests, as requested by the scenarios.
+    /// Number of prompt tokens in these requests, according to the scenarios.
     pub prompt_tokens: u64,
-    /// Output tokens of these requests, as requested by the scenarios: an upper limit.
+    /// Number of output tokens that these requests ask for, according to the scenarios; this is an
+    /// upper limit.
     pub output_tokens: u64,
     /// Time until the last of the runs has ended, in seconds.
     pub seconds: f64,
-    /// Runs of unknown duration: they measure a start, and no earlier result shows how long one takes.
+    /// Number of runs of unknown duration, because they measure a start and no earlier result shows
+    /// how long a start takes.
     pub runs_of_unknown_length: usize,
-    /// Runs that may take longer than `seconds` and `money` assume: closed loops whose window waits for
-    /// min_requests.
+    /// Number of runs that may take longer than `seconds` and `money` assume, because they are closed
+    /// loops whose window waits for min_requests.
     pub runs_that_may_be_prolonged: usize,
     /// The cost of the runs at the declared prices, in the plan's currency; null if no endpoint has a price.
     pub money: Option<f64>,
     /// Currency of `money`; null if the plan names none.
     pub currency: Option<Currency>,
-    /// Endpoints of these runs without a price_per_hour; their time is not included in `money`.
+    /// Endpoints of these runs that have no price_per_hour. The time of their runs is not included
+    /// in `money`.
     pub without_price: BTreeSet<String>,
 }
 
@@ -72,13 +77,13 @@ pub(crate) struct Estimator<'a> {
 }
 
 impl<'a> Estimator<'a> {
-    /// Creates it for a plan's runs and the results in a folder.
+    /// Creates the estimates for a plan's runs and the results in a folder.
     pub(crate) fn of(plan: &'a Plan, expansion: &'a Expansion, disk: &'a OnDisk) -> Estimator<'a> {
         Estimator { plan, expansion, disk }
     }
 
-    /// Returns the cost of `runs` with at most `jobs` of them at once. Each id counts once, and not at all
-    /// if it is in `seen`, to which it is added.
+    /// Returns the cost of `runs` with at most `jobs` of them at once. Each id is counted once, and not at
+    /// all if it is in `seen`. The ids are added to `seen`.
     pub(super) fn cost<'r>(
         &self,
         runs: impl Iterator<Item = &'r PlannedRun>,
@@ -114,8 +119,8 @@ impl<'a> Estimator<'a> {
         cost
     }
 
-    /// Returns the duration of a run, in nanoseconds. A run that measures a start takes the median of
-    /// earlier results: `None` without one.
+    /// Returns the duration of a run, in nanoseconds. A run that measures a start is assumed to take
+    /// the median time of earlier results; `None` if there are none.
     pub(super) fn expected_ns(&self, run: &PlannedRun) -> Option<u64> {
         if !run.spec.start {
             return Some(RunView::new(0, run).expected_ns());
@@ -129,8 +134,8 @@ impl<'a> Estimator<'a> {
         declared(endpoint, spec.labels.axes.iter()).hardware.cost_per_hour()
     }
 
-    /// Returns the number of requests that a run will send up to the end of its window, and the result that
-    /// it was estimated from.
+    /// Returns the number of requests that a run will send up to the end of its window, and the result from
+    /// which the number was estimated.
     pub(super) fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
         if spec.start {
             return Some((1, None));
@@ -150,7 +155,7 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// How long resources are busy.
+/// How long each resource is busy.
 #[derive(Debug, Default)]
 pub(crate) struct Spans<'a> {
     on_resource: HashMap<&'a str, u64>,
@@ -162,19 +167,21 @@ impl<'a> Spans<'a> {
         *self.on_resource.entry(resource).or_default() += ns;
     }
 
-    /// Returns the total if all run one after another, in nanoseconds.
+    /// Returns the total time if all runs are executed one after another, in nanoseconds.
     pub(super) fn one_after_another(&self) -> u64 {
         self.on_resource.values().sum()
     }
 
-    /// Returns the total if all run with at most `jobs` and resources in parallel, in nanoseconds.
+    /// Returns the total time if at most `jobs` runs are executed at once and resources work in
+    /// parallel, in nanoseconds.
     pub(super) fn side_by_side(&self, jobs: u16) -> u64 {
         let longest = self.on_resource.values().copied().max().unwrap_or(0);
         longest.max(self.one_after_another() / u64::from(jobs))
     }
 }
 
-/// Returns average prompt and output tokens of a run's requests: for a mix, those of its classes by their weights.
+/// Returns the average numbers of prompt and output tokens of a run's requests. For a mix, the classes are
+/// weighted.
 fn tokens_of(spec: &RunSpec) -> (f64, f64) {
     if spec.mix.is_empty() {
         return tokens(&spec.scenario);
@@ -186,8 +193,8 @@ fn tokens_of(spec: &RunSpec) -> (f64, f64) {
     })
 }
 
-/// Returns average prompt and output tokens of a request. Turn k of a conversation also sends the k − 1
-/// earlier turns and responses.
+/// Returns the average numbers of prompt and output tokens of a request. Turn k of a conversation also
+/// sends the k − 1 earlier turns and responses.
 fn tokens(content: &Content) -> (f64, f64) {
     let Expected { prompt, output } = expected(content);
     if let Some(data) = &content.data {
@@ -219,7 +226,7 @@ mod tests {
         let content =
             |reuse, turns| Content { reuse, system_tokens: 10, output_tokens: 100, turns, ..Content::default() };
         assert_eq!(tokens(&content(Reuse::None, 1)), (60.0, 100.0));
-        // Turns of 60, 210 and 360 tokens.
+        // The turns have 60, 210 and 360 tokens.
         assert_eq!(tokens(&content(Reuse::Conversation, 3)), (210.0, 100.0));
     }
 }

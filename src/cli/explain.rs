@@ -1,4 +1,4 @@
-//! `sweepline explain CODE`: explains a code of `check`, with a wrong and a right example.
+//! `sweepline explain CODE` explains a code of `check`, with a wrong and a right example.
 
 use clap::Args;
 

@@ -1,4 +1,5 @@
-//! Errors of every stage as text and exit code, and the only list of exit codes.
+//! Converts errors of every stage to text and exit codes. This module contains the only list of
+//! exit codes.
 
 use std::path::Path;
 
@@ -18,21 +19,22 @@ use crate::store::{State, Store, StoreError, typed_results};
 pub enum Exit {
     /// Done; no run failed or is invalid.
     Done = 0,
-    /// Something unexpected.
+    /// An unexpected error.
     Unexpected = 1,
     /// A bad plan or usage, a server that differs from the one that the plan or its results require, too
     /// few open files or local ports for the runs, or an undecided gate.
     Usage = 2,
-    /// Results are complete and some are invalid or given up: look at them.
+    /// Results are complete and some are invalid or given up; they need to be looked at.
     Runs = 3,
     /// `--gate`: an SLO is missed, or a comparison shows a regression or more errors; `decide --check`: the
     /// record is outdated.
     Gate = 4,
     /// The results folder is locked, full or unreadable, or a result is damaged or missing.
     Store = 5,
-    /// Something is missing that another run may provide: an endpoint was not ready in time, or a run failed.
+    /// Results are missing that running the command again may provide, because an endpoint was not ready in
+    /// time or a run failed.
     Missing = 6,
-    /// `preview --exit-code` found work.
+    /// `preview --exit-code` found runs to do.
     Work = 10,
     /// Interrupted; the same command continues where it stopped.
     Interrupted = 130,
@@ -55,15 +57,15 @@ impl Exit {
 pub enum Failure {
     /// The plan has errors.
     Plan(Box<PlanErrors>),
-    /// The call has an error.
+    /// The command line has an error.
     Usage(String),
     /// An error of the results folder.
     Store(StoreError),
     /// A failure of results on object storage.
     Objects(ObjectError),
-    /// Anything else.
+    /// Any other error.
     Unexpected(anyhow::Error),
-    /// An error that was reported already.
+    /// An error that has already been reported.
     Said(Exit),
 }
 
@@ -76,7 +78,7 @@ impl Failure {
         self.exit()
     }
 
-    /// Returns the message, without color; empty if it was reported already.
+    /// Returns the message, without color; empty if it has already been reported.
     pub(crate) fn in_words(&self) -> String {
         self.text(false)
     }
@@ -122,8 +124,8 @@ impl Failure {
     }
 }
 
-/// Returns the remedy for the run of a damaged file. A sweep checks only `run.json` and sizes, so other
-/// damage requires `--force`, restricted to that run.
+/// Returns the remedy for the run of a damaged file. A sweep checks only `run.json` and file sizes, so
+/// other damage requires `--force`, restricted to that run.
 fn mended_by(file: &Path) -> String {
     let run = file.ancestors().take(2).find_map(|dir| {
         let runs = dir.parent()?;

@@ -1,4 +1,5 @@
-//! `run --gate`: whether the results keep the plan's objective, and whether any arm is worse than its baseline.
+//! `run --gate` determines whether the results meet the plan's objective, and whether any arm is worse
+//! than its baseline.
 
 use std::collections::HashSet;
 
@@ -25,21 +26,23 @@ use crate::sweep::event::planned_cell;
 /// The result of a gate.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
-    /// Failures, a line each.
+    /// Failures, one line for each.
     pub missed: Vec<String>,
-    /// Limits of the SLO that too few requests decide, and what would decide them, a line each.
+    /// Limits of the SLO that are undecided because of too few requests, and what would decide
+    /// them, one line for each.
     pub undecided: Vec<String>,
-    /// Repeats that do not count, a line for each cell.
+    /// Repeats that do not count, one line for each cell.
     pub excluded: Vec<String>,
-    /// Why the plan's comparison has no result: nothing could be tested, or a margin is not shown to be kept.
+    /// Why the plan's comparison has no result: nothing could be tested, or results are not shown to be
+    /// within a margin.
     pub(crate) untested: Option<String>,
     /// The plan's comparison; `None` if it declares none.
     pub(crate) comparison: Option<Comparison>,
-    /// The state of the gates of the plan's sweeps, in order.
+    /// The state of the gates of the plan's sweeps, in the plan's order.
     pub(crate) gates: Vec<GateState>,
 }
 
-/// Refuses a gate that cannot fail.
+/// Rejects a gate that cannot fail.
 pub(super) fn is_one(plan: &Plan) -> Result<(), Failure> {
     let compares =
         plan.compare.is_some() || plan.sweeps.values().any(|sweep| sweep.compare.is_some() || sweep.gate.is_some());
@@ -57,11 +60,11 @@ pub(super) fn is_one(plan: &Plan) -> Result<(), Failure> {
     Err(Failure::Usage(text.to_owned()))
 }
 
-/// Tests the cells of the committed ones of `runs` against the plan's SLO, each by all of its repeats, and
-/// the plan's arms against their baselines. Loads that a search or ladder chose are not tested, since these
-/// go up to one that misses. Invalid runs do not count, unless they are invalid because the server failed
-/// so many requests. A run that was given up because the server does not meet its load misses. The gates of
-/// the sweeps of `runs`, and of waiting cells, are added.
+/// Tests the cells of the committed runs among `runs` against the plan's SLO, each cell with all of its
+/// repeats, and the plan's arms against their baselines. Loads that a search or ladder chose are not
+/// tested, because these go up to a load that misses. Invalid runs do not count, unless they are invalid
+/// because the server failed so many requests. A run that was given up because the server does not sustain
+/// its load counts as a miss. The gates of the sweeps of `runs` and of waiting cells are also included.
 pub(super) fn check(
     workspace: &Workspace,
     store: &Store,
@@ -106,7 +109,8 @@ struct Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// Returns the cells of all `runs`, each once: one that sweeps share belongs to the first.
+    /// Returns the cells of all `runs` without duplicates; a cell that sweeps share belongs to the
+    /// first of them.
     fn all(workspace: &Workspace, store: &Store, runs: &[&'a PlannedRun], left_out: &LeftOut) -> Vec<Cell<'a>> {
         let plan = workspace.plan();
         let known = GivenUpRuns::of(store, Some(plan), left_out);
@@ -128,7 +132,7 @@ impl<'a> Cell<'a> {
         cells.into_values().collect()
     }
 
-    /// Returns its runs as a rung, even if the load is not on a ladder.
+    /// Returns the cell's runs as a rung, even if the load is not on a ladder.
     fn rung(&self) -> Rung<'_> {
         let measured = self.measured.iter().map(|answered| Point::Measured(answered.on_curve(self.sweep)));
         let given_up = self.given_up.iter().map(|(labels, given_up)| {
@@ -153,7 +157,7 @@ fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
                 let count = format!("{} of {} are above it", limit.evidence.above, limit.evidence.n);
                 gate.missed.push(format!("{name}: {} is missed: {count}", limit.name()));
             }
-            // For a queue that grows without bound, no longer window helps.
+            // If a queue grows without bound, a longer window does not help.
             Answer::Undecided if rung.is_saturated() => {}
             Answer::Undecided => gate.undecided.push(format!("{name}: {}: {}", limit.name(), limit.why_undecided())),
             Answer::Holds => {}
@@ -179,8 +183,8 @@ fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
     priced(gate, plan, &rung, name);
 }
 
-/// Returns why nothing is known of a cell; `None` if a run counts, and if the runs that do not count show
-/// that the server misses.
+/// Returns why nothing is known about a cell; `None` if at least one run counts, or if the runs that do
+/// not count show that the server misses.
 fn why_nothing_counts(rung: &Rung) -> Option<String> {
     if !rung.runs.is_empty() || rung.has_failed() || rung.is_rejected() {
         return None;
@@ -204,14 +208,17 @@ fn priced(gate: &mut Gate, plan: &Plan, rung: &Rung, name: &str) {
             gate.missed.push(format!("{name}: a million output tokens cost {highest:.2}, above {limit}"));
         }
         Some(Answer::Undecided) => {
-            gate.undecided.push(format!("{name}: cost_per_million ≤ {limit}: unknown, or repeats lie on both sides"));
+            gate.undecided.push(format!(
+                "{name}: cost_per_million ≤ {limit}: unknown, or repeats lie on both sides of the limit"
+            ));
         }
         Some(Answer::Holds) | None => {}
     }
 }
 
 impl Gate {
-    /// Returns the report, for people; `is_complete` if nothing is missing, invalid or undecided.
+    /// Returns the report for people; `is_complete` is true if nothing is missing, invalid or
+    /// undecided.
     pub(super) fn told(&self, is_complete: bool) -> String {
         let listed = |lines: &[String]| lines.iter().map(|line| format!("\n  {line}")).collect::<String>();
         let saying_no = self.gates_that_say(GateAnswer::No);
@@ -259,7 +266,7 @@ impl Gate {
             .collect()
     }
 
-    /// Returns whether a question is undecided.
+    /// Whether a question is undecided.
     pub(crate) fn is_undecided(&self) -> bool {
         self.untested.is_some() || !self.undecided.is_empty()
     }

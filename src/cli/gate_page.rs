@@ -1,4 +1,5 @@
-//! `run --markdown FILE`: results, decisions based on them, and the gate's verdict, for a pull request.
+//! `run --markdown FILE` writes the results, the decisions based on them, and the gate's verdict, for
+//! a pull request.
 
 use std::path::Path;
 
@@ -11,16 +12,17 @@ use crate::expand::{GateState, GateValue, Pending, Waits};
 use crate::report::comparison;
 use crate::report::format::escaped;
 
-/// Start of such a file.
+/// The beginning of such a file.
 const HEAD: &str = "<!-- written by sweepline run --markdown -->";
 
-/// Refuses to overwrite any other file.
+/// Fails if any other file would be overwritten.
 pub(super) fn check(path: &Path) -> Result<(), Failure> {
     let is_free = std::fs::metadata(path).map_or(true, |found| !found.is_file() || found.len() == 0);
     if is_free || begins_with(path, |text| text.starts_with(HEAD)) {
         return Ok(());
     }
-    let text = format!("--markdown: {} already exists and is not such a page: choose another name", path.display());
+    let text =
+        format!("--markdown: {} already exists and was not written by --markdown: choose another name", path.display());
     Err(Failure::Usage(text))
 }
 
@@ -52,7 +54,7 @@ fn text(workspace: &Workspace, (gate, waiting): (&Gate, &[Pending])) -> String {
     out
 }
 
-/// Returns a table of each value that the gates of the plan's sweeps use, compared with their bounds; empty
+/// Returns a table of the values that the gates of the plan's sweeps use, compared with their bounds; empty
 /// if no sweep has a gate.
 fn gates(gates: &[GateState]) -> String {
     if gates.is_empty() {

@@ -1,4 +1,5 @@
-//! Runs of a plan that were given up: they have no result, but a reason, and are listed wherever results are shown.
+//! Runs of a plan that were given up. They have a reason instead of a result, and are listed wherever results
+//! are shown.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,12 +17,13 @@ use super::left_out::LeftOut;
 #[derive(Debug, Default)]
 pub(crate) struct GivenUpRuns {
     by_id: HashMap<String, GivenUpRun>,
-    /// How often the plan retries runs of an endpoint.
+    /// How often the plan retries the runs of each endpoint.
     retries: HashMap<String, u32>,
 }
 
 impl GivenUpRuns {
-    /// Returns those of a results folder, under a plan; attempts that cannot be read are reported.
+    /// Returns the given-up runs of a results folder, under a plan; attempts that cannot be read
+    /// are reported.
     pub(super) fn of(store: &Store, plan: Option<&Plan>, left_out: &LeftOut) -> GivenUpRuns {
         let runs = left_out.take(store.given_up()).unwrap_or_default();
         let endpoints = plan.into_iter().flat_map(|plan| &plan.endpoints);
@@ -31,14 +33,14 @@ impl GivenUpRuns {
         }
     }
 
-    /// Returns the entry of a planned run, if `run` would leave it given up. The caller checks first
-    /// whether it has a result of an earlier attempt.
+    /// Returns the entry of a planned run, if `run` would not retry it. The caller first checks
+    /// whether the run has a result from an earlier attempt.
     pub(super) fn get(&self, run: &PlannedRun) -> Option<&GivenUpRun> {
         let retries = self.retries.get(&run.spec.endpoint.name).copied().unwrap_or_default();
         self.by_id.get(&run.id.to_string()).filter(|found| found.given_up.stands(retries))
     }
 
-    /// Returns all of them, sorted by id.
+    /// Returns all given-up runs, sorted by id.
     pub(super) fn all(&self) -> Vec<&GivenUpRun> {
         let mut all: Vec<&GivenUpRun> = self.by_id.values().collect();
         all.sort_by(|a, b| a.id.cmp(&b.id));
@@ -63,35 +65,36 @@ pub(super) fn as_planned(measured: RunLabels, run: &PlannedRun) -> RunLabels {
 pub(crate) struct Entry {
     /// The full id of the run.
     run: String,
-    /// The plan's sweep.
+    /// The name of the sweep in the plan.
     sweep: String,
-    /// The plan's name of the endpoint.
+    /// The name of the endpoint in the plan.
     endpoint: String,
-    /// The plan's name of the model.
+    /// The name of the model in the plan.
     model: String,
-    /// The plan's name of the scenario.
+    /// The name of the scenario in the plan.
     scenario: String,
     /// Arrivals per second; null in closed loops.
     qps: Option<f64>,
-    /// Requests in flight, or the cap of an open loop; null if there is none.
+    /// Number of requests in flight, or the in-flight cap of an open loop; null if there is
+    /// neither.
     batch_size: Option<u32>,
-    /// Values on further axes, by axis.
+    /// Values on other axes, by axis.
     axes: BTreeMap<String, String>,
-    /// Which repeat of its cell it is, from 0.
+    /// The number of the repeat within its cell, from 0.
     repeat: u32,
-    /// The cause that spoiled its last attempt.
+    /// The cause that spoiled the last attempt.
     cause: SpoilCause,
-    /// The same in a few words, with the number of retries out of those allowed: `429 (3 of 3)`.
+    /// The cause in a few words, with the number of retries and the number allowed: `429 (3 of 3)`.
     reason: String,
     /// The server's message.
     detail: String,
-    /// Whether the server does not sustain the load, so that the load misses the objective. Otherwise nothing
-    /// is known of it.
+    /// Whether the server does not sustain the load, so the load misses the objective. If false, nothing is
+    /// known about the load.
     missed: bool,
 }
 
 impl Entry {
-    /// Creates it for a run of a sweep.
+    /// Creates the entry for a run of a sweep.
     pub(super) fn of(sweep: &str, labels: &RunLabels, given_up: &GivenUp) -> Entry {
         Entry {
             run: labels.run_id.clone(),

@@ -1,4 +1,4 @@
-//! `sweepline graph PLAN`: the dependencies between runs, and their progress.
+//! `sweepline graph PLAN` shows the dependencies between runs, and their progress.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ enum Picture {
     Dot,
     /// Mermaid.
     Mermaid,
-    /// A line for each node, for a terminal.
+    /// One line for each node, for a terminal.
     Text,
     /// Nodes and edges.
     Json,

@@ -1,4 +1,5 @@
-//! Read-only pages over HTTP/1.1: an accept loop with limits, independent of the served content.
+//! Serves read-only pages over HTTP/1.1 with an accept loop that enforces limits, independently of
+//! the served content.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
-/// Maximum number of concurrent connections: enough for a few readers that stay connected.
+/// Maximum number of concurrent connections, enough for a few clients that stay connected.
 const MOST_CONNECTIONS: usize = 64;
 
 /// Time limit for receiving a request.
@@ -31,7 +32,7 @@ pub(super) async fn serve(listener: TcpListener, answer: Arc<Answer>, mut stop: 
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            // An error means that nothing can set it any more.
+            // An error means that the value can no longer be set.
             _ = stop.wait_for(|stop| *stop) => return,
         };
         let Ok((stream, _)) = accepted else {
@@ -47,7 +48,7 @@ pub(super) async fn serve(listener: TcpListener, answer: Arc<Answer>, mut stop: 
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(32 * 1024);
-            // Connections that readers break off are ignored.
+            // Connections that clients break off are ignored.
             let _ = http.serve_connection(TokioIo::new(stream), answer).await;
             drop(place);
         });

@@ -1,4 +1,5 @@
-//! `sweepline import FILE|-- COMMAND…`: a plan from the configuration or command line of another tool.
+//! `sweepline import FILE|-- COMMAND…` creates a plan from the configuration or command line of
+//! another tool.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ pub struct ImportArgs {
     entry: Vec<String>,
 }
 
-/// Writes the plan, and reports on stderr what it does not contain.
+/// Writes the plan, and reports on stderr the settings that it does not contain.
 pub(super) fn run(args: ImportArgs) -> Result<Exit, Failure> {
     let text = args.file.as_deref().map(text).transpose().map_err(Failure::Usage)?;
     let name = args.file.as_ref().map_or_else(|| "the command line".to_owned(), |file| shown(file));
@@ -80,7 +81,7 @@ pub(super) fn run(args: ImportArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Reports how many settings are in the plan, and which are not.
+/// Reports how many settings the plan contains, and which ones it does not.
 fn tell(made: &Imported) {
     stderr::complain(&summary(made.counts, made.missing.len()));
     made.look.iter().for_each(|look| stderr::complain(look));
@@ -103,7 +104,7 @@ fn summary(Counts { mapped, missing }: Counts, lines: usize) -> String {
     match missing {
         0 => format!("import: {mapped} {settings} mapped, all of them"),
         missing if missing == lines => format!("import: {mapped} {settings} mapped, {missing} not (listed below)"),
-        // Several fields that have one reason share a line, and one option may lose several parts.
+        // Several fields with the same reason share a line, and one option may lose several parts.
         missing => {
             let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
             format!("import: {mapped} {settings} mapped, {missing} not ({lines} below)")
@@ -122,7 +123,7 @@ fn shown(file: &Path) -> String {
     if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
 }
 
-/// Returns a file's text, read only up to the import limit.
+/// Returns a file's text, reading only up to the size limit of imports.
 fn text(path: &Path) -> Result<String, String> {
     let wrong =
         |reason: String| format!("{} cannot be read: {reason}; check the path and its permissions", shown(path));
@@ -151,7 +152,7 @@ fn beside(file: Option<&Path>, path: &str) -> Result<String, String> {
     text(&path)
 }
 
-/// Writes a plan; an existing file stays unless it may be overwritten.
+/// Writes a plan; an existing file is kept unless it may be overwritten.
 pub(super) fn save(path: &Path, text: &str, overwrite: bool) -> Result<(), Failure> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true).create_new(!overwrite);

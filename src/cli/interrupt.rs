@@ -6,10 +6,10 @@ use tokio::sync::watch;
 use crate::cli::failure::{Exit, Failure};
 use crate::report::progress;
 
-/// Becomes true at the first SIGINT, SIGTERM or SIGHUP: the sweep stops and leaves its notes. The second
-/// SIGINT or SIGTERM ends the program at once. A closing terminal sends more than one SIGHUP, so a second
-/// SIGHUP has no such effect; SIGHUP is ignored if the program was started to outlive its terminal
-/// (`nohup`).
+/// Becomes true at the first SIGINT, SIGTERM or SIGHUP. The sweep then stops and prints its final notes.
+/// The second SIGINT or SIGTERM ends the program at once. A closing terminal sends more than one SIGHUP,
+/// so a second SIGHUP has no such effect; SIGHUP is ignored if the program was started to outlive its
+/// terminal (`nohup`).
 pub(crate) fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
     let (sender, receiver) = watch::channel(false);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -43,7 +43,7 @@ pub(crate) fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
     Ok(receiver)
 }
 
-/// Ready when the terminal has closed; never if that is ignored.
+/// Becomes ready when the terminal has closed; never becomes ready if that is ignored.
 async fn closed(hangup: &mut Option<Signal>) {
     match hangup {
         Some(hangup) => drop(hangup.recv().await),
@@ -51,7 +51,7 @@ async fn closed(hangup: &mut Option<Signal>) {
     }
 }
 
-/// Returns whether the parent process had SIGHUP ignored. Only Linux reports this without unsafe code.
+/// Whether the parent process set SIGHUP to be ignored. Only Linux reports this without unsafe code.
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,5 +1,5 @@
 //! Results that are excluded because they are damaged or cannot be read. A bad run does not stop a command,
-//! and its exclusion is never silent: it is named on stderr, once, and the command exits with 5.
+//! but its exclusion is never silent: the run is named once on stderr, and the command exits with 5.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -29,12 +29,12 @@ impl LeftOut {
         }
     }
 
-    /// Returns whether a result was excluded.
+    /// Whether a result was excluded.
     pub(super) fn any(&self) -> bool {
         self.any.get()
     }
 
-    /// Fails if no result is left because of the exclusions.
+    /// Fails if the exclusions leave no result.
     pub(crate) fn nothing_left(&self) -> Result<(), Failure> {
         if self.any() { Err(Failure::Said(Exit::Store)) } else { Ok(()) }
     }

@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Seconds for which a closed connection keeps its port on the side that closed it (Linux: TCP_TIMEWAIT_LEN).
 const TIME_WAIT_SECS: f64 = 60.0;
-/// Seconds after which such a port may be reused, if the kernel allows it.
+/// Seconds after which the port of a closed connection may be reused, if the kernel allows it.
 const REUSE_SECS: f64 = 1.0;
 
 /// The limits of this machine.
@@ -14,22 +14,23 @@ const REUSE_SECS: f64 = 1.0;
 pub(super) struct Limits {
     /// Maximum number of open files of this process; `None` if there is no limit.
     pub files: Option<u64>,
-    /// Files open now.
+    /// Number of files that are currently open.
     pub open: u64,
     /// Local ports available for connections to one address; `None` if unknown.
     pub ports: Option<u64>,
     /// Seconds for which a closed connection to another machine keeps its port.
     pub(crate) held_remote_secs: f64,
-    /// The same for a connection to this machine.
+    /// Seconds for which a closed connection to this machine keeps its port.
     pub(crate) held_local_secs: f64,
 }
 
 impl Limits {
-    /// Reads the limits for a process that has raised its soft limits.
+    /// Reads the limits , assuming that the process has raised its soft limits.
     pub(super) fn read() -> Limits {
         let reuse: u64 = number("/proc/sys/net/ipv4/tcp_tw_reuse").unwrap_or(0);
         let stamps = number("/proc/sys/net/ipv4/tcp_timestamps").unwrap_or(0) > 0;
-        // 1: for all connections, 2: within this machine; it requires TCP timestamps.
+        // 1 means for all connections, 2 means only within this machine. This requires TCP
+        // timestamps.
         let held = |reused: bool| if reused && stamps { REUSE_SECS } else { TIME_WAIT_SECS };
         Limits {
             files: highest(),
@@ -41,16 +42,17 @@ impl Limits {
     }
 }
 
-/// Returns the most open files that this process may set for itself; `None` if there is no limit.
+/// Returns the highest limit on open files that this process may set for itself; `None` if there is
+/// no limit.
 fn highest() -> Option<u64> {
     let hard = getrlimit(Resource::Nofile).maximum;
-    // No process can exceed this one, whatever its own limit.
+    // No process can exceed this limit, whatever its own limit is.
     let system = number("/proc/sys/fs/nr_open");
     [hard, system].into_iter().flatten().min()
 }
 
-/// Raises the soft limit of open files: each connection is a file, and the usual soft limit of 1 024 is far
-/// below the hard limit.
+/// Raises the soft limit of open files, because each connection is a file and the usual soft limit of 1 024
+/// is far below the hard limit.
 pub(super) fn raise_file_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // If this is not allowed, the limit stays as it was; connections beyond it fail with an error.
@@ -62,7 +64,7 @@ fn number(path: &str) -> Option<u64> {
 }
 
 /// Returns the number of local ports that the system uses for outgoing connections. Connections to
-/// different addresses may share one.
+/// different addresses may share a port.
 fn ports() -> Option<u64> {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let reserved = fs::read_to_string("/proc/sys/net/ipv4/ip_local_reserved_ports").unwrap_or_default();

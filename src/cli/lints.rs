@@ -1,4 +1,5 @@
-//! The methodology lint of a plan on this host, for `check` in full and for `run` and `preview` in one line.
+//! The methodology lint of a plan on this host, for `check` in full, and for `run` and `preview` in one
+//! line.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use crate::server::client_environment;
 use crate::sweep::calibrate::{Calibration, Known, Measured, known};
 use crate::units::text::{counted, quoted};
 
-/// Returns every lint of a plan. The results folder may contain an earlier `calibrate` of this host.
+/// Returns every lint of a plan. The results folder may contain an earlier calibration of this host.
 pub(super) fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
     // A folder of calibrations that cannot be read has no influence on the lints.
     let store = folder.store().ok();
@@ -25,7 +26,7 @@ pub(super) fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
 }
 
 /// Returns the summary line `3 lints: sweepline check PLAN`, with the flags that make `check` report the same
-/// lints; `None` without lints.
+/// lints; `None` if there are no lints.
 pub(super) fn one_line(loaded: &Loaded, folder: &Folder, (plan, changes): (&Path, &Changes)) -> Option<String> {
     let found = of(loaded, folder).len();
     let command = || format!("{}{}{}", quoted(&plan.to_string_lossy()), changes.typed(quoted), folder.typed());

@@ -1,4 +1,4 @@
-//! `sweepline list`: all runs of a results folder, and attempts that did not become runs.
+//! `sweepline list` lists all runs of a results folder, and attempts that did not become runs.
 
 use std::cell::RefCell;
 
@@ -44,18 +44,20 @@ pub(super) struct Document<'a> {
     attempts: Vec<Attempt>,
     /// Runs that were committed and whose folders are gone.
     deleted: Vec<Gone<'a>>,
-    /// Runs that were tried since their last commit, if any, and have no newer result.
+    /// Runs that have been tried since their last commit, or were never committed, and have no
+    /// newer result.
     tried: Vec<TriedRun>,
 }
 
 /// A committed run.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneRun<'a> {
-    /// Its full id; if its run.json cannot be read, the name of its folder, which is the beginning of the id.
+    /// The full id of the run; if its run.json cannot be read, the name of its folder, which is the beginning
+    /// of the id.
     id: &'a str,
     /// whole, or `corrupt: ` or `unreadable: ` with the problem.
     state: String,
-    /// The contents of its run.json; absent if it cannot be read.
+    /// The contents of the run's run.json; absent if it cannot be read.
     #[serde(flatten)]
     record: Option<Recorded<'a>>,
 }
@@ -65,43 +67,45 @@ struct OneRun<'a> {
 struct Recorded<'a> {
     /// The number of the attempt, from 1.
     attempt: u32,
-    /// When it began, in UTC.
+    /// When the attempt began, in UTC.
     started: Moment,
-    /// When it ended, in UTC.
+    /// When the attempt ended, in UTC.
     ended: Moment,
-    /// The whole specification, with every default.
+    /// The complete specification of the run, with every default.
     #[schemars(with = "Map<String, Value>")]
     spec: &'a RunSpec,
 }
 
-/// A run that was committed and whose folder is gone. All but its id are null if its entry in the inventory
-/// is damaged.
+/// A run that was committed and whose folder is gone. All fields except its id are null if its entry in the
+/// inventory is damaged.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Gone<'a> {
-    /// Its full id; the beginning of it if its entry is damaged.
+    /// The full id of the run; only the beginning if its entry is damaged.
     id: &'a str,
     /// The attempt that was committed.
     attempt: Option<u32>,
-    /// When it ended, in UTC.
+    /// When the run ended, in UTC.
     ended: Option<Moment>,
-    /// Its name: endpoint, model, scenario, load, repeat.
+    /// The name of the run: endpoint, model, scenario, load, repeat.
     name: Option<String>,
-    /// Its state, in words.
+    /// The state of the run, as text.
     state: String,
 }
 
-/// A run that was tried since its last commit, if any.
+/// A run that has been tried since its last commit, or was never committed.
 #[derive(Debug, Serialize, JsonSchema)]
 struct TriedRun {
-    /// Its full id; the beginning of it if the attempt.json of its last attempt cannot be read.
+    /// The full id of the run; only the beginning if the attempt.json of its last attempt cannot be
+    /// read.
     id: String,
-    /// Its name; null if the attempt.json of its last attempt cannot be read.
+    /// The name of the run; null if the attempt.json of its last attempt cannot be read.
     name: Option<String>,
-    /// Whether it has an earlier result.
+    /// Whether the run has an earlier result.
     committed: bool,
-    /// The outcome, in words: `interrupted 14:43`, `failed: connection refused`, `given up: 429 (3 of 3)`.
+    /// The outcome of the attempts, as text: `interrupted 14:43`, `failed: connection refused`, `given up:
+    /// 429 (3 of 3)`.
     state: String,
-    /// The same for programs.
+    /// The outcome in machine-readable form.
     tries: Tried,
 }
 
@@ -110,11 +114,12 @@ struct TriedRun {
 struct Attempt {
     /// The beginning of the run's id and the attempt's number: id.number.
     attempt: String,
-    /// Why it failed, or that it was not finished.
+    /// Why the attempt failed, or that it was not finished.
     reason: String,
 }
 
-/// Committed runs, read during output: the specs of all runs may not fit in memory.
+/// Committed runs, which are read while they are written out, because the specs of all runs may not
+/// fit in memory.
 struct Runs<'a>(RefCell<Box<dyn Iterator<Item = Listed> + 'a>>);
 
 impl Serialize for Runs<'_> {
@@ -151,7 +156,7 @@ pub(super) fn run(args: ListArgs) -> Result<Exit, Failure> {
             output::json(&Document { runs, attempts, deleted, tried })?;
         }
         TextOrJson::Text => {
-            // Programs get a line for each run.
+            // For programs, there is one line for each run.
             let fits = has_screen();
             let rows = store.survey(&|run| Some(row(&run)))?;
             output::print_fitted(&text(&args, &rows, (&attempts, &deleted, &tried), fits))?;
@@ -160,12 +165,13 @@ pub(super) fn run(args: ListArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Returns the runs that were tried since their last commit, if any, sorted by id.
+/// Returns the runs that have been tried since their last commit or were never committed, sorted by
+/// id.
 fn tried(store: &Store) -> Result<Vec<TriedRun>, Failure> {
     let one = |(id, tries): (&String, &Tries)| {
         let last = tries.last.as_ref()?;
         let record = AttemptRecord::read(&store.layout().attempt(id, last.number)).ok();
-        // A record that names another run does not belong to this one.
+        // A record with the id of another run does not belong to this one.
         let record = record.filter(|record| short(&record.id) == id);
         Some(TriedRun {
             id: record.as_ref().map_or_else(|| id.clone(), |record| record.id.clone()),
@@ -217,7 +223,7 @@ fn said(state: &State) -> String {
     }
 }
 
-/// Returns the text; `fits` limits the table to the width of the terminal.
+/// Returns the output as text; `fits` limits the table to the width of the terminal.
 fn text(
     args: &ListArgs,
     runs: &[[String; 9]],
@@ -227,7 +233,7 @@ fn text(
     if runs.is_empty() && failed.is_empty() && deleted.is_empty() && tried.is_empty() {
         return format!("no runs in {}", args.folder.results.display());
     }
-    // A header without rows is useless.
+    // A header without rows would be useless.
     let mut lines = if runs.is_empty() { Vec::new() } else { table(runs, fits) };
     lines.extend(deleted.iter().map(|deleted| {
         let name = deleted.entry.as_ref().map(|entry| format!(" {}", plain(&entry.name()))).unwrap_or_default();
@@ -273,20 +279,21 @@ fn row(run: &Listed) -> [String; 9] {
     }
 }
 
-/// Returns what a run measures, with the cell's values on further axes: `chat server.max_num_seqs=64`.
+/// Returns what a run measures, with the cell's values on other axes: `chat server.max_num_seqs=64`.
 fn with_axes(what: &str, spec: &RunSpec) -> String {
     let axes = spec.labels.axes.iter().map(|(axis, value)| format!(" {}={}", plain(axis), plain(value)));
     std::iter::once(plain(what)).chain(axes).collect()
 }
 
-/// The table's lines. If it has to fit, long names are wrapped.
+/// Returns the lines of the table. If the table must fit the terminal, long names are wrapped.
 fn table(rows: &[[String; 9]], fits: bool) -> Vec<String> {
     const HEADER: [&str; 9] =
         ["run", "endpoint", "model", "scenario", "load", "connections", "repeat", "ended", "state"];
     if !fits {
         return grid::long(HEADER, rows).lines().map(str::to_owned).collect();
     }
-    // Names and states are wrapped; of the rest, the end time and the connection mode are needed least.
+    // Names and states are wrapped; of the other columns, the end time and the connection mode are the
+    // least important.
     let text = grid::text_of_fewer(&["connections", "ended"], (2, &[1, 2, 3, 4, 5, 6, 7, 8]), |left_out| {
         let places = grid::places(HEADER, left_out);
         let mut table = grid::table();
@@ -315,7 +322,7 @@ mod tests {
         let fitting = table(&rows, true);
         assert!(fitting.iter().all(|line| line.chars().count() <= 100), "{fitting:#?}");
         assert!(fitting.iter().filter(|line| line.contains("0ac56fc9ffa212c5")).count() == 2, "{fitting:#?}");
-        // In a pipe, each run is one line.
+        // When writing to a pipe, each run is on one line.
         assert_eq!(table(&rows, false).len(), 3);
     }
 }

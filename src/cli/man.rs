@@ -1,5 +1,5 @@
-//! `sweepline man`: the manual, with a page for the program and one for each command, made from the texts
-//! of `--help`.
+//! `sweepline man` prints the manual. It has a page for the program and one for each command,
+//! generated from the texts of `--help`.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub struct ManArgs {
     output: Option<PathBuf>,
 }
 
-/// Prints a page, or writes them all.
+/// Prints one page, or writes all of them to a folder.
 pub(super) fn run(args: ManArgs, program: Command) -> Result<Exit, Failure> {
     let pages = pages(program).map_err(|error| Failure::Unexpected(error.into()))?;
     match &args.output {
@@ -52,7 +52,7 @@ fn page_name(command: Option<&str>) -> String {
 }
 
 fn pages(program: Command) -> std::io::Result<Vec<Page>> {
-    // A page for `help` would only repeat what every other page explains.
+    // A page for `help` would only repeat the contents of the other pages.
     let mut program = program.disable_help_subcommand(true);
     program.build();
     let mut pages = vec![page("sweepline", program.clone())?];

@@ -1,12 +1,12 @@
-//! Results that lack the texts that the plan wants recorded.
+//! Results without the texts that the plan requests to be recorded.
 
 use crate::sweep::resume::{Action, Decision};
 
 use super::workspace::Workspace;
 
 /// Reports results that were measured before the plan requested their texts, and the command to measure
-/// them again; `None` if no result lacks them. Their numbers are valid, so they are not measured again
-/// automatically.
+/// them again; `None` if no result lacks them. The numbers of these results are valid, so the runs are
+/// not measured again automatically.
 pub(super) fn missing(workspace: &Workspace, decisions: &[Option<Decision>]) -> Option<String> {
     let cached = |decision: &Option<Decision>| decision.as_ref().is_some_and(|d| d.action == Action::Cached);
     let runs =
@@ -23,7 +23,8 @@ pub(super) fn missing(workspace: &Workspace, decisions: &[Option<Decision>]) -> 
     };
     let quoted: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
     Some(format!(
-        "{whose} without texts, from before `record: {{ text: true }}`; to measure again: --force --only \"id[:8] in [{}]\"",
+        "{whose} without texts, because `record: {{ text: true }}` was not set; to measure again: --force --only \
+         \"id[:8] in [{}]\"",
         quoted.join(", ")
     ))
 }

@@ -1,5 +1,5 @@
-//! Results under one label that were measured on several servers; reported wherever their figures are shown
-//! together.
+//! Results under one label that were measured on several servers. This is reported wherever their figures
+//! are shown together.
 
 use std::collections::HashSet;
 
@@ -19,12 +19,12 @@ struct Group {
 #[derive(Default)]
 pub(crate) struct Servers {
     groups: Vec<Group>,
-    /// The ids of the runs added so far.
+    /// The ids of the runs that have been added so far.
     seen: HashSet<String>,
 }
 
 impl Servers {
-    /// Adds a result, unless it was added before or has no recorded server.
+    /// Adds a result, unless it has already been added or has no recorded server.
     pub(crate) fn add(&mut self, record: &RunRecord) {
         let (spec, server) = (&record.spec, &record.environment.fingerprint);
         if server.is_empty() || !self.seen.insert(record.id.clone()) {

@@ -1,4 +1,4 @@
-//! `sweepline mock`: the mock server as a program.
+//! `sweepline mock` runs the mock server as a program.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -14,7 +14,7 @@ use crate::cli::failure::Exit;
 use crate::mock::{Config, Ended, LISTENING, Server, WIRE};
 use crate::units::Decimal;
 
-/// Connections that may wait to be accepted; the kernel lowers it to the host's limit.
+/// Connections that may wait to be accepted; the kernel lowers the number to the host's limit.
 const BACKLOG: u32 = 65_535;
 
 /// The flags of `sweepline mock`.
@@ -23,7 +23,7 @@ pub struct MockArgs {
     /// Address to listen on
     #[arg(help_heading = LISTENING, long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     bind: IpAddr,
-    /// Port to listen on; 0: a free one
+    /// Port to listen on; 0 picks a free one
     #[arg(help_heading = LISTENING, long, default_value_t = 0)]
     port: u16,
     /// Share the port with other mocks started with this flag, like replicas behind a load balancer: the kernel
@@ -62,7 +62,8 @@ impl MockArgs {
 /// the address on standard output once it accepts connections.
 ///
 /// # Errors
-/// The address cannot be listened on, the key is not in the environment, or the log cannot be written.
+/// Fails if it cannot listen on the address, if the key is not in the environment, or if the log
+/// cannot be written.
 pub fn run(args: MockArgs) -> anyhow::Result<Exit> {
     let address = SocketAddr::new(args.bind, args.port);
     let parent_pipe = args.parent_pipe;
@@ -103,8 +104,8 @@ fn listen(address: SocketAddr, reuse_port: bool) -> std::io::Result<TcpListener>
     socket.listen(BACKLOG)
 }
 
-/// Ready when standard input has ended. A death signal is not used: Linux sends it when the thread that
-/// started this process ends.
+/// Becomes ready when standard input has ended. A death signal is not used: Linux sends it when the
+/// thread that started this process ends.
 fn watch_parent() -> anyhow::Result<oneshot::Receiver<()>> {
     let (ended, receiver) = oneshot::channel();
     std::thread::Builder::new().name("mock-parent".into()).spawn(move || {

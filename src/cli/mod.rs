@@ -1,11 +1,11 @@
-//! The program: arguments, one file per command, failures as text and exit code.
+//! The command-line program: arguments, one file per command, failures as text and exit code.
 //!
 //! Data goes to stdout, messages to stderr. Everything works without color and without a terminal.
 //!
-//! Only this file depends on all commands. Shared code is next to them in separate files that depend on no
-//! command: `options`, `colour`, `failure`, `http`, `output`, `stderr`, `workspace`. A command may use
-//! another's document or reader if it shows the same thing (`readings`, `export/source`), never the command
-//! itself.
+//! Only this file depends on all commands. Shared code is in separate files next to them, which do not
+//! depend on any command: `options`, `colour`, `failure`, `http`, `output`, `stderr`, `workspace`. A
+//! command may use the document or reader of another command if both show the same thing (`readings`,
+//! `export/source`), but never the other command itself.
 
 mod answers;
 mod asked_by;
@@ -97,7 +97,8 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Parses the command line; if it names no results, those named in its plan are used.
+/// Parses the command line. If it does not specify results, the ones specified in its plan are
+/// used.
 pub fn parse(mut typed: Vec<OsString>) -> Result<Cli, clap::Error> {
     let command = Cli::command();
     let matches = command.clone().try_get_matches_from(&typed)?;
@@ -135,11 +136,11 @@ pub enum Command {
     Search(search::SearchArgs),
     /// Make a plan from another tool's configuration or command line
     Import(import::ImportArgs),
-    /// Check plans: every error with its place, then the methodology lint
+    /// Check plans: show where each error is, then run the methodology lint
     Check(check::CheckArgs),
     /// Explain a code of `check`, with examples, or how numbers are counted
     Explain(explain::ExplainArgs),
-    /// Print the whole plan: every default, the origin of every value, the ids of its runs
+    /// Print the whole plan with all defaults, the origins of values and the ids of its runs
     Freeze(freeze::FreezeArgs),
     /// Draw the dependencies between runs
     Graph(graph::GraphArgs),
@@ -217,7 +218,7 @@ pub fn refuse(error: &clap::Error) -> std::process::ExitCode {
 
 /// Runs a command.
 pub fn run(cli: Cli) -> Result<Exit, Failure> {
-    // reqwest panics without a TLS provider; an error means that one is set already.
+    // reqwest panics without a TLS provider; an error means that one has already been set.
     let _ = rustls::crypto::ring::default_provider().install_default();
     look_at_the_screen();
     match cli.command {

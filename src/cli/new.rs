@@ -1,4 +1,4 @@
-//! `sweepline new`: a first plan, from flags and from a running server's self-description.
+//! `sweepline new` writes a first plan, based on flags and on a running server's self-description.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::cli::{import, output, stderr};
 use crate::import::{Fresh, FreshLoad, fresh};
 use crate::units::Decimal;
 
-/// Requests in flight if no load is given.
+/// Numbers of requests in flight if no load is given.
 const SIZES: [u32; 4] = [1, 2, 4, 8];
 
 /// The arguments of `new`.

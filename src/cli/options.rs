@@ -20,19 +20,19 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Opens it for reading. Sends no request to shared results yet.
+    /// Opens the results folder for reading. Does not send a request to shared results yet.
     pub(crate) fn store(&self) -> Result<Store, Failure> {
         shared::address(&self.results).map_or_else(|| Ok(Store::open(&self.results)), shared::open)
     }
 
-    /// Like it, and fetches the runs that were committed elsewhere.
+    /// Opens the results folder for reading, and fetches the runs that were committed elsewhere.
     pub(crate) fn whole_store(&self) -> Result<Store, Failure> {
         let store = self.store()?;
         store.refresh()?;
         Ok(store)
     }
 
-    /// Opens it for writing, creating it if it is missing.
+    /// Opens the results folder for writing, creating it if it is missing.
     pub(crate) fn writer(&self) -> Result<Writer, Failure> {
         writer(self.store()?, None)
     }
@@ -47,7 +47,7 @@ impl Folder {
         }
     }
 
-    /// Refuses a missing folder, since it has no runs to show.
+    /// Rejects a missing folder, because it has no runs to show.
     pub(crate) fn must_exist(&self) -> Result<(), Failure> {
         if shared::address(&self.results).is_some() {
             return Ok(());
@@ -57,18 +57,18 @@ impl Folder {
                 let folder = self.results.display();
                 Err(Failure::Usage(format!("no results folder {folder}; --results DIR names another")))
             }
-            // Permission errors are reported when it is read.
+            // Permission errors are reported when the folder is read.
             Ok(true) | Err(_) => Ok(()),
         }
     }
 
-    /// Returns the flag on a command line, with a leading blank; empty for the default.
+    /// Returns the flag as written on a command line, with a leading blank; empty for the default.
     pub(super) fn typed(&self) -> String {
         crate::store::typed_results(&self.results)
     }
 }
 
-/// Opens results for writing: all of them, or the runs of one part. Two processes of one machine cannot
+/// Opens results for writing: all of them, or the runs of one part. Two processes on one machine cannot
 /// share one copy of shared results.
 pub(crate) fn writer(store: Store, part: Option<Part>) -> Result<Writer, Failure> {
     let is_shared = store.remote().is_some();
@@ -116,14 +116,14 @@ impl Loudness {
         }
     }
 
-    /// Returns a screen for lines only.
+    /// Returns a screen that shows only lines.
     pub(super) fn screen(self) -> Screen {
         Screen::new(Manner { talk: self.talk(), style: Style::used(None), every: None })
     }
 }
 
 impl Shown {
-    /// Refuses a style that needs a terminal if there is none.
+    /// Rejects a style that needs a terminal if there is none.
     pub(super) fn check(self) -> Result<(), Failure> {
         match self.progress {
             Some(Style::Full) if Style::used(self.progress) != Style::Full => {

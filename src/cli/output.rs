@@ -1,5 +1,5 @@
-//! Data on stdout, errors on stderr. A reader that went away (`| head`) is not an error. Texts from a plan,
-//! a server or a file cannot move the cursor or reverse the text.
+//! Data on stdout, errors on stderr. A closed output pipe (`| head`) is not an error. Texts from a plan, a
+//! server or a file cannot move the cursor or reverse the direction of text.
 
 use std::io::{BufWriter, ErrorKind, Write};
 
@@ -9,7 +9,7 @@ use crate::cli::failure::Failure;
 use crate::report::format::fitted;
 use crate::units::text::{is_unseen, page};
 
-/// Prints a text for people, and adds a line end if it has none.
+/// Prints a text for people, and adds a line end if it is missing.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     write(&page(text))
 }
@@ -28,8 +28,8 @@ fn write(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints a value as indented JSON, with characters that a terminal interprets or hides written as escapes:
-/// the value is the same.
+/// Prints a value as indented JSON. Characters that a terminal interprets or hides are written as escapes,
+/// which does not change the value.
 pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let mut stdout = Escaped(BufWriter::new(std::io::stdout().lock()));
     let written = serde_json::to_writer_pretty(&mut stdout, value).map_err(std::io::Error::from);
@@ -39,11 +39,12 @@ pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
     }
 }
 
-/// Escapes all invisible characters of a JSON text except line ends. They occur only within strings.
+/// Escapes all invisible characters of a JSON text except line ends. They can occur only within
+/// strings.
 struct Escaped<W>(W);
 
 impl<W: Write> Write for Escaped<W> {
-    /// Expects whole characters: `serde_json` never splits a character between writes.
+    /// Expects whole characters, because `serde_json` never splits a character between writes.
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let text = std::str::from_utf8(bytes).map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))?;
         let mut rest = text;

@@ -1,4 +1,4 @@
-//! `sweepline probe PLAN`: checks whether the servers are ready.
+//! `sweepline probe PLAN` checks whether the servers are ready.
 
 use std::path::{Path, PathBuf};
 
@@ -43,41 +43,43 @@ pub(super) struct Document<'a> {
 /// The outcome for one endpoint.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ProbedEndpoint {
-    /// Its name.
+    /// The name of the endpoint.
     pub endpoint: String,
-    /// Whether it can be measured.
+    /// Whether the endpoint can be measured.
     state: Readiness,
-    /// Host and port that were queried; null if it is not ready, or was not queried.
+    /// Host and port that were queried; null if the endpoint is not ready, or was not queried.
     pub host: Option<String>,
-    /// Its `Server` header; null if it sent none, or was not queried.
+    /// The `Server` header; null if the server sent none, or was not queried.
     pub server: Option<String>,
-    /// The models it lists.
+    /// The models that the server lists.
     pub models: Vec<String>,
-    /// Its self-description; null if it is not ready, or was not queried.
+    /// The server's self-description; null if it is not ready, or was not queried.
     pub fingerprint: Option<Fingerprint>,
-    /// A suggested engine for the plan, if the server appears to be another one; null otherwise.
+    /// A suggested engine for the plan, if the server appears to use a different one; null
+    /// otherwise.
     pub hint: Option<String>,
-    /// Why it is not ready; null if it is, or was not queried.
+    /// Why the endpoint is not ready; null if it is ready, or was not queried.
     pub reason: Option<String>,
-    /// The path to it, as far as it was measured.
+    /// The network path to the server, as far as it was measured.
     way: Way,
-    /// Why it is not near, if the plan sets `near: true` and the measurements contradict it; null otherwise.
+    /// Why the server is not near, if the plan sets `near: true` and the measurements contradict it; null
+    /// otherwise.
     not_near: Option<String>,
-    /// The same as `fingerprint`, for any model.
+    /// The same data as `fingerprint`, for any model.
     #[serde(skip)]
     pub(crate) said: SelfDescription,
-    /// Whether waiting does not help.
+    /// Whether the endpoint will not become ready by waiting.
     #[serde(skip)]
     is_final: bool,
 }
 
 impl ProbedEndpoint {
-    /// Returns whether it responds and generates.
+    /// Whether the server responds and generates.
     pub(crate) fn is_ready(&self) -> bool {
         self.state == Readiness::Ready
     }
 
-    /// Returns whether its runs would be executed.
+    /// Whether the endpoint's runs would be executed.
     pub(crate) fn can_be_measured(&self) -> bool {
         self.state != Readiness::Unready
     }
@@ -87,15 +89,15 @@ impl ProbedEndpoint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Readiness {
-    /// It responds and generates.
+    /// The server responds and generates.
     Ready,
-    /// It does not respond or generate.
+    /// The server does not respond or does not generate.
     Unready,
-    /// sweepline starts it when its runs need it.
+    /// sweepline starts the server when its runs need it.
     Embedded,
-    /// sweepline launches it, with the settings of the plan, when its runs need it.
+    /// sweepline launches the server, with the settings of the plan, when its runs need it.
     Launched,
-    /// No run uses it.
+    /// No run uses the endpoint.
     Unused,
 }
 
@@ -110,7 +112,7 @@ pub(super) fn run(args: ProbeArgs) -> Result<Exit, Failure> {
     Ok(exit(&asked))
 }
 
-/// Returns the exit status of a command that needs the servers: a plan that must be edited takes precedence
+/// Returns the exit status of a command that needs the servers. A plan that must be edited takes precedence
 /// over a server that is unavailable.
 pub(super) fn exit(asked: &[ProbedEndpoint]) -> Exit {
     if asked.iter().any(|asked| asked.is_final) {
@@ -122,7 +124,7 @@ pub(super) fn exit(asked: &[ProbedEndpoint]) -> Exit {
     }
 }
 
-/// Returns whether all of them are ready.
+/// Whether all of the servers are ready.
 pub(crate) fn are_ready(asked: &[ProbedEndpoint]) -> bool {
     asked.iter().all(ProbedEndpoint::can_be_measured)
 }

@@ -1,4 +1,5 @@
-//! `--force` and `--redo`: which runs are executed again. Shared by the commands that execute and preview them.
+//! `--force` and `--redo` select which runs are executed again. Shared by the commands that execute
+//! and preview runs.
 
 use clap::{Args, ValueEnum};
 
@@ -7,7 +8,7 @@ use crate::sweep::resume::Wishes;
 /// The runs to execute again.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct Again {
-    /// Execute the selected runs although they have results; the old results move to superseded/
+    /// Execute the selected runs even if they have results; the old results move to superseded/
     #[arg(long)]
     pub force: bool,
     /// Execute runs of this kind again; separate several by commas

@@ -17,8 +17,9 @@ pub(crate) struct Overwrite {
 }
 
 impl Overwrite {
-    /// Refuses to overwrite the file at `path` unless it is empty, `is_ours`, or may be overwritten. `ours`
-    /// names what the command writes: "an export". A special file, like a pipe, has no contents to lose.
+    /// Fails if the file at `path` must not be overwritten. It may be overwritten if it is empty, if it
+    /// `is_ours`, or if the user permits it. `ours` describes the command's output, such as "an export". A
+    /// special file, like a pipe, has no contents to lose.
     pub(super) fn check(self, path: &Path, ours: &str, is_ours: impl FnOnce(&Path) -> bool) -> Result<(), Failure> {
         let Ok(found) = std::fs::metadata(path) else { return Ok(()) };
         if self.force || !found.is_file() || found.len() == 0 || is_ours(path) {
@@ -29,14 +30,14 @@ impl Overwrite {
     }
 }
 
-/// Returns whether a text file, of which the first bytes are read, has this beginning.
+/// Whether a text file, of which only the first bytes are read, begins with this text.
 pub(crate) fn begins_with(path: &Path, is_so: impl FnOnce(&str) -> bool) -> bool {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
     read.is_ok() && is_so(&String::from_utf8_lossy(&head))
 }
 
-/// Returns whether a file is a JSON object with this first key.
+/// Whether a file is a JSON object with this first key.
 pub(crate) fn begins_with_key(path: &Path, key: &str) -> bool {
     let has_key = |text: &str| {
         let text = text.trim_start().strip_prefix('{').unwrap_or_default().trim_start();
@@ -45,7 +46,7 @@ pub(crate) fn begins_with_key(path: &Path, key: &str) -> bool {
     begins_with(path, has_key)
 }
 
-/// Returns why a file, or stdout, could not be written: an invalid path is a usage error.
+/// Returns why a file, or stdout, could not be written. An invalid path is a usage error.
 pub(crate) fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {
     let what = path.map_or_else(|| "the output".to_owned(), |path| path.display().to_string());
     let text = format!("cannot write {what}: {error}");
@@ -56,8 +57,9 @@ pub(crate) fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failu
     }
 }
 
-/// Writes a temporary file next to the target and renames it when it is complete. For a link, its target is
-/// replaced, not the link; a special file, like a pipe, is written to directly.
+/// Writes a temporary file next to the target and renames it when it is complete. If the target is a link,
+/// the file that it points to is replaced, not the link; a special file, like a pipe, is written to
+/// directly.
 pub(super) fn replace(
     path: &Path,
     fill: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
@@ -76,20 +78,21 @@ pub(super) fn replace(
         fill(&mut out)?;
         out.flush()
     });
-    // The file keeps its permissions.
+    // The new file keeps the permissions of the old one.
     let written = written.and_then(|()| match &before {
         Some(before) => std::fs::set_permissions(&beside, before.permissions()),
         None => Ok(()),
     });
     let moved = written.and_then(|()| std::fs::rename(&beside, path));
     if moved.is_err() {
-        // The partial file is useless; a failure to remove it is not worth a second error.
+        // The partial file is useless, but a failure to remove it is not worth a second error.
         let _ = std::fs::remove_file(&beside);
     }
     moved
 }
 
-/// Returns the target of a link that leads to no file yet; any other path itself.
+/// Returns the target if the path is a link to a file that does not exist yet, and otherwise the
+/// path itself.
 fn where_it_leads(path: &Path) -> PathBuf {
     let target = std::fs::read_link(path).map(|target| path.parent().unwrap_or(Path::new("")).join(target));
     target.unwrap_or_else(|_| path.to_owned())

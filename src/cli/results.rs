@@ -1,4 +1,5 @@
-//! The committed runs of a plan, each read once: the input of all answers over several runs.
+//! The committed runs of a plan, each of which is read once. They are the input of all answers
+//! about several runs.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +36,7 @@ pub(crate) struct PlanRuns {
     selection: Selection,
 }
 
-/// The arguments of every command that answers from a plan's results.
+/// The arguments of every command that computes answers from a plan's results.
 #[derive(Debug, Args)]
 pub(crate) struct ResultsArgs {
     #[command(flatten)]
@@ -52,30 +53,30 @@ pub(crate) struct ResultsArgs {
 
 /// One run of the plan that has a result.
 pub(crate) struct RunResult {
-    /// The plan's sweep.
+    /// The name of the sweep in the plan.
     pub sweep: String,
-    /// The committed record.
+    /// The committed record of the run.
     pub record: RunRecord,
-    /// Its metrics and verdict under the plan.
+    /// The metrics and the verdict of the run under the plan.
     pub answered: Answered,
 }
 
 /// One run of the plan that was given up.
 pub(crate) struct Abandoned {
-    /// The number of runs with results before it in the plan.
+    /// The number of runs with results that precede it in the plan.
     at: usize,
     sweep: String,
     labels: RunLabels,
-    /// The classes of its mix.
+    /// The classes of the run's mix.
     classes: Vec<String>,
     given_up: GivenUp,
 }
 
 /// One run of the plan that has no result.
 pub(crate) struct Without {
-    /// The plan's sweep.
+    /// The name of the sweep in the plan.
     pub(super) sweep: String,
-    /// Its labels.
+    /// The labels of the run.
     pub(super) labels: RunLabels,
     /// `not measured`, `given up` or `unreadable`.
     pub(super) state: &'static str,
@@ -87,26 +88,26 @@ pub(crate) struct Without {
 pub(crate) struct Readings {
     /// The plan.
     pub plan: Plan,
-    /// Its runs with results, in plan order. A run of two sweeps is listed twice.
+    /// The runs with results, in plan order. A run that belongs to two sweeps is listed twice.
     pub runs: Vec<RunResult>,
-    /// Its runs that were given up, in plan order.
+    /// The runs that were given up, in plan order.
     pub given_up: Vec<Abandoned>,
-    /// Its runs without a result, in plan order.
+    /// The runs without a result, in plan order.
     pub(super) without: Vec<Without>,
-    /// The number of its runs that have no result and were not given up.
+    /// The number of the plan's runs that have no result and were not given up.
     pub missing: usize,
     /// The command that measures the missing runs and retries those that were given up.
     retry: String,
-    /// Runs without a result by endpoint and scenario: name, number missing, total.
+    /// Runs without a result by endpoint and scenario: name, number of missing runs, total number.
     absent: Vec<(String, usize, usize)>,
-    /// The decisions of the searches and ladders that requested one of these runs.
+    /// The decisions of the searches and ladders that requested any of these runs.
     pub trails: Vec<Trail>,
-    /// Runs whose result cannot be used; they count as runs without one.
+    /// Runs whose result cannot be used; they count as runs without a result.
     pub left_out: LeftOut,
 }
 
 impl ResultsArgs {
-    /// Reads the results. Having neither a result nor a given-up run is a usage error.
+    /// Reads the results. A plan with neither a result nor a given-up run is a usage error.
     pub(super) fn read(&self) -> Result<Readings, Failure> {
         let workspace = self.runs.open(&self.folder)?;
         self.runs.read(&workspace, &self.folder)
@@ -124,7 +125,7 @@ impl PlanRuns {
         &self.plan
     }
 
-    /// Returns the changes of the call to the plan.
+    /// Returns the changes that the call makes to the plan.
     pub(super) fn changes(&self) -> &Changes {
         &self.changes
     }
@@ -160,7 +161,7 @@ impl PlanRuns {
         format!("sweepline calibrate {}", typed(&self.plan, &self.changes, folder))
     }
 
-    /// Reads the results. Having neither a result nor a given-up run is a usage error.
+    /// Reads the results. A plan with neither a result nor a given-up run is a usage error.
     pub(super) fn read(&self, workspace: &Workspace, folder: &Folder) -> Result<Readings, Failure> {
         self.read_knowing(workspace, folder, None)
     }
@@ -170,8 +171,8 @@ impl PlanRuns {
         &self.plan
     }
 
-    /// Returns the same, based on an earlier read: runs that were not replaced since are not read again,
-    /// unless the plan has changed.
+    /// Reads the results again, based on an earlier read. Runs that have not been replaced since are not
+    /// read again, unless the plan has changed.
     pub(super) fn read_knowing(
         &self,
         workspace: &Workspace,
@@ -230,7 +231,7 @@ impl PlanRuns {
     }
 }
 
-/// Returns whether two plans are equal, so that both judge a run alike.
+/// Whether two plans are equal, so that both judge a run alike.
 fn is_same_plan(one: &Plan, other: &Plan) -> bool {
     let text = |plan: &Plan| serde_json::to_string(plan).ok();
     text(one).is_some_and(|one| text(other) == Some(one))
@@ -241,8 +242,8 @@ fn typed(plan: &Path, changes: &Changes, folder: &Folder) -> String {
     format!("{}{}{}", quoted(&plan.to_string_lossy()), changes.typed(quoted), folder.typed())
 }
 
-/// Returns the error that a plan has no result in a folder, with the command that measures them, and if
-/// there are other results, the command that shows why they do not match.
+/// Returns the error that a plan has no result in a folder, with the command that measures the plan,
+/// and if there are other results, the command that shows why they do not match.
 pub(crate) fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Failure {
     let asked = typed(plan, changes, folder);
     let others = folder.store().is_ok_and(|store| store.has_runs().is_ok_and(|has_runs| has_runs));
@@ -283,7 +284,7 @@ impl Readings {
         self.without.push(Without { sweep, labels, state, reason });
     }
 
-    /// Returns those of `trails` that requested one of these runs.
+    /// Returns the trails in `trails` that requested any of these runs.
     fn behind(&self, trails: &[Trail]) -> Vec<Trail> {
         let is_here = |sweep: &str, id: &String| {
             let measured = self.runs.iter().any(|run| run.sweep == sweep && run.record.id == *id);
@@ -293,23 +294,24 @@ impl Readings {
         trails.iter().filter(asked).cloned().collect()
     }
 
-    /// Returns the number of its runs without a result, given up or not.
+    /// Returns the number of the plan's runs without a result, given up or not.
     pub(super) fn without_result(&self) -> usize {
         self.without.len()
     }
 
-    /// Returns its runs with results, as inputs of curves.
+    /// Returns the runs with results, as inputs of curves.
     pub(super) fn measured(&self) -> Vec<Run<'_>> {
         self.runs.iter().map(point).collect()
     }
 
-    /// Returns its runs as points of curves.
+    /// Returns the runs as points of curves.
     pub(super) fn points(&self) -> Vec<Point<'_>> {
         self.in_order(|reading| Some(point(reading)), |_| true)
     }
 
-    /// Returns its runs that have the class, each with the figures of the class's requests only. Goodput
-    /// and money belong to whole runs and are unknown here; verdict and objective remain those of the run.
+    /// Returns the runs that have the class, with figures of only the class's requests. Goodput and money
+    /// belong to whole runs and are unknown here; the verdict and the objective are still those of the
+    /// run.
     pub(crate) fn points_of(&self, class: &str) -> Vec<Point<'_>> {
         static UNKNOWN: PlanMetrics = PlanMetrics {
             given: true,
@@ -326,8 +328,8 @@ impl Readings {
         )
     }
 
-    /// Returns the results of `measured` for the runs with results, interleaved with the given-up runs that
-    /// are `wanted`.
+    /// Returns the results of `measured` for the runs with results, interleaved with the given-up runs for
+    /// which `wanted` returns true.
     fn in_order<'r>(
         &'r self,
         measured: impl Fn(&'r RunResult) -> Option<Run<'r>>,
@@ -349,18 +351,18 @@ impl Readings {
         points
     }
 
-    /// Returns the classes of its runs.
+    /// Returns the classes of all runs.
     pub(super) fn classes(&self) -> impl Iterator<Item = &str> {
         let measured = self.runs.iter().flat_map(|reading| &reading.answered.classes).map(|class| class.class.as_str());
         measured.chain(self.given_up.iter().flat_map(|one| &one.classes).map(String::as_str))
     }
 
-    /// Returns its runs that were given up, for programs.
+    /// Returns the runs that were given up, for programs.
     pub(crate) fn given_up_entries(&self) -> Vec<Entry> {
         self.given_up.iter().map(|one| Entry::of(&one.sweep, &one.labels, &one.given_up)).collect()
     }
 
-    /// Notes on endpoints whose results are of several servers.
+    /// Returns the notes on endpoints whose results come from several servers.
     pub(crate) fn mixed_servers(&self) -> Vec<String> {
         mixed_servers::notes(self.runs.iter().map(|reading| &reading.record))
     }
@@ -380,7 +382,7 @@ impl Readings {
         (!parts.is_empty()).then(|| fill("", 2, &parts.join("; ")).trim_end().to_owned())
     }
 
-    /// Returns the same as a list; `hint` follows the number of invalid runs.
+    /// Returns the same information as a list; `hint` follows the number of invalid runs.
     pub(super) fn parts_missing(&self, left_out: &[String], hint: &str) -> Vec<String> {
         const MOST: usize = 8;
         let mut parts = Vec::new();

@@ -1,4 +1,5 @@
-//! `sweepline schema`: the formats of plans, JSON outputs and Parquet files, generated from the types.
+//! `sweepline schema` prints the formats of plans, JSON outputs and Parquet files, generated from
+//! the types.
 
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
@@ -140,10 +141,10 @@ mod tests {
 
     use super::What;
 
-    /// `SWEEPLINE_BLESS=1 cargo test --lib` writes them again.
+    /// `SWEEPLINE_BLESS=1 cargo test --lib` regenerates the files.
     #[test]
     fn schemas_of_output_in_the_repository_are_current() {
-        // Those of plans, columns and exports are tested where they are made.
+        // The schemas of plans, columns and exports are tested where they are generated.
         let elsewhere = [What::Plan, What::Columns, What::Export];
         for what in What::value_variants().iter().filter(|what| !elsewhere.contains(what)) {
             let name = what.to_possible_value().expect("none is hidden").get_name().to_owned();
@@ -172,7 +173,7 @@ mod tests {
     fn every_answer_in_json_has_a_schema() {
         let names = in_json(&crate::cli::Cli::command());
         assert!(names.len() > 10, "{names:?}");
-        // `push` and `pull` print one document.
+        // `push` and `pull` print the same document.
         let schema = |name: &str| if matches!(name, "push" | "pull") { "transfer".to_owned() } else { name.to_owned() };
         let lacking: Vec<&String> = names.iter().filter(|name| What::from_str(&schema(name), false).is_err()).collect();
         assert!(lacking.is_empty(), "{lacking:?}");

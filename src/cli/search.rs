@@ -1,5 +1,5 @@
-//! `sweepline search`: the highest load that meets an objective, without an existing plan. It writes the
-//! plan that it runs.
+//! `sweepline search` finds the highest load that meets an objective, without an existing plan. It
+//! writes the plan that it runs.
 
 use std::path::PathBuf;
 
@@ -14,8 +14,8 @@ use crate::import::{Fresh, FreshLoad, FreshSearch, fresh};
 use crate::plan::Percentile;
 use crate::units::{Decimal, Nanos, Share};
 
-/// The fewest requests of a run: with fewer, a percentile is too imprecise to fit a curve that predicts the
-/// next load.
+/// The minimum number of requests of a run. With fewer requests, a percentile is too imprecise to fit a
+/// curve that predicts the next load.
 const FEWEST: u64 = 200;
 
 /// The arguments of `search`.
@@ -42,7 +42,7 @@ pub struct SearchArgs {
     /// The shortest window of a run; it is prolonged until it holds enough requests to decide
     #[arg(long, value_name = "TIME", default_value = "30s")]
     measure: Nanos,
-    /// The window of the run that confirms the answer; 0s: none
+    /// The window of the run that confirms the answer; 0s disables it
     #[arg(long, value_name = "TIME", default_value = "5m")]
     confirm: Nanos,
     /// The plan's name
@@ -85,7 +85,7 @@ struct Limit {
     limit: Nanos,
 }
 
-/// Metrics that an objective limits.
+/// Metrics that an objective can limit.
 const METRICS: [&str; 4] = ["ttft", "tpot", "itl", "e2e"];
 
 fn limit(text: &str) -> Result<Limit, String> {
@@ -102,8 +102,8 @@ fn limit(text: &str) -> Result<Limit, String> {
     Ok(Limit { metric: metric.to_owned(), percentile, limit })
 }
 
-/// Returns the longest window: ten times the shortest, or as long as the lightest rate takes for the
-/// minimum number of requests that shows that it holds.
+/// Returns the longest window: ten times the shortest, or as long as it takes at the lightest rate
+/// to send the minimum number of requests that shows that this rate meets the objective.
 fn longest_window(args: &SearchArgs, fewest: u64) -> Nanos {
     let ten = Nanos(args.measure.0.saturating_mul(10));
     if args.axis != Axis::Qps || args.from.to_f64() <= 0.0 {
@@ -126,7 +126,8 @@ pub(super) fn run(args: SearchArgs) -> Result<Exit, Failure> {
         within: args.within,
         confirm: args.confirm,
         slo: args.slo.iter().map(|limit| (limit.metric.clone(), limit.percentile, limit.limit)).collect(),
-        // Twice as many as show it if none is above the limit, because near the answer some are.
+        // Twice the number that is enough if no request is above the limit, because near the answer
+        // some requests are above it.
         min_requests: FEWEST.max(2 * quantile::need_to_decide(highest)),
         measure: args.measure,
         at_most: longest_window(&args, quantile::need_to_decide(highest)),

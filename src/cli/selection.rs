@@ -1,8 +1,8 @@
-//! `--only EXPR` and `--skip EXPR`: the runs of a plan that a command uses.
+//! `--only EXPR` and `--skip EXPR` select the runs of a plan that a command uses.
 //!
 //! EXPR is a minijinja expression over the cell's axes, `sweep`, `repeat` (from 0, as in the rows) and
-//! `id`, like `endpoint == 'vllm' and batch_size >= 8`. A run that lacks an axis named in the expression
-//! does not match.
+//! `id`, like `endpoint == 'vllm' and batch_size >= 8`. A run that does not have an axis named in the
+//! expression does not match.
 
 use std::collections::HashSet;
 
@@ -39,13 +39,14 @@ const ALWAYS: [&str; 3] = ["sweep", "repeat", "id"];
 pub(crate) struct Picked {
     /// For each run, in order, whether it is selected.
     pub(crate) runs: Vec<bool>,
-    /// For each cell without runs (yet), in order, how many of its repeats are selected. They have no ids,
-    /// and an unknown load matches nothing.
+    /// For each cell without runs (yet), in order, the number of its repeats that are selected. These
+    /// repeats have no ids, and an unknown load does not match anything.
     pub(crate) waiting: Vec<u32>,
 }
 
 impl Picked {
-    /// Splits the results of all runs and then of each repeat of the waiting cells.
+    /// Splits a list that contains the results of all runs, followed by those of each repeat of the
+    /// waiting cells.
     fn of(holds: &[bool], runs: usize, pending: &[Pending]) -> Picked {
         let (runs, mut rest) = holds.split_at(runs);
         let mut waiting = Vec::with_capacity(pending.len());
@@ -65,7 +66,7 @@ impl Picked {
 }
 
 impl Selection {
-    /// Also excludes everything for which `expression` does not hold.
+    /// Also excludes everything that `expression` does not match.
     pub(crate) fn narrow(&mut self, expression: &str) {
         self.only = Some(match &self.only {
             None => expression.to_owned(),
@@ -73,13 +74,13 @@ impl Selection {
         });
     }
 
-    /// Returns whether nothing is excluded.
+    /// Whether nothing is excluded.
     pub(crate) fn is_everything(&self) -> bool {
         self.only.is_none() && self.skip.is_none()
     }
 
     /// Returns the selected runs, and the selected cells that wait for an earlier sweep. An empty selection
-    /// is an error of the call, or of its view of the plan.
+    /// is a usage error.
     pub(super) fn pick(&self, plan: &Plan, expansion: &Expansion) -> Result<Picked, Failure> {
         let Expansion { runs, pending, .. } = expansion;
         let of = Of::plan(plan, runs, pending);
@@ -100,8 +101,8 @@ impl Selection {
         }
     }
 
-    /// Returns the selected runs, for commands that read results: if everything selected waits for an
-    /// earlier sweep, that is an error.
+    /// Returns the selected runs, for commands that read results. It is an error if everything
+    /// selected waits for an earlier sweep.
     pub(super) fn pick_runs(&self, plan: &Plan, expansion: &Expansion) -> Result<Vec<bool>, Failure> {
         let picked = self.pick(plan, expansion)?;
         match picked.cells(&expansion.pending).as_slice() {
@@ -138,7 +139,7 @@ pub(crate) fn matching_runs(text: &str, plan: &Plan, runs: &[PlannedRun]) -> Res
     matching_cells(text, plan, (runs, &[])).map(|picked| picked.runs)
 }
 
-/// Returns the same for runs and for cells without runs (yet).
+/// Returns the same information for runs and for cells without runs (yet).
 pub(super) fn matching_cells(
     text: &str,
     plan: &Plan,
@@ -195,9 +196,9 @@ impl<'a> Of<'a> {
 struct Filter<'t, 'o, 'a> {
     environment: Environment<'t>,
     text: &'t str,
-    /// Its text in the call.
+    /// The text of the expression in the call.
     what: String,
-    /// The names in it.
+    /// The names in the expression.
     used: Vec<String>,
     of: &'o Of<'a>,
 }
@@ -227,7 +228,7 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
         Ok(Filter { environment, text, what, used, of })
     }
 
-    /// Returns the runs that it matches.
+    /// Returns the runs that the expression matches.
     fn matching(&self) -> Result<Vec<bool>, Failure> {
         let wrong = |error: minijinja::Error| Failure::Usage(format!("{}: {error}", self.what));
         let expression = self.environment.compile_expression(self.text).map_err(wrong)?;
@@ -240,13 +241,14 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
         (self.of.runs)().map(holds).collect()
     }
 
-    /// Returns the same, but at least one run must match.
+    /// Returns the runs that the expression matches; fails if there are none.
     fn matching_some(&self) -> Result<Vec<bool>, Failure> {
         let holds = self.matching()?;
         if holds.contains(&true) { Ok(holds) } else { Err(self.none()) }
     }
 
-    /// Returns the error that it matches no run, with the available values of the names that it uses.
+    /// Returns the error that the expression matches no run, with the available values of the names
+    /// that it uses.
     fn none(&self) -> Failure {
         let mut there: Vec<(&String, IndexSet<String>)> =
             self.used.iter().filter(|name| *name != "id").map(|name| (name, IndexSet::new())).collect();
@@ -266,7 +268,7 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
     }
 }
 
-/// Returns whether a text has a `=` outside quotes that is not part of `==`, `!=`, `<=` or `>=`.
+/// Whether a text has a `=` outside quotes that is not part of `==`, `!=`, `<=` or `>=`.
 fn has_single_equals(text: &str) -> bool {
     let mut quote = None;
     let bytes = text.as_bytes();
@@ -287,8 +289,8 @@ fn has_single_equals(text: &str) -> bool {
     })
 }
 
-/// Returns the results that match the expression, based on a record's knowledge of its cell: there is no
-/// sweep, and values of further axes are parsed from text.
+/// Returns the results that match the expression, based on the information in their records. Records
+/// contain no sweep, and the values of other axes are parsed from text.
 pub(crate) fn matching_records<'a>(text: &str, records: &[&'a RunRecord]) -> Result<Vec<&'a RunRecord>, Failure> {
     let own = ["endpoint", "model", "scenario", "batch_size", "qps"];
     let further = records.iter().flat_map(|record| record.spec.labels.axes.iter()).map(|(axis, _)| axis);
@@ -373,7 +375,7 @@ mod tests {
         parse("plan.yaml".as_ref(), &plan.to_string(), Format::Yaml).expect("a plan").plan
     }
 
-    /// Returns the runs that it matches, even if there are none.
+    /// Returns the runs that the expression matches, even if there are none.
     fn holds(text: &str) -> Result<Vec<bool>, Failure> {
         let plan = plan();
         let runs = expand(&plan).expect("expands").runs;
@@ -403,7 +405,7 @@ mod tests {
             ("repeat == 1", 2),
             ("model == 'm'", 10),
             ("true", 10),
-            // A run that lacks an axis matches neither expression.
+            // A run that does not have an axis matches neither of the two expressions.
             ("qps == 5 or batch_size == 8", 0),
         ] {
             assert_eq!(count(only), expected, "{only}");
@@ -440,7 +442,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any expression yields either an answer for every run or an error; --skip keeps exactly the runs
+        /// Any expression yields either an answer for every run or an error. --skip keeps exactly the runs
         /// that --only would not select.
         #[test]
         fn only_and_skip_are_opposites(text in "(batch_size|qps|stream|sweep|repeat|[a-z]{1,3}|[0-9]{1,2}| |==|<|and|not|\\(|\\)|'){1,12}") {

@@ -1,4 +1,4 @@
-//! `--results URL`: results on object storage, with a copy in a folder on this machine.
+//! `--results URL` selects results on object storage, with a copy in a folder on this machine.
 
 use std::env;
 use std::fs;
@@ -20,7 +20,7 @@ pub(super) fn address(results: &Path) -> Option<&str> {
     results.to_str().filter(|text| text.contains("://"))
 }
 
-/// Returns the results at `url`, with their local copy. Sends no request yet.
+/// Returns the results at `url`, with their local copy. Does not send a request yet.
 pub(super) fn open(url: &str) -> Result<Store, Failure> {
     let objects = ObjectResults::open(url)?;
     let dir = copies()?.join(name_of(url));
@@ -33,8 +33,8 @@ pub(super) fn open(url: &str) -> Result<Store, Failure> {
     Ok(Store::shared(dir, Arc::new(objects)))
 }
 
-/// Returns the results that a command's plan names, if the command takes a plan and results and was given
-/// no results. If the plan cannot be read, the command reports it when it reads the plan.
+/// If a command takes a plan and results but no results were given, returns the results that its plan
+/// names. If the plan cannot be read, the command reports it when it reads the plan.
 pub(super) fn of_plan(matches: &ArgMatches) -> Option<String> {
     let (name, matches) = matches.subcommand()?;
     let is_named = |id: &str| matches.ids().any(|known| known.as_str() == id);
@@ -53,7 +53,7 @@ pub(super) fn of_plan(matches: &ArgMatches) -> Option<String> {
     load(plan).ok()?.plan.results.clone()
 }
 
-/// Returns the folder for copies: `SWEEPLINE_CACHE`, else a folder in the user's cache.
+/// Returns the folder for copies: `SWEEPLINE_CACHE`, or else a folder in the user's cache.
 fn copies() -> Result<PathBuf, Failure> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(dir) = set("SWEEPLINE_CACHE") {

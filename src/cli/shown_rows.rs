@@ -9,10 +9,10 @@ use crate::sweep::calibrate::Loaded;
 pub(crate) struct Shown {
     /// The id of the first run.
     pub first: Option<String>,
-    /// The id of the first run that is invalid, or if there is none, of the first that is suspect.
+    /// The id of the first invalid run, or if there is none, of the first suspect run.
     pub doubtful: Option<String>,
     /// The ids of invalid runs.
     pub invalid: Vec<String>,
-    /// The load that each put on the generator, if its rows record it.
+    /// The load that each run put on the generator, if its rows record it.
     pub loaded: Vec<Loaded>,
 }

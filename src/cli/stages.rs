@@ -15,18 +15,19 @@ use crate::units::text::counted;
 /// The progress of an invocation.
 #[derive(Debug, Default)]
 pub(super) struct Stages {
-    /// Runs that a stage was to execute: whatever their outcome, they are not executed again in this invocation.
+    /// Runs that a stage was to execute. Whatever their outcome was, they are not executed again in this
+    /// invocation.
     tried: HashSet<RunId>,
 }
 
 impl Stages {
-    /// Returns whether earlier sweeps decide anything about later ones.
+    /// Whether earlier sweeps decide anything about later ones.
     pub(super) fn are_several(workspace: &Workspace) -> bool {
         workspace.plan().sweeps.values().any(|sweep| Sweep::asks(sweep).next().is_some())
     }
 
-    /// Removes runs that are not to be executed in this stage: those tried before, and sweeps that depend
-    /// on a sweep with runs to do, because these may change its result.
+    /// Removes runs that are not to be executed in this stage: runs that were already tried, and sweeps
+    /// that depend on a sweep with runs to do, because those runs may change its result.
     pub(super) fn hold(&self, workspace: &Workspace, decisions: &mut [Option<Decision>]) {
         if !Stages::are_several(workspace) {
             return;
@@ -64,8 +65,8 @@ impl Stages {
         }
     }
 
-    /// Returns the number of runs of earlier stages that are not part of this one: run numbers continue
-    /// after them, whatever their outcome.
+    /// Returns the number of runs of earlier stages that are not part of this one. The numbers of runs
+    /// continue after them, whatever their outcome was.
     pub(super) fn behind(&self, workspace: &Workspace, decisions: &[Option<Decision>]) -> usize {
         let runs = workspace.expansion.runs.iter().zip(decisions);
         let tried = runs.filter(|(run, decision)| decision.is_none() && self.tried.contains(&run.id));
@@ -80,7 +81,7 @@ impl Stages {
     }
 }
 
-/// Returns the loads that runs to do take from earlier sweeps, a line for each.
+/// Returns the loads that runs to do take from earlier sweeps, one line for each.
 pub(super) fn taken<'w>(workspace: &'w Workspace, decisions: &'w [Option<Decision>]) -> Vec<String> {
     let work = workspace.expansion.runs.iter().zip(decisions);
     let work = work.filter(|(_, decision)| decision.as_ref().is_some_and(|one| one.action.is_work()));
@@ -88,7 +89,7 @@ pub(super) fn taken<'w>(workspace: &'w Workspace, decisions: &'w [Option<Decisio
     lines.into_iter().collect()
 }
 
-/// Returns the loads that the plan's runs take from earlier sweeps, a line for each.
+/// Returns the loads that the plan's runs take from earlier sweeps, one line for each.
 pub(super) fn all_taken(workspace: &Workspace) -> Vec<String> {
     let lines = workspace.expansion.runs.iter().flat_map(lines_of);
     lines.collect::<IndexSet<String>>().into_iter().collect()
@@ -98,7 +99,7 @@ fn lines_of(run: &PlannedRun) -> impl Iterator<Item = String> {
     run.spec.taken.iter().map(|taken| plain(&format!("{}: {}", run.sweep, taken.words())))
 }
 
-/// Cells without runs because of an earlier sweep: a line for each sweep and reason.
+/// Returns the cells without runs because of an earlier sweep, one line for each sweep and reason.
 pub(crate) fn pending(cells: &[Pending]) -> Vec<String> {
     let mut groups: IndexMap<(&str, Waits, &str), usize> = IndexMap::new();
     for pending in cells {
@@ -110,7 +111,8 @@ pub(crate) fn pending(cells: &[Pending]) -> Vec<String> {
     groups.iter().map(line).collect()
 }
 
-/// Returns the selected cells without runs (yet). A selection that matches nothing was refused before.
+/// Returns the selected cells without runs (yet). A selection that matches nothing has already been
+/// rejected.
 pub(super) fn selected(workspace: &Workspace, selection: &Selection) -> Vec<Pending> {
     let picked = selection.pick(workspace.plan(), &workspace.expansion);
     picked.map(|picked| picked.cells(&workspace.expansion.pending)).unwrap_or_default()

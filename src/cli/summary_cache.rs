@@ -1,9 +1,9 @@
-//! The table of a plan's results, cached next to the results, so that a run with nothing to do need not
-//! read every row again.
+//! The table of a plan's results, cached next to the results, so that a run with nothing to do does not
+//! have to read every row again.
 //!
-//! It is used only while none of its inputs has changed: the plan, this program, the width of the screen,
-//! and size and time of every file of the runs, as `make` and git check files. It is derived, so deleting
-//! it loses nothing.
+//! The cached table is used only while none of its inputs has changed: the plan, this program, the width
+//! of the screen, and size and time of every file of the runs, which is how `make` and git check files.
+//! The cache is derived data, so deleting it loses nothing.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -26,13 +26,13 @@ use crate::units::text::hex;
 /// A table as it was printed, with its contents for the notes of `run`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Remembered {
-    /// The SHA-256 of its inputs.
+    /// The SHA-256 of the table's inputs.
     key: String,
-    /// The version of the analysis that computed it.
+    /// The version of the analysis that computed the table.
     analysis: u32,
-    /// The text.
+    /// The text of the table.
     pub text: String,
-    /// Its contents.
+    /// The contents of the table.
     pub shown: Shown,
 }
 
@@ -43,8 +43,8 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Creates it for the table of `runs`, in this order, with or without color. `None` if the program file
-    /// cannot be read.
+    /// Creates the file name and the key for the table of `runs`, in this order, with or without color.
+    /// `None` if the program file cannot be read.
     pub(super) fn of(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: bool) -> Option<Memory> {
         let mut hasher = Sha256::new();
         let mut put = |part: &str| {
@@ -70,9 +70,9 @@ impl Memory {
         Some(Memory { file, key: hex(&hasher.finalize()) })
     }
 
-    /// Returns the cached table, if its key matches and it is whole.
+    /// Returns the cached table, if its key matches and the file is undamaged.
     pub(crate) fn recall(&self) -> Option<Remembered> {
-        // Special files are neither read nor waited for.
+        // Special files are not read, because that could block.
         let text = fs::metadata(&self.file).ok()?.is_file().then(|| fs::read_to_string(&self.file).ok())??;
         let (digest, body) = text.split_once('\n')?;
         let is_whole = digest == hex(&Sha256::digest(body));
@@ -98,7 +98,8 @@ impl Memory {
     }
 }
 
-/// Returns size and modification time of a file, or that there is none; `None` if the system does not report them.
+/// Returns size and modification time of a file, or the fact that it does not exist; `None` if the system
+/// does not report them.
 fn stamp(path: &Path) -> Option<String> {
     match fs::metadata(path) {
         Ok(metadata) => Some(format!("{} {}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec())),

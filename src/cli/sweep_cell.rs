@@ -18,7 +18,7 @@ pub(super) struct SweepCell<'a> {
 
 impl<'a> SweepCell<'a> {
     /// Parses `text`: a sweep of the plan, optionally followed by a slash or a colon and values of its
-    /// cells; `None` if it names no sweep.
+    /// cells; `None` if it does not name a sweep.
     pub(super) fn named(workspace: &'a Workspace, text: &'a str) -> Option<SweepCell<'a>> {
         let of = |sweep: &'a String| {
             let rest = text.strip_prefix(sweep.as_str())?;
@@ -29,30 +29,30 @@ impl<'a> SweepCell<'a> {
         workspace.plan().sweeps.keys().find_map(of)
     }
 
-    /// Returns whether it includes the cell with this display name.
+    /// Whether the selection includes the cell with this display name.
     fn means(&self, sweep: &str, name: &str) -> bool {
         let parts: Vec<&str> = name.split(" · ").collect();
         sweep == self.sweep && self.values.iter().all(|value| parts.contains(value))
     }
 
-    /// Returns its searches and ladders.
+    /// Returns the searches and ladders of the selected cells.
     pub(super) fn choices<'w>(&self, workspace: &'w Workspace) -> Vec<&'w Trail> {
         workspace.trails.iter().filter(|trail| self.means(&trail.sweep, &trail.cell)).collect()
     }
 
-    /// Returns its runs, if the sweep declares them.
+    /// Returns the runs of the selected cells, if the sweep declares them.
     pub(super) fn runs<'w>(&self, workspace: &'w Workspace) -> Vec<&'w PlannedRun> {
         let is_meant = |run: &&PlannedRun| self.means(&run.sweep, &run_name(run));
         workspace.expansion.runs.iter().filter(is_meant).collect()
     }
 
-    /// Returns its cells without runs (yet).
+    /// Returns the selected cells without runs (yet).
     pub(super) fn waiting(&self, workspace: &Workspace) -> Vec<Pending> {
         let is_meant = |cell: &&Pending| self.means(&cell.sweep, &cell_name(cell));
         workspace.expansion.pending.iter().filter(is_meant).cloned().collect()
     }
 
-    /// Returns the error that it matches no cell of the sweep, with some of the existing ones.
+    /// Returns the error that no cell of the sweep matches, with some of the existing cells.
     pub(super) fn none(&self, workspace: &Workspace) -> Failure {
         let all = SweepCell { sweep: self.sweep, values: Vec::new() };
         let choices = all.choices(workspace);
@@ -74,7 +74,8 @@ impl<'a> SweepCell<'a> {
     }
 }
 
-/// Returns the display name of a run, and its values: a load as `8` and as `batch 8`.
+/// Returns the display name of a run and its values; a load is returned both as `8` and as `batch
+/// 8`.
 fn run_name(run: &PlannedRun) -> String {
     let values = run.cell.iter().map(|(_, value)| value.to_string());
     values.chain(planned_name(run).split(" · ").map(str::to_owned)).collect::<Vec<_>>().join(" · ")

@@ -60,7 +60,7 @@ pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
     }
 }
 
-/// Returns whether its end is known, or any of its runs.
+/// Whether the end of the pool or any of its runs is known.
 fn state(chosen: &Chosen) -> &'static str {
     match (chosen.next, chosen.finished.is_empty()) {
         (None, _) => "done",
@@ -129,7 +129,7 @@ fn trial(chooser: &Chooser, pool: &Pool, settings: &Settings, of: &SettingRun) -
     }
 }
 
-/// The purposes of the runs of a search, derived from what the runs before them show about the objective in
+/// The purposes of the runs of a search, derived from what earlier runs show about the objective in
 /// question.
 struct Goals {
     /// The observation for each objective in question; empty if no search needs it.
@@ -146,7 +146,7 @@ impl Goals {
         Goals { seen: asked.iter().map(|of| (*of, Vec::new())).collect() }
     }
 
-    /// Returns the purpose of a run for this objective; a ladder only rises.
+    /// Returns the purpose of a run for this objective. The loads of a ladder only increase.
     fn goal(&self, member: &Member, of: Option<Objective>) -> StepGoal {
         let before = self.seen.iter().find(|(other, _)| Some(*other) == of).map(|(_, probes)| probes);
         let purpose = match before {
@@ -157,7 +157,7 @@ impl Goals {
         StepGoal { load: member.load, purpose, of }
     }
 
-    /// Adds what runs of one load show about each objective.
+    /// Adds the findings of the runs of one load about each objective.
     fn saw(&mut self, chooser: &Chooser, runs: &[&PlannedRun], member: &Member) {
         for (of, probes) in &mut self.seen {
             probes.push(chooser.said(runs, *of).probe((member.load, member.confirms), true));
@@ -165,8 +165,8 @@ impl Goals {
     }
 }
 
-/// Returns the finished members that were decided on together, in the order in which they were requested:
-/// for a search each alone, for a ladder all of a load.
+/// Returns the groups of finished members that were decided on together, in the order in which they were
+/// requested. For a search, each member is a group; for a ladder, all members of a load are.
 fn together(pool: &Pool, chosen: &Chosen, is_search: bool) -> Vec<Vec<usize>> {
     let mut all: Vec<Vec<usize>> = Vec::new();
     for at in &chosen.finished {

@@ -1,11 +1,11 @@
-//! Rejects, at their place in the plan, loads that its workers cannot send together.
+//! Rejects loads that the plan's workers cannot send together, and reports their place in the plan.
 
 use crate::expand::error::Mistake;
 use crate::expand::resolve::workers;
 use crate::expand::{ExpandError, expand};
 use crate::plan::{Code, Loaded, PlanErrors, Step};
 
-/// Returns the error, with its place, that `run` would report for the workers of a plan; `None` if `run`
+/// Returns the error that `run` would report for the workers of a plan, with its place; `None` if `run`
 /// would accept them.
 pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
     let plan = &loaded.plan;

@@ -1,5 +1,5 @@
-//! `sweepline verify`: checks every file of every committed run against its digest, and the runs against
-//! the inventory.
+//! `sweepline verify` checks every file of every committed run against its digest, and the runs
+//! against the inventory.
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -25,13 +25,13 @@ pub struct VerifyArgs {
     format: TextOrJson,
 }
 
-/// Every committed run with the check of its digests, and the problems of the inventory.
+/// Every committed run with the results of its digest check, and the problems of the inventory.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Document<'a> {
     /// Each run of the folder.
     runs: Vec<OneRun<'a>>,
-    /// How many of the whole runs are not covered: their run.json has no digest, because an earlier
-    /// sweepline wrote it.
+    /// Number of undamaged runs that are not covered, because their run.json was written by an
+    /// earlier version of sweepline and has no digest.
     not_covered: usize,
     /// Runs that were committed and whose folders are gone.
     deleted: Vec<OneDeleted<'a>>,
@@ -45,28 +45,28 @@ pub(super) struct Document<'a> {
 /// One run.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneRun<'a> {
-    /// The name of its folder: the first digits of its id.
+    /// The name of the run's folder, which is the beginning of its id.
     id: &'a str,
-    /// Whether all of its files are intact.
+    /// Whether all files of the run are intact.
     whole: bool,
-    /// Whether its run.json has its own digest; null if it cannot be read.
+    /// Whether the run's run.json contains its own digest; null if it cannot be read.
     covered: Option<bool>,
-    /// Its files.
+    /// The files of the run.
     files: &'a [FileReport],
-    /// The problem of its entry in the inventory; null if there is none.
+    /// The problem of the run's entry in the inventory; null if there is none.
     inventory: Option<&'a str>,
 }
 
 /// A run that was committed and whose folder is gone.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneDeleted<'a> {
-    /// The beginning of its id.
+    /// The beginning of the run's id.
     id: &'a str,
-    /// When it ended, in UTC; null if its entry is damaged.
+    /// When the run ended, in UTC; null if its entry is damaged.
     ended: Option<Moment>,
-    /// Its name: endpoint, model, scenario, load, repeat; null if its entry is damaged.
+    /// The name of the run: endpoint, model, scenario, load, repeat; null if its entry is damaged.
     name: Option<String>,
-    /// The problem of its entry in the inventory; null if there is none.
+    /// The problem of the run's entry in the inventory; null if there is none.
     inventory: Option<&'a str>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> OneDeleted<'a> {
 }
 
 fn not_covered(verified: &Verified) -> usize {
-    // A run that has lost its digest is damaged, and was covered.
+    // A run that has lost its digest is damaged; it had been covered.
     verified.runs.iter().filter(|report| report.is_whole() && report.covered == Some(false)).count()
 }
 
@@ -181,7 +181,8 @@ fn text(store: &Store, (verified, packs): (&Verified, &[String]), folder: &Folde
     Ok(lines.join("\n"))
 }
 
-/// Returns the remedies: a sweep checks only `run.json` and sizes, so other damage requires --force.
+/// Returns the remedies. A sweep checks only `run.json` and file sizes, so other damage requires
+/// --force.
 fn remedies(store: &Store, verified: &Verified, folder: &str) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     let mut hidden = Vec::new();
@@ -224,14 +225,14 @@ fn remedies(store: &Store, verified: &Verified, folder: &str) -> Result<Vec<Stri
     if closed > 0 {
         lines.push(format!(
             "{closed} cannot be read by this user or this sweepline, which is not damage; `run` leaves them as they \
-             are without --force: make them readable, or use the newer sweepline"
+             are without --force: make them readable, or use a newer sweepline"
         ));
     }
     lines.extend(remedies_of_entries(verified, folder));
     Ok(lines)
 }
 
-/// Returns the remedies for the inventory: its entries, and runs that are gone.
+/// Returns the remedies for the inventory, both for its entries and for runs that are gone.
 fn remedies_of_entries(verified: &Verified, folder: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let has = |is: fn(&Entered) -> bool| verified.runs.iter().any(|report| is(&report.entered));
@@ -239,12 +240,12 @@ fn remedies_of_entries(verified: &Verified, folder: &str) -> Vec<String> {
         lines.push(format!("the next `sweepline run PLAN{folder}` rewrites damaged entries of whole runs"));
     }
     if has(|entered| matches!(entered, Entered::Other(_))) {
-        lines.push(format!("`sweepline verify{folder} --forget ID` removes an entry of another commit"));
+        lines.push(format!("`sweepline verify{folder} --forget ID` removes an entry that belongs to another commit"));
     }
     if has(|entered| matches!(entered, Entered::Unreadable(_))) {
         lines.push(
             "an entry that cannot be read, or that a newer sweepline wrote, is left as it is: make it readable, use \
-             the newer sweepline, or move the entry away, and the next run rewrites it"
+             a newer sweepline, or move the entry away, and the next run rewrites it"
                 .to_owned(),
         );
     }

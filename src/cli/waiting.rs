@@ -1,4 +1,5 @@
-//! Cells without runs (yet), as explained by `why`: the findings that decide each, and the runs behind them.
+//! Cells without runs (yet), as explained by `why`. Shows the findings that decide each cell, and the runs
+//! on which they are based.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,27 +9,28 @@ use super::workspace::Workspace;
 use crate::expand::{Finding, Pending, deciding};
 use crate::report::format::{fill, plain};
 
-/// A cell without runs (yet), and the findings that decide it.
+/// A cell without runs (yet), and the findings that decide whether it gets runs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WaitingCell {
     #[serde(flatten)]
     cell: PendingCell,
-    /// When its runs get ids, in words.
+    /// When the runs of the cell get ids, as text.
     ids: &'static str,
-    /// The findings of earlier sweeps that decide it; empty if the budget skips its sweep.
+    /// The findings of earlier sweeps on which the cell depends; empty if the budget skips its
+    /// sweep.
     decided_by: Vec<Decider>,
 }
 
-/// A finding of an earlier sweep that decides a cell.
+/// A finding of an earlier sweep on which a cell depends.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Decider {
     /// The earlier sweep.
     sweep: String,
     /// The requested metric, like max_qps_under_slo or ttft_p99.
     metric: String,
-    /// The finding in words, with the cell of the sweep that it comes from.
+    /// The finding as text, with the cell of the earlier sweep.
     says: String,
-    /// Full ids of its existing runs.
+    /// Full ids of the existing runs on which the finding is based.
     runs: Vec<String>,
 }
 

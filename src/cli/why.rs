@@ -1,7 +1,7 @@
-//! `sweepline why RUN`: explains one decision.
+//! `sweepline why RUN` explains one decision.
 //!
-//! For a run, what is to be done with it; for a sweep that searches or ends early, which loads it requested
-//! and why; for a cell without runs (yet), the findings that decide it.
+//! For a run, it explains the planned action; for a sweep that searches or ends early, which loads it
+//! requested and why; for a cell without runs (yet), the findings on which it depends.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ pub struct WhyArgs {
     folder: Folder,
 }
 
-/// The explanation of the requested run, or of each of several.
+/// The explanation of the requested run, or of each of several runs.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum Document<'a> {
@@ -66,7 +66,7 @@ pub(super) enum Document<'a> {
     One(&'a ExplainedRun),
     /// The explanations of all runs that match the expression, or of a sweep that declares its loads.
     Several {
-        /// The runs, in plan order, or without a plan in the order of the results folder.
+        /// The runs, in plan order; without a plan, in the order of the results folder.
         runs: &'a [ExplainedRun],
         /// Cells without runs (yet); absent if there are none.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -74,9 +74,9 @@ pub(super) enum Document<'a> {
     },
     /// The explanation of the searches or ladders of a sweep.
     Sweep {
-        /// The decisions of each of them.
+        /// The decisions of each search or ladder.
         choices: Vec<&'a Trail>,
-        /// Its cells without runs (yet); absent if there are none.
+        /// The sweep's cells without runs (yet); absent if there are none.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         waiting: &'a [WaitingCell],
     },
@@ -92,29 +92,32 @@ struct Explained {
 /// The explanation of one run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ExplainedRun {
-    /// Its full id, or its prefix if run.json cannot be read.
+    /// The full id of the run, or a prefix if its run.json cannot be read.
     id: String,
     #[serde(skip)]
     name: String,
-    /// The action for it under the plan, as in `preview`; orphan if it is not part of the plan;
-    /// without a plan committed, corrupt, unreadable, deleted, given_up or new. A run that a ladder skips
-    /// is pruned, one that a search does not request not_asked.
+    /// The action for it under the plan, as in `preview`; orphan if it is not part of the plan; without a
+    /// plan committed, corrupt, unreadable, deleted, given_up or new. A run that a ladder skips is pruned,
+    /// and a run that a search does not request is not_asked.
     state: &'static str,
     /// The reason.
     reason: String,
-    /// The search or ladder that it belongs to; null if its sweep declares its loads, and without a plan.
+    /// The search or ladder to which the run belongs; null if the sweep declares its loads, or if there
+    /// is no plan.
     asked_by: Option<AskedBy>,
-    /// The fields in which it differs from the nearest result; empty if these explain nothing.
+    /// The fields in which the run differs from the closest result; empty if these do not explain
+    /// anything.
     changed: Vec<Changed>,
-    /// The result that its result replaced; null if there was none.
+    /// The result that the run's result replaced; null if there was none.
     replaced: Option<Replaced>,
-    /// The self-description of the server that its result was measured on; null if unknown.
+    /// The self-description of the server on which the result was measured; null if unknown.
     server: Option<Fingerprint>,
     /// The outcomes of attempts that did not become results.
     attempts: Vec<String>,
-    /// The outcome of attempts since its last commit, for programs; null if there are none.
+    /// The outcome of the attempts since the last commit, for programs; null if there are none.
     tries: Option<Tried>,
-    /// The run's identity: the entries that its id is made from. Absent if the run is known only by its folder.
+    /// The run's identity: the entries from which its id is computed. Absent if only the run's folder is
+    /// known.
     #[serde(skip_serializing_if = "Map::is_empty")]
     identity: Map<String, Value>,
 }
@@ -216,8 +219,8 @@ fn or_id(asked: &str, no_sweep: &str, failure: Failure) -> Failure {
     }
 }
 
-/// Returns the plan's run whose id begins with `prefix`: one that is requested, else one that a search or
-/// ladder might have requested.
+/// Returns the plan's run whose id begins with `prefix`. This is a run that is requested, or else one
+/// that a search or ladder might have requested.
 fn find<'a>(workspace: &'a Workspace, prefix: &str) -> Result<Option<&'a PlannedRun>, Failure> {
     let wanted = prefix.to_ascii_lowercase();
     let is_meant = |run: &&PlannedRun| run.id.to_string().starts_with(&wanted);
@@ -237,7 +240,7 @@ fn find<'a>(workspace: &'a Workspace, prefix: &str) -> Result<Option<&'a Planned
     Ok(found.first().copied())
 }
 
-/// Returns the explanation of a run of the plan; `asked` runs are explained in full.
+/// Returns the explanation of a run of the plan; `asked` is the number of runs to explain in full.
 fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places, attempts: &Attempts) -> ExplainedRun {
     let mut decision = workspace.decide(run, Wishes::default());
     or_pending(&mut decision, run, &workspace.disk);
@@ -410,8 +413,8 @@ fn identity(spec: &RunSpec) -> Map<String, Value> {
 }
 
 impl ExplainedRun {
-    /// Returns what the results folder alone contains about the run with this short id: its full id and its
-    /// identity, if known.
+    /// Returns the information that the results folder alone contains about the run with this short id: its
+    /// full id and its identity, if known.
     fn of(
         short: &str,
         known: Option<(&str, &RunSpec)>,
@@ -433,7 +436,8 @@ impl ExplainedRun {
         }
     }
 
-    /// Returns the text: with the full identity if the run is `alone`; in few lines among others.
+    /// Returns the explanation as text: with the full identity if the run is `alone`, and in a few
+    /// lines if there are others.
     fn text(&self, alone: bool) -> String {
         // The reason of a given-up run begins with these words, too.
         let state = match self.state {
@@ -441,7 +445,7 @@ impl ExplainedRun {
             state => format!("{state}: {}\n", plain(&self.reason)),
         };
         let heading = format!("{} {}\n", self.id.get(..16).unwrap_or(&self.id), plain(&self.name));
-        // An orphan is identified by its reason: the plan has no name for it.
+        // An orphan is identified by its reason, because the plan has no name for it.
         let mut text = if self.state == "orphan" { state } else { format!("{heading}{state}") };
         if let Some(by) = self.asked_by.as_ref().filter(|by| by.not_asked().is_none()) {
             text.push_str(&fill("", 2, &plain(by.said())));

@@ -25,7 +25,7 @@ use crate::sweep::resume::{Action, Decision, OnDisk, Wishes, decide};
 pub(crate) struct Workspace {
     /// The plan and the places of its values.
     pub loaded: Loaded,
-    /// Its runs.
+    /// The runs of the plan.
     pub expansion: Expansion,
     /// The results folder.
     pub store: Store,
@@ -37,9 +37,9 @@ pub(crate) struct Workspace {
     pub(crate) chosen: Vec<Chosen>,
     /// The decisions of each search and ladder.
     pub(crate) trails: Vec<Trail>,
-    /// The state of each cell of its series.
+    /// The state of each cell of the plan's series.
     pub(crate) standing: Vec<Vec<CellStanding>>,
-    /// The state of its budget; `None` without one.
+    /// The state of the plan's budget; `None` if it has none.
     pub(crate) budget: Option<BudgetState>,
     /// Whether plans may use files outside their folder.
     pub(crate) allow_outside: bool,
@@ -82,7 +82,8 @@ impl Workspace {
         }
     }
 
-    /// Refuses a budget that does not allow even one run, with its place, before anything is sent.
+    /// Rejects a budget that does not allow even one run before anything is sent, and reports its
+    /// place.
     pub(super) fn budget_allows_a_run(&self) -> Result<(), Failure> {
         let too_little = self.budget.as_ref().and_then(|state| budget::below_one_run(&self.asked(), state));
         let Some(too_little) = too_little else { return Ok(()) };
@@ -91,20 +92,20 @@ impl Workspace {
         Err(Failure::Usage(format!("{place}{}", too_little.words())))
     }
 
-    /// Returns whether the plan has a budget for which the cost of some runs is unknown beforehand.
+    /// Whether the plan has a budget that includes runs whose cost is unknown beforehand.
     pub(super) fn has_uncounted_costs(&self) -> bool {
         self.budget.as_ref().is_some_and(|state| state.limits.iter().any(|limit| limit.runs_not_counted > 0))
     }
 
-    /// Returns why the budget skips a run, based on the current results: all sweeps that request it are
-    /// optional, and no longer fit.
+    /// Returns why the budget skips a run, based on the current results, if all sweeps that request it
+    /// are optional and no longer fit.
     pub(super) fn over_budget(&self, run: &PlannedRun) -> Option<String> {
         let plan = &self.loaded.plan;
         let asking = || self.expansion.runs.iter().filter(|other| other.id == run.id).map(|other| &*other.sweep);
         if !asking().all(|name| plan.sweeps.get(name).is_some_and(|sweep| sweep.optional)) {
             return None;
         }
-        // A folder that cannot be read skips nothing.
+        // If the folder cannot be read, nothing is skipped.
         let Staged { mut expansion, chosen, .. } = staged(&self.store, plan).ok()?;
         let disk = OnDisk::read(&self.store, &expansion).ok()?;
         let standing = end_early(&self.store, plan, &mut expansion);
@@ -114,7 +115,7 @@ impl Workspace {
         asking().map(why).collect::<Option<Vec<String>>>()?.into_iter().next()
     }
 
-    /// Skips what exceeds the budget.
+    /// Skips the sweeps that exceed the budget.
     fn keep_budget(&mut self) {
         self.expansion.leave_out(Vec::new());
         let Some((state, left_out)) = budget::decide(&self.asked()) else { return };
@@ -150,7 +151,8 @@ impl Workspace {
         }
     }
 
-    /// Repeats that were not needed because of results to be measured again may be needed after all.
+    /// Some repeats were not needed because of results that will be measured again; these may be
+    /// needed after all.
     pub(crate) fn reopen(&self, decisions: &mut [Option<Decision>]) {
         let is_again = |decision: &Option<Decision>| decision.as_ref().is_some_and(|d| d.action == Action::Redo);
         let runs = || self.expansion.runs.iter().zip(decisions.iter());
@@ -184,7 +186,7 @@ struct Staged {
 }
 
 /// Returns the runs of a plan based on the results folder, and the state of its pools. The result of an
-/// earlier sweep turns cells that wait for it into runs, which yet another sweep may wait for.
+/// earlier sweep turns the cells that wait for it into runs, for which yet another sweep may wait.
 fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
     let is_staged = plan.sweeps.values().any(|sweep| Sweep::asks(sweep).next().is_some());
     let mut known = Known::default();
@@ -200,8 +202,8 @@ fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
             expansion.choose(&chosen.iter().map(Chosen::members).collect::<Vec<_>>());
         }
         let now = if is_staged { found(plan, &expansion, &chosen, &chooser) } else { known.clone() };
-        // Sweeps depend only on earlier ones, so after as many rounds as there are sweeps nothing new
-        // becomes known.
+        // Sweeps depend only on earlier ones, so nothing new becomes known after as many rounds as
+        // there are sweeps.
         if now == known {
             let trails =
                 expansion.pools.iter().zip(&chosen).map(|(pool, chosen)| trail(&chooser, pool, chosen)).collect();
@@ -213,7 +215,7 @@ fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
     }
 }
 
-/// Fetches those of a plan's possible runs that were committed elsewhere.
+/// Fetches the possible runs of a plan that were committed elsewhere.
 fn refresh(store: &Store, expansion: &Expansion) -> Result<(), Failure> {
     Ok(store.refresh_these(|| expansion.possible().map(|run| run.id.short()).collect())?)
 }
@@ -230,7 +232,7 @@ fn end_early(store: &Store, plan: &Plan, expansion: &mut Expansion) -> Vec<Vec<C
     standing
 }
 
-/// Warns that the inventory's path is occupied by something else; the runs exist nevertheless.
+/// Warns that the inventory's path is occupied by something else; the runs still exist.
 pub(crate) fn warn_of_no_inventory(store: &Store) {
     if let Some(error) = store.no_inventory() {
         stderr::complain(&format!("warning: {}", plain(&error.to_string())));

@@ -1,6 +1,6 @@
 //! The components of a sweep: from plans and runs to the load engine, its rows and the store. The modules
-//! are next to this folder; they form a separate crate so that an edit in `analysis`, `report` or `cli`
-//! does not recompile them.
+//! are in folders next to this one. They form a separate crate so that an edit in `analysis`, `report` or
+//! `cli` does not recompile them.
 
 #![warn(missing_docs, unreachable_pub)]
 

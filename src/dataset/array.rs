@@ -1,7 +1,7 @@
-//! Files that are one JSON array: extracts its elements without reading the whole array.
+//! Extracts the elements of a file that is one JSON array, without reading the whole array.
 //!
-//! Only brackets, quotes and backslashes are examined; the parser of an element's bytes decides
-//! whether it is JSON.
+//! Only brackets, quotes and backslashes are examined; the parser of the element's bytes decides
+//! whether the element is valid JSON.
 
 use super::text::{Cut, Cutter};
 
@@ -11,10 +11,10 @@ pub(super) struct Elements {
     /// Number of open brackets, including that of the array.
     depth: u64,
     within: Within,
-    /// The element is a number, a word, or has ended at its bracket: everything up to the next comma
-    /// belongs to it.
+    /// The element is a number or a word, or has ended at its bracket. Everything up to the next
+    /// comma belongs to it.
     begun: bool,
-    /// The array's closing bracket was found.
+    /// The array's closing bracket has been found.
     closed: bool,
 }
 
@@ -28,7 +28,7 @@ enum Within {
 }
 
 impl Elements {
-    /// Whether the array ended properly before the text did.
+    /// Whether the array ended properly before the end of the text.
     pub(super) fn is_whole(&self) -> bool {
         self.closed
     }

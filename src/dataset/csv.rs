@@ -1,20 +1,21 @@
-//! CSV by RFC 4180: extracts records of bounded size, and their fields.
+//! Reads CSV (RFC 4180): extracts records of bounded size, and their fields.
 //!
-//! The records are extracted here rather than by a CSV crate, whose buffer grows with a quote that
-//! is never closed.
+//! The records are extracted here rather than by a CSV crate, whose buffer would grow without limit
+//! after a quote that is never closed.
 
 use super::error::Bad;
 use super::skipped::Reason;
 use super::text::{Cut, Cutter};
 
-/// The position of a byte within a record.
+/// The state of the parser at a byte within a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum State {
     #[default]
     FieldStart,
     Plain,
     Quoted,
-    /// After a quote within quotes: its end, or the first half of an escaped quote.
+    /// After a quote inside a quoted field, which is either the end of the field or the first half
+    /// of an escaped quote.
     Quote,
 }
 
@@ -31,7 +32,7 @@ impl State {
     }
 }
 
-/// Splits at line ends that are not within quotes.
+/// Splits a text at line ends that are not within quotes.
 #[derive(Default)]
 pub(super) struct Records {
     state: State,

@@ -25,7 +25,7 @@ pub(super) enum Container {
 /// The maximum number of leading blank bytes before a file's kind is decided.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-/// Beginnings of files that cannot be read directly, with the remedy.
+/// Beginnings of files that cannot be read directly, each with the remedy.
 const FOREIGN: [(&[u8], &str, &str); 5] = [
     (b"\x1f\x8b", "it is compressed (gzip)", "unpack it first: gunzip FILE"),
     (b"\x28\xb5\x2f\xfd", "it is compressed (zstd)", "unpack it first: unzstd FILE"),
@@ -55,12 +55,12 @@ pub(super) fn container(path: &Path) -> Result<Container, DatasetError> {
     }
 }
 
-/// Returns the shape of entries like `fields`.
+/// Returns the shape of entries that have these `fields`.
 pub(super) fn format(fields: &Fields, mapping: &Mapping) -> Option<Format> {
     let has = |name: &&str| fields.contains_key(*name);
     let known = Format::ALL.iter().copied().find(|format| match format {
         Format::Columns => false,
-        // Many files have `prompt` and ids; in a tree, `prompt` is a message itself.
+        // Many files have `prompt` and ids; in a message tree, `prompt` is itself a message.
         Format::Oasst => needs(*format).iter().all(has) && fields["prompt"].is_object(),
         other => needs(*other).iter().all(has),
     });

@@ -21,7 +21,7 @@ use super::value;
 pub(super) struct Entries {
     path: PathBuf,
     source: Source,
-    /// Number of entries read.
+    /// Number of entries that have been read.
     read: u64,
 }
 
@@ -102,7 +102,7 @@ fn utf8(bytes: Vec<u8>) -> Result<String, Bad> {
     })
 }
 
-/// Parses an entry of JSON; an error includes the line within it.
+/// Parses an entry of JSON; an error includes the line within the entry.
 fn json(piece: Piece) -> Entry {
     let mut line = piece.line;
     let fields = piece.bytes.and_then(utf8).and_then(|text| match serde_json::from_str(&text) {
@@ -112,7 +112,7 @@ fn json(piece: Piece) -> Entry {
             line += (error.line() as u64).saturating_sub(1);
             let text = error.to_string();
             let text = text.split(" at line ").next().unwrap_or_default();
-            // The entry may begin anywhere in its line.
+            // The entry may begin anywhere in a line.
             let of = if error.line() == 1 { " of the entry" } else { "" };
             Err(Bad::new(Reason::Syntax, format!("not JSON: {text} (column {}{of})", error.column())))
         }
@@ -120,7 +120,7 @@ fn json(piece: Piece) -> Entry {
     Entry { place: Place { line, entry: None }, fields }
 }
 
-/// Parses an entry of CSV. An empty field is an absent one.
+/// Parses an entry of CSV. An empty field counts as absent.
 fn record(piece: Piece, header: &[String]) -> Entry {
     let fields = piece.bytes.and_then(utf8).and_then(|text| csv::fields(&text)).and_then(|values| {
         if values.len() != header.len() {

@@ -1,11 +1,11 @@
-//! Errors of a file, each with its place and its remedy.
+//! Errors in a file, each with its place and its remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::skipped::Reason;
 
-/// Why a data set cannot be read, or not read further.
+/// Why a data set cannot be read, or cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
     /// The operating system's error.
@@ -26,7 +26,7 @@ pub enum DatasetError {
         /// The remedy.
         remedy: String,
     },
-    /// One entry is wrong.
+    /// One entry is invalid.
     #[error(
         "{}:{place}: {text}; fix the entry, or skip such entries with --skip-bad (in a plan: on_bad: skip)",
         path.display()
@@ -34,7 +34,7 @@ pub enum DatasetError {
     Entry {
         /// The file.
         path: PathBuf,
-        /// The line, from 1, with the entry's number in a JSON array; or `row N`.
+        /// The line, from 1 (with the entry's number in a JSON array), or `row N`.
         place: String,
         /// The kind of problem.
         reason: Reason,

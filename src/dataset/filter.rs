@@ -41,21 +41,22 @@ impl FromStr for Range {
     }
 }
 
-/// Selects the records that are kept; conditions that are not set keep all.
+/// Selects the records that are kept. A condition that is not set keeps all records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
-    /// Characters of the first request's prompt (system and first user message). A record without text is not kept.
+    /// Number of characters in the first request's prompt (system and first user message). A record without
+    /// text is not kept.
     pub prompt_chars: Option<Range>,
-    /// Tokens of the first request's prompt: as declared in the file, otherwise estimated as
-    /// characters / 4.
+    /// Number of tokens in the first request's prompt: as declared in the file, otherwise estimated
+    /// as characters / 4.
     pub prompt_tokens: Option<Range>,
-    /// Tokens of the first request's response: as declared in the file, otherwise estimated as
-    /// characters / 4. A record without a response is not kept.
+    /// Number of tokens in the first request's response: as declared in the file, otherwise
+    /// estimated as characters / 4. A record without a response is not kept.
     pub output_tokens: Option<Range>,
-    /// Requests of the record, which are its user messages.
+    /// Number of requests in the record, which are its user messages.
     pub turns: Option<Range>,
-    /// Languages as declared in the file (`lang` of oasst, a mapped column). Nothing is guessed from the
-    /// text: a record without a declared language is not kept.
+    /// Languages as declared in the file (`lang` of oasst, a mapped column). Languages are not guessed
+    /// from the text; a record without a declared language is not kept.
     pub languages: BTreeSet<String>,
 }
 

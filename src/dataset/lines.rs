@@ -2,7 +2,7 @@
 
 use super::text::{Cut, Cutter};
 
-/// Splits at line ends; blank lines are not entries.
+/// Splits a text at line ends; blank lines do not count as entries.
 #[derive(Default)]
 pub(super) struct Lines {
     /// The line contains a byte other than white space.

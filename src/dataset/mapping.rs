@@ -11,7 +11,7 @@ use strum::{EnumMessage, IntoStaticStr, VariantArray};
 use super::value::{Fields, get};
 use crate::units::UnitError;
 
-/// A meaning of a column.
+/// A possible meaning of a column.
 #[derive(
     Debug,
     Clone,
@@ -48,22 +48,22 @@ pub enum Field {
     HashIds,
     /// The column that links requests of one conversation.
     Conversation,
-    /// The column with a unique name.
+    /// The column with a unique name for each record.
     Id,
     /// The column with the language.
     Language,
 }
 
 impl Field {
-    /// All of them.
+    /// All meanings.
     pub const ALL: &'static [Field] = Field::VARIANTS;
 
-    /// Returns its name in a mapping.
+    /// Returns the name used in a mapping.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Describes the contents of its column.
+    /// Describes the contents of the column.
     pub fn meaning(self) -> &'static str {
         self.get_documentation().unwrap_or_default()
     }
@@ -99,7 +99,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Returns its length in nanoseconds.
+    /// Returns the length of the unit in nanoseconds.
     fn nanos(self) -> u64 {
         match self {
             TimeUnit::S => 1_000_000_000,
@@ -121,8 +121,8 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Returns the column of a field: the mapped one, otherwise the one with its own name unless that is
-    /// mapped to another field.
+    /// Returns the column of a field. This is the mapped column, or otherwise the column with the
+    /// field's own name, unless that is mapped to another field.
     pub(super) fn column(&self, field: Field) -> Option<&str> {
         let taken = |name: &str| self.columns.values().any(|column| column == name);
         let own = || Some(field.own()).filter(|name| !taken(name));

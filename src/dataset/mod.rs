@@ -1,11 +1,11 @@
 //! Data sets and traces: converts files in other formats to [`Record`]s.
 //!
 //! A file is a container (a JSON array, one JSON object per line, CSV, Parquet) of entries, and an entry
-//! has a shape (the [`Format`]): the two are detected independently, so that a ShareGPT file may be an
-//! array or lines. Entries are read one at a time: memory is bounded by the longest allowed entry, not by
-//! the file; only ids that must be unique are kept, eight bytes each. Files are untrusted input: errors are
-//! reported with their line and a remedy, or counted and skipped if the caller allows that. Nothing is
-//! downloaded, and this module is independent of plans and requests.
+//! has a shape (the [`Format`]). Container and shape are detected independently, so that a ShareGPT file
+//! may be an array or lines. Entries are read one at a time, so memory is bounded by the longest allowed
+//! entry rather than by the file; only ids that must be unique are kept, with eight bytes for each. Files
+//! are untrusted input, so errors are reported with their line and a remedy, or counted and skipped if the
+//! caller allows that. Nothing is downloaded, and this module is independent of plans and requests.
 
 mod array;
 mod csv;

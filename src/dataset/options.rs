@@ -7,7 +7,8 @@ use strum::{Display, IntoStaticStr, VariantArray};
 use super::filter::Filter;
 use super::mapping::Mapping;
 
-/// Default limit on the size of an entry in bytes: a line, an element of an array, or a row.
+/// Default limit on the size of an entry in bytes. An entry is a line, an element of an array, or a
+/// row.
 pub(crate) const MOST_ENTRY_BYTES: usize = 10_000_000;
 
 /// The shape of entries.
@@ -30,15 +31,15 @@ pub enum Format {
     BurstGpt,
     /// Azure LLM inference trace 2023 and 2024: `TIMESTAMP, ContextTokens, GeneratedTokens`.
     Azure,
-    /// Columns by name, and sweepline's own format, whose names need no mapping.
+    /// Columns by name. This includes sweepline's own format, whose names need no mapping.
     Columns,
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: &'static [Format] = Format::VARIANTS;
 
-    /// Returns its name for `--as`.
+    /// Returns the name of the format for `--as`.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -58,7 +59,7 @@ pub enum OnBad {
 /// Options for reading a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// The shape of its entries; `None` detects it from the first entry.
+    /// The shape of the entries; `None` detects it from the first entry.
     pub format: Option<Format>,
     /// The meaning of columns, in a file of the format `columns`.
     pub mapping: Mapping,

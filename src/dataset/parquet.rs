@@ -22,7 +22,7 @@ use super::skipped::Reason;
 use super::text;
 use super::value::Fields;
 
-/// Rows decoded together: memory holds this many of the longest ones.
+/// Number of rows that are decoded together. Memory must hold this many rows of maximum length.
 const BATCH_ROWS: usize = 64;
 
 /// Maximum nesting of lists and objects.
@@ -77,7 +77,7 @@ impl Rows {
 
 /// Runs a step of the Parquet reader, which panics instead of failing on some damaged files.
 fn guarded<T>(path: &Path, step: impl FnOnce() -> Result<T, DatasetError>) -> Result<T, DatasetError> {
-    catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|_| Err(damaged(path, &"the reader failed on it")))
+    catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|_| Err(damaged(path, &"the Parquet reader failed")))
 }
 
 fn damaged(path: &Path, error: &dyn std::fmt::Display) -> DatasetError {

@@ -1,4 +1,5 @@
-//! Reads the records of a file: its entries, the kept records, and what happened to the others.
+//! Reads the records of a file: its entries, the records that are kept, and the reasons why others
+//! are not.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -17,18 +18,18 @@ use super::skipped::{Reason, Skipped};
 
 /// A file that is being read.
 ///
-/// An iterator over the kept records. After an error it ends.
+/// An iterator over the kept records. It ends after an error.
 pub struct Dataset {
     path: PathBuf,
     options: Options,
     container: Container,
     format: Format,
     entries: Entries,
-    /// The entry by which the format was detected.
+    /// The entry from which the format was detected.
     first: Option<Entry>,
     ids: HashSet<u64>,
     hasher: RandomState,
-    /// The file's first and its latest time so far.
+    /// The first time in the file, and the latest time so far.
     times: Option<(i64, i64)>,
     skipped: Skipped,
     kept: u64,
@@ -59,7 +60,7 @@ impl Dataset {
         Ok(dataset)
     }
 
-    /// Returns the shape of its entries.
+    /// Returns the shape of the entries.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -79,7 +80,7 @@ impl Dataset {
         &self.skipped
     }
 
-    /// Returns the number of records kept so far.
+    /// Returns the number of records that have been kept so far.
     pub fn kept(&self) -> u64 {
         self.kept
     }
@@ -129,7 +130,8 @@ impl Dataset {
         DatasetError::file(&self.path, problem, "map its columns, like --map prompt=COLUMN,output=COLUMN")
     }
 
-    /// Checks that a file that declares its columns has those that its format or the mapping needs.
+    /// Checks that a file that declares its columns has the columns that its format or the mapping
+    /// needs.
     fn check_header(&self, header: &[String]) -> Result<(), DatasetError> {
         let has = |name: &&str| header.iter().any(|column| column == name || name.split('.').next() == Some(column));
         let mapped = self.options.mapping.columns.values().map(String::as_str);
@@ -152,7 +154,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// Counts a bad entry, or ends with it.
+    /// Counts a bad entry, or ends the reading with an error.
     fn refuse(&mut self, place: Place, bad: Bad) -> Result<(), DatasetError> {
         if bad.reason.is_bad() && self.options.on_bad == OnBad::Fail {
             let place = if self.container == Container::Parquet { format!("row {place}") } else { place.to_string() };
@@ -183,7 +185,7 @@ impl Dataset {
         }
     }
 
-    /// Converts a draft to a record, considering the records before it.
+    /// Converts a draft to a record, taking earlier records into account.
     fn record(&mut self, place: Place, Draft { mut record, time }: Draft) -> Result<Record, Bad> {
         record.place = place;
         if let Some(time) = time {
@@ -222,8 +224,8 @@ impl Dataset {
     }
 }
 
-/// Returns the columns that are read from a Parquet file: those of all formats, and the mapped ones or the
-/// objects that contain them.
+/// Returns the columns that are read from a Parquet file: the columns of all formats, and the mapped
+/// columns or the objects that contain them.
 fn wanted(options: &Options) -> HashSet<&str> {
     let known = Format::ALL.iter().copied().flat_map(shape::needs).chain(&shape::ALSO);
     let mut wanted = HashSet::new();

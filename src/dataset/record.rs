@@ -22,14 +22,14 @@ pub enum Role {
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Its speaker.
+    /// The speaker of the message.
     pub role: Role,
-    /// Its text.
+    /// The text of the message.
     #[serde(rename = "content")]
     pub text: String,
 }
 
-/// A question and, if the data has it, its response.
+/// A question and its response, if the data contains one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange<'a> {
     /// The user's message.
@@ -41,10 +41,10 @@ pub struct Exchange<'a> {
 /// The place of an entry in its file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The line in which it begins, from 1; the row in a Parquet file.
+    /// The line in which the entry begins, from 1; the row in a Parquet file.
     pub line: u64,
-    /// The number of the entry in a JSON array, from 1: a whole array may be one line. `None` if every
-    /// entry has its own line.
+    /// The number of the entry in a JSON array, from 1, because a whole array may be on one line.
+    /// `None` if every entry has its own line.
     pub entry: Option<u64>,
 }
 
@@ -63,23 +63,24 @@ impl fmt::Display for Place {
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Record {
-    /// Its place in the file.
+    /// The place of the record in the file.
     #[serde(skip)]
     pub place: Place,
     /// The name of the record in the file, if it has one.
     pub id: Option<String>,
-    /// Messages: at most one system message, which is the first, then user and assistant
-    /// alternately, the user first.
+    /// The messages: at most one system message, which comes first, then user and assistant
+    /// alternately, beginning with the user.
     #[serde(rename = "messages", skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
     /// Prompt tokens as declared in the file.
     pub input_tokens: Option<u32>,
     /// Output tokens as declared in the file.
     pub output_tokens: Option<u32>,
-    /// Arrival of the request, since the first time in the file.
+    /// Arrival of the request, relative to the first time in the file.
     #[serde(rename = "offset_ns", serialize_with = "number_of_nanos")]
     pub offset: Option<Nanos>,
-    /// Names of the prompt's blocks of 512 tokens from its beginning: equal names mean equal text.
+    /// Names of the prompt's blocks of 512 tokens , from its beginning. Equal names mean equal
+    /// text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hash_ids: Vec<u64>,
     /// Links the requests of one conversation, if they are separate records.
@@ -92,13 +93,14 @@ fn number_of_nanos<S: Serializer>(offset: &Option<Nanos>, serializer: S) -> Resu
     offset.map(|Nanos(nanos)| nanos).serialize(serializer)
 }
 
-/// Tokens of the block of a hash id, as in the Mooncake trace.
+/// Number of tokens in the block of a hash id, as in the Mooncake trace.
 pub(crate) const BLOCK_TOKENS: u32 = 512;
 
-/// Characters that count as one token without a tokenizer: an estimate, for English text.
+/// Number of characters that count as one token if there is no tokenizer; an estimate for English
+/// text.
 pub(crate) const CHARS_PER_TOKEN: usize = 4;
 
-/// Returns the estimated tokens of a text: its characters / 4, rounded up.
+/// Returns the estimated number of tokens of a text: characters / 4, rounded up.
 pub(crate) fn estimated_tokens(text: &str) -> u32 {
     u32::try_from(text.chars().count().div_ceil(CHARS_PER_TOKEN)).unwrap_or(u32::MAX)
 }
@@ -118,20 +120,22 @@ impl Record {
         })
     }
 
-    /// Returns the number of requests of the record: its user messages; 1 for a length without text.
+    /// Returns the number of requests of the record, which are its user messages; 1 for a record
+    /// that has only a length.
     pub fn requests(&self) -> usize {
         self.exchanges().count().max(1)
     }
 
-    /// Returns the characters of the first request's prompt: system and first user message; `None`
-    /// without text.
+    /// Returns the number of characters in the first request's prompt: system and first user
+    /// message; `None` if there is no text.
     pub fn prompt_chars(&self) -> Option<u64> {
         let first = self.exchanges().next()?;
         let system = self.system().map_or(0, |text| text.chars().count());
         Some((system + first.user.chars().count()) as u64)
     }
 
-    /// Returns the tokens of the first request's prompt: declared, otherwise estimated from its characters.
+    /// Returns the number of tokens in the first request's prompt, as declared, or otherwise estimated from
+    /// its characters.
     pub fn prompt_tokens(&self) -> Option<u32> {
         let estimate = || {
             let first = estimated_tokens(self.exchanges().next()?.user);
@@ -140,8 +144,8 @@ impl Record {
         self.input_tokens.or_else(estimate)
     }
 
-    /// Returns the tokens of the first request's response: declared, otherwise estimated from its
-    /// characters; `None` without a response.
+    /// Returns the number of tokens in the first request's response, as declared, or otherwise
+    /// estimated from its characters; `None` if there is no response.
     pub(crate) fn answer_tokens(&self) -> Option<u32> {
         self.output_tokens.or_else(|| Some(estimated_tokens(self.exchanges().next()?.answer?)))
     }

@@ -5,18 +5,19 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::units::Seed;
 
-/// Returns the numbers 0 to `total` in the order in which they are drawn without replacement: pure
-/// in its arguments.
+/// Returns the numbers 0 to `total` in the order in which they are drawn without replacement. A
+/// pure function of its arguments.
 ///
-/// Fisher and Yates, over ChaCha8 with `pass` as its stream. When all are drawn, the next pass has its own
-/// order. The first n of an order are a sample of n, so that a larger sample contains every smaller one.
+/// Uses the Fisher-Yates shuffle over ChaCha8 with `pass` as the stream. When all records have been drawn,
+/// the next pass has a different order. The first n numbers of an order are a sample of size n, so a
+/// larger sample contains every smaller one.
 pub fn order(total: u32, Seed(seed): Seed, pass: u64) -> Vec<u32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(pass);
     let mut order: Vec<u32> = (0..total).collect();
     for at in 0..order.len() {
         let left = (order.len() - at) as u128;
-        // The bias of at most left / 2^64 is below what any sample could show.
+        // The bias is at most left / 2^64, which is too small to show in any sample.
         let chosen = at + ((u128::from(rng.next_u64()) * left) >> 64) as usize;
         order.swap(at, chosen);
     }
@@ -49,7 +50,7 @@ mod tests {
         assert!(small.iter().all(|one| large.contains(one)) && small.is_sorted());
     }
 
-    /// A change here changes every sample that was ever drawn.
+    /// A change in these values would change every sample that was ever drawn.
     #[test]
     fn the_order_of_a_seed_is_known() {
         assert_eq!(order(10, Seed(1), 0), [4, 1, 6, 0, 5, 8, 7, 2, 9, 3]);
@@ -61,7 +62,8 @@ mod tests {
         for seed in 0..20_000 {
             first[order(10, Seed(seed), 0)[0] as usize] += 1;
         }
-        // 2 000 each, with a deviation of 42: six of them.
+        // Each is expected to occur 2 000 times, with a deviation of 42; six deviations are
+        // allowed.
         assert!(first.iter().all(|count| count.abs_diff(2_000) < 260), "{first:?}");
     }
 }

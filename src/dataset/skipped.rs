@@ -11,25 +11,25 @@ use super::record::Place;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// Exceeds the size limit of an entry.
+    /// The entry exceeds the size limit.
     TooLong,
-    /// Not UTF-8.
+    /// The entry is not UTF-8.
     NotUtf8,
-    /// Not JSON, or a CSV line with too few or too many fields.
+    /// The entry is not JSON, or it is a CSV line with too few or too many fields.
     Syntax,
-    /// A value of another type than in the format, or an impossible one.
+    /// A value whose type differs from the format, or an impossible value.
     WrongValue,
     /// A field that the format requires is missing.
     Missing,
     /// A time, length or count below zero.
     Negative,
-    /// A time before that of an earlier entry.
+    /// A time that is before that of an earlier entry.
     Unsorted,
     /// The same id as an earlier entry.
     Duplicate,
-    /// Nothing to send: no user message and no prompt tokens.
+    /// There is nothing to send: no user message and no prompt tokens.
     NoPrompt,
-    /// Declared output tokens of 0: a request that failed, or had no response.
+    /// Declared output tokens of 0, so the request failed or had no response.
     NoAnswer,
     /// Removed by a filter on lengths.
     Length,
@@ -40,7 +40,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns its description for users.
+    /// Returns the description of the reason for users.
     pub fn words(self) -> &'static str {
         match self {
             Reason::TooLong => "longer than --max-entry",
@@ -59,9 +59,9 @@ impl Reason {
         }
     }
 
-    /// Whether an entry with it violates the format, and so ends the reading unless bad entries are
-    /// skipped. The others are common in public files, or requested by a filter: they are always
-    /// counted and skipped.
+    /// Whether an entry with this reason violates the format, so that it ends the reading unless
+    /// bad entries are skipped. The other reasons are common in public files, or come from a
+    /// filter; such entries are always counted and skipped.
     pub(crate) fn is_bad(self) -> bool {
         !matches!(self, Reason::NoPrompt | Reason::NoAnswer | Reason::Length | Reason::Language | Reason::Turns)
     }
@@ -70,19 +70,20 @@ impl Reason {
 /// Number of entries skipped for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Skips {
-    /// The number.
+    /// The number of entries.
     pub count: u64,
-    /// The place of the first one: its line, or its row in a Parquet file.
+    /// The place of the first such entry: its line, or its row in a Parquet file.
     pub first: u64,
-    /// The number of the first one in a JSON array, from 1; absent if every entry has its own line.
+    /// The number of the first such entry in a JSON array, from 1; absent if every entry has its
+    /// own line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<u64>,
-    /// The problem of the first one.
+    /// The problem of the first such entry.
     pub example: String,
 }
 
 impl Skips {
-    /// Returns the place of the first one.
+    /// Returns the place of the first such entry.
     pub fn place(&self) -> Place {
         Place { line: self.first, entry: self.entry }
     }

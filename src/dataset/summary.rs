@@ -1,4 +1,4 @@
-//! The contents of a data set, in figures.
+//! The contents of a data set, as figures.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::record::Record;
 
-/// Figures of one quantity; quantiles are values that occur (nearest rank).
+/// Figures for one quantity; quantiles are values that occur in the data (nearest rank).
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
-    /// Records that have it.
+    /// Number of records that have this quantity.
     pub records: u64,
     /// The minimum.
     pub min: u32,
@@ -25,11 +25,12 @@ pub struct Figures {
     pub p99: u32,
     /// The maximum.
     pub max: u32,
-    /// Records for which the file declares it; for the others it is estimated as characters / 4.
+    /// Number of records for which the file declares this quantity; for the others it is estimated
+    /// as characters / 4.
     pub declared: u64,
 }
 
-/// Values of one quantity: four bytes for each record.
+/// The values of one quantity, with four bytes for each record.
 #[derive(Default)]
 struct Values {
     values: Vec<u32>,
@@ -57,25 +58,25 @@ impl Values {
 /// The contents of a data set.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
-    /// Number of records kept.
+    /// Number of records that were kept.
     pub records: u64,
     /// Number of requests: the user messages of all records, and one for each record without text.
     pub requests: u64,
-    /// Records with text.
+    /// Number of records with text.
     pub with_text: u64,
-    /// Requests of a record; null without records.
+    /// Number of requests in a record; null if there are no records.
     pub turns: Option<Figures>,
-    /// Prompt tokens of a record's first request; null if no record has any.
+    /// Number of prompt tokens in a record's first request; null if no record has prompt tokens.
     pub prompt_tokens: Option<Figures>,
-    /// Tokens of a record's first response; null if no record has any.
+    /// Number of tokens in a record's first response; null if no record has a response.
     pub output_tokens: Option<Figures>,
-    /// Seconds from the file's first time to the last one that was kept; null if the file has no times.
+    /// Time from the file's first time to the last kept one, in seconds; null if the file has no times.
     pub span_s: Option<f64>,
-    /// Number of named conversations; null if records name none.
+    /// Number of named conversations; null if records do not name conversations.
     pub conversations: Option<u64>,
-    /// Number of distinct blocks in hash ids; null if there are none.
+    /// Number of distinct blocks in hash ids; null if there are no hash ids.
     pub blocks: Option<u64>,
-    /// Records by the language that the file declares.
+    /// Number of records by the language that the file declares.
     pub languages: BTreeMap<String, u64>,
 }
 

@@ -7,10 +7,12 @@ use std::path::Path;
 use super::error::{Bad, DatasetError};
 use super::skipped::Reason;
 
-/// The byte order mark of UTF-8, which editors and spreadsheets write before a text.
+/// The byte order mark of UTF-8, which some editors and spreadsheets write at the beginning of a
+/// text.
 pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Opens a regular file; a pipe cannot be read twice, and could block the reader forever.
+/// Opens a regular file. Pipes are rejected because they cannot be read twice, and could block the
+/// reader forever.
 pub(super) fn open(path: &Path) -> Result<File, DatasetError> {
     let found = std::fs::metadata(path).map_err(|error| DatasetError::read(path, error))?;
     if !found.is_file() {
@@ -26,7 +28,7 @@ pub(super) fn head(path: &Path, most: u64) -> Result<Vec<u8>, DatasetError> {
     Ok(bytes)
 }
 
-/// Opens a text file after its byte order mark.
+/// Opens a text file and skips its byte order mark.
 pub(super) fn text(path: &Path) -> Result<BufReader<File>, DatasetError> {
     let mut file = open(path)?;
     let read = |error| DatasetError::read(path, error);
@@ -39,19 +41,19 @@ pub(super) fn text(path: &Path) -> Result<BufReader<File>, DatasetError> {
 
 /// One entry as it appears in a text file.
 pub(super) struct Piece {
-    /// The line in which it begins, from 1.
+    /// The line in which the entry begins, from 1.
     pub(super) line: u64,
-    /// Its bytes, or why they were not kept.
+    /// The bytes of the entry, or why they were not kept.
     pub(super) bytes: Result<Vec<u8>, Bad>,
 }
 
-/// Classifies each byte of a text with regard to the current entry.
+/// Classifies each byte of a text in relation to the current entry.
 pub(super) trait Cutter {
     /// Classifies `byte`.
     fn see(&mut self, byte: u8) -> Cut;
 
-    /// Returns how many of the following bytes certainly belong to the entry and do not change the state:
-    /// most do, and need not be examined one by one.
+    /// Returns how many of the following bytes certainly belong to the entry and do not change the state.
+    /// Most bytes do, so they do not have to be examined one by one.
     fn run(&self, coming: &[u8]) -> usize;
 }
 
@@ -68,7 +70,8 @@ pub(super) enum Cut {
     End,
 }
 
-/// Splits a text into pieces of at most `most` bytes; a longer one is read to its end and not kept.
+/// Splits a text into pieces of at most `most` bytes; a longer piece is read to its end but not
+/// kept.
 pub(super) struct Pieces<C> {
     text: BufReader<File>,
     cutter: C,
@@ -86,7 +89,7 @@ struct Open {
 }
 
 impl Open {
-    /// Adds bytes; nothing is kept of a piece that is too long.
+    /// Adds bytes; a piece that is too long is not kept.
     fn push(&mut self, bytes: &[u8], most: usize) {
         self.is_long |= self.bytes.len() + bytes.len() > most;
         if self.is_long {
@@ -112,12 +115,13 @@ impl<C: Cutter> Pieces<C> {
         self.line
     }
 
-    /// Returns the cutter.
+    /// Returns the classifier.
     pub(super) fn cutter(&self) -> &C {
         &self.cutter
     }
 
-    /// Returns the next piece; if the text ends within one, its beginning.
+    /// Returns the next piece; if the text ends within a piece, returns the beginning of that
+    /// piece.
     pub(super) fn next(&mut self) -> io::Result<Option<Piece>> {
         let mut open: Option<Open> = None;
         while !self.ended {
@@ -138,7 +142,8 @@ impl<C: Cutter> Pieces<C> {
     }
 }
 
-/// Processes `buffer` up to the end of the piece: returns the bytes used, and how it ended if it did.
+/// Processes `buffer` up to the end of the piece. Returns the number of bytes used, and how the piece
+/// ended, if it did.
 fn take(
     buffer: &[u8],
     cutter: &mut impl Cutter,

@@ -11,7 +11,7 @@ use super::skipped::Reason;
 /// An entry: field names and values.
 pub(super) type Fields = Map<String, Value>;
 
-/// Shortens text of a file for a message: one line, and short.
+/// Shortens text from a file to one short line for a message.
 pub(super) fn shown(text: &str) -> String {
     const MOST: usize = 40;
     let short: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
@@ -48,8 +48,8 @@ fn negative(name: &str, value: &Value) -> Bad {
     Bad::new(Reason::Negative, format!("`{}` is {value}, below zero", shown(name)))
 }
 
-/// Returns the value at `name`; a dot accesses a field of an object unless a field has the whole name. Null
-/// and empty CSV fields are absent.
+/// Returns the value at `name`; a dot accesses a field of an object, unless there is a field with the whole
+/// name. Null and empty CSV fields are absent.
 pub(super) fn get<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
     let found = fields.get(name).or_else(|| {
         let (first, rest) = name.split_once('.')?;
@@ -68,7 +68,7 @@ pub(super) fn text<'a>(name: &str, value: &'a Value) -> Result<&'a str, Bad> {
     value.as_str().ok_or_else(|| wrong(name, value, "text"))
 }
 
-/// Returns text, or a number as text: both occur as names.
+/// Returns text, or a number as text, because both occur as names.
 pub(super) fn label(name: &str, value: &Value) -> Result<String, Bad> {
     match value {
         Value::String(text) => Ok(text.clone()),
@@ -77,7 +77,8 @@ pub(super) fn label(name: &str, value: &Value) -> Result<String, Bad> {
     }
 }
 
-/// Returns a number of tokens: whole, from 0; also written as text (CSV) or as `374.0`, as in data frames.
+/// Returns a number of tokens, which must be a whole number from 0. It may also be written as text (CSV)
+/// or as `374.0`, as in data frames.
 pub(super) fn count(name: &str, value: &Value) -> Result<u32, Bad> {
     let number = number(name, value)?;
     if number < 0.0 {
@@ -89,7 +90,7 @@ pub(super) fn count(name: &str, value: &Value) -> Result<u32, Bad> {
     Ok(number as u32)
 }
 
-/// Returns a finite number, also written as text.
+/// Returns a finite number, which may be written as text.
 fn number(name: &str, value: &Value) -> Result<f64, Bad> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
@@ -99,15 +100,16 @@ fn number(name: &str, value: &Value) -> Result<f64, Bad> {
     number.filter(|number: &f64| number.is_finite()).ok_or_else(|| wrong(name, value, "a number"))
 }
 
-/// Returns an instant in nanoseconds since an origin that all entries share: a number of `unit` nanoseconds
-/// from 0, or a date with a time (UTC if it has no zone).
+/// Returns an instant in nanoseconds since an origin that all entries share. The value is a number from 0
+/// in units of `unit` nanoseconds, or a date with a time (UTC if it has no zone).
 pub(super) fn instant(name: &str, value: &Value, unit: u64) -> Result<i64, Bad> {
     if let Value::String(text) = value
         && let Some(nanos) = date(text.trim())
     {
         return nanos.ok_or_else(|| wrong(name, value, "a time between the years 1678 and 2262"));
     }
-    // Whole numbers stay exact: a float cannot represent the nanoseconds of this century.
+    // Whole numbers stay exact, because a float cannot represent the nanoseconds of this century
+    // exactly.
     let whole = match value {
         Value::Number(number) => number.as_u64(),
         Value::String(text) => text.trim().parse().ok(),
@@ -126,8 +128,8 @@ pub(super) fn instant(name: &str, value: &Value, unit: u64) -> Result<i64, Bad> 
     }
 }
 
-/// Returns a date with a time as nanoseconds since 1970, `Some(None)` if they are out of range; `None` if
-/// it is not a date.
+/// Returns a date with a time as nanoseconds since 1970, or `Some(None)` if these are out of range;
+/// returns `None` if the text is not a date.
 fn date(text: &str) -> Option<Option<i64>> {
     let stamp = text.parse::<Timestamp>().ok().or_else(|| {
         let local: DateTime = text.contains(['-', ':']).then(|| text.parse().ok())??;

@@ -1,5 +1,5 @@
-//! Writes records in sweepline's own format, as JSON lines or Parquet: they are read again without
-//! a mapping.
+//! Writes records in sweepline's own format, as JSON lines or Parquet. They can be read again
+//! without a mapping.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::units::Nanos;
 
 use super::record::Record;
 
-/// Number of records that are packed together …
+/// Number of records that are packed together.
 const BATCH_ROWS: usize = 256;
 
-/// … or fewer, with about this many bytes of text.
+/// Records are also packed as soon as they have about this many bytes of text.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// Writes a record as one line of JSON; absent values have no key.
+/// Writes a record as one line of JSON; absent values get no key.
 pub fn json_line(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
     serde_json::to_writer(&mut *out, record)?;
     out.write_all(b"\n")

@@ -1,12 +1,12 @@
-//! Canaries: tasks that only have to be on time, every 10 or 20 ms. Their lateness shows for how long
-//! nothing else could have been on time either: a late canary on its own thread shows that the machine or
-//! the process stood still; a late canary in an I/O thread's loop shows that this thread had no core or was
-//! busy with earlier work.
+//! Canaries: tasks that only have to wake up on time, every 10 or 20 ms. If a canary is late, nothing else
+//! could have been on time either. A late canary on its own thread shows that the machine or the process
+//! stood still. A late canary in an I/O thread's loop shows that this thread had no core or was busy with
+//! earlier work.
 //!
 //! A canary that oversleeps counts every tick that it missed, each with its own delay: a stall of one
-//! second is a hundred late ticks, not one. Each tick belongs to the instant at which it was due: a stall
-//! across the end of the window belongs to the window as far as its ticks were due there, whatever the
-//! phase is when it ends.
+//! second is a hundred late ticks, not one. Each tick is assigned to the instant at which it was due. If
+//! a stall extends beyond the end of the window, the ticks that were due in the window count there,
+//! whatever the phase is when the stall ends.
 
 use std::future::poll_fn;
 
@@ -37,17 +37,17 @@ impl Ticks {
         Ticks { every, next: now + every }
     }
 
-    /// Returns when the next one is due.
+    /// Returns when the next tick is due.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Skips those that were due before `now`: the caller was busy with other work.
+    /// Skips the ticks that were due before `now`: the caller was busy with other work.
     pub(crate) fn skip_to(&mut self, now: u64) {
         self.next += now.saturating_sub(self.next).div_ceil(self.every) * self.every;
     }
 
-    /// Returns how late each tick is that was due at `now` or before, in nanoseconds.
+    /// Returns the lateness of each tick that was due at `now` or before, in nanoseconds.
     pub(crate) fn take_due(&mut self, now: u64) -> impl Iterator<Item = u64> {
         std::iter::from_fn(move || {
             let late = now.checked_sub(self.next)?;
@@ -60,7 +60,8 @@ impl Ticks {
 /// Asks the kernel to wake the calling thread as exactly as it can, rather than together with
 /// others up to 50 µs later.
 pub(crate) fn be_exact() {
-    // If it is refused, wake-ups are 50 µs late, which is still far below the delays that matter.
+    // If the kernel refuses, wake-ups are 50 µs late, which is still far below the delays that
+    // matter.
     let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
@@ -71,8 +72,8 @@ pub(crate) fn sleep_until(clock: Clock, at: u64) {
     while clock_nanosleep_absolute(ClockId::Monotonic, &time) == Err(Errno::INTR) {}
 }
 
-/// Registers the calling thread as one that sends and reads; its loop is watched as long as its
-/// runtime is polled.
+/// Registers the calling thread as one that sends and reads; the thread's loop is watched as long
+/// as its runtime is polled.
 pub(crate) fn attend(observer: &Observer, clock: Clock, name: &str) {
     let member = observer.enlist(name);
     let watching = watch_loop(observer.clone(), clock);

@@ -1,4 +1,5 @@
-//! Checks of the endpoint alongside the load, on separate threads: they block, the run does not.
+//! Checks of the endpoint alongside the load, on separate threads because they block and the run
+//! must not.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -7,7 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::outage::{Checked, Depth};
 
-/// Checks whether an endpoint is there. Blocks for ten seconds at most.
+/// Checks whether an endpoint is reachable. Blocks for at most ten seconds.
 pub type Check = Arc<dyn Fn(Depth) -> Checked + Send + Sync>;
 
 /// Checks in progress.
@@ -20,7 +21,7 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    /// Creates it without a check in progress.
+    /// Creates the value without a check in progress.
     pub(crate) fn new(check: Check) -> Checks {
         let (answer, answers) = unbounded_channel();
         Checks { check, answer, answers, came: None }
@@ -30,7 +31,7 @@ impl Checks {
     pub(crate) fn begin(&self, depth: Depth) {
         let (check, answer) = (Arc::clone(&self.check), Answer(Some(self.answer.clone())));
         let begun = std::thread::Builder::new().name("check".to_owned()).spawn(move || answer.tell(check(depth)));
-        // If no thread started, the dropped sender reports it.
+        // If no thread started, dropping the sender reports that.
         drop(begun);
     }
 

@@ -33,7 +33,7 @@ use super::tally::{Aside, Entry, Failure, Reply, Tally};
 use super::target::Target;
 use super::told::Told;
 
-/// The largest body that is read as a whole: of a response that is not streamed.
+/// The maximum size of the body of a response that is not streamed, which is read as a whole.
 const MAX_WHOLE: usize = 64 << 20;
 /// The maximum size of an error response that is read.
 const MAX_ERROR_BODY: usize = 64 << 10;
@@ -42,7 +42,7 @@ const MAX_STREAM: u64 = 256 << 20;
 /// How long a broken connection waits for the news that its server process has ended: number of
 /// checks and interval.
 const NEWS_OF_DEATH: (u32, Duration) = (20, Duration::from_millis(5));
-/// The longest pause requested by a server that is respected.
+/// The longest requested pause that is honored; a server may request more.
 const LONGEST_RETRY_AFTER_SECS: u64 = 3_600;
 /// Time limit for reading the body of an error response.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
@@ -51,7 +51,7 @@ const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
 pub(crate) struct Common {
     /// The run's clock.
     pub clock: Clock,
-    /// How they and their responses are encoded.
+    /// How requests and responses are encoded.
     pub protocol: &'static dyn Protocol,
     /// Where requests go.
     pub target: Arc<Target>,
@@ -61,11 +61,11 @@ pub(crate) struct Common {
     pub stream: bool,
     /// Every request except its number and its body.
     pub pattern: Pattern,
-    /// The same for HTTP/2, if used.
+    /// The same for HTTP/2, if it is used.
     pub heads: Option<Heads>,
     /// The end of the run: cancels requests in flight.
     pub cut: Cut,
-    /// Live counters.
+    /// The live counters of the run.
     pub progress: Arc<Live>,
     /// Records the generator's own behavior.
     pub observer: Observer,
@@ -73,9 +73,9 @@ pub(crate) struct Common {
 
 /// Performs the requests of one thread.
 pub(crate) struct Client {
-    /// The parts shared with the others.
+    /// The state shared with the other threads.
     pub common: Arc<Common>,
-    /// Its connections.
+    /// The connections of this thread.
     pub links: Links,
 }
 
@@ -120,25 +120,25 @@ impl Cut {
 
 /// One request to perform.
 pub(crate) struct Order {
-    /// Its start.
+    /// When the request starts and why.
     pub start: Start,
-    /// Its body, encoded.
+    /// The encoded body of the request.
     pub body: Bytes,
-    /// Its row as far as it is known before sending.
+    /// The fields of the request's row that are known before it is sent.
     pub tally: Box<Tally>,
 }
 
 /// A request that has ended.
 pub(crate) struct Ended {
-    /// The start that it came from.
+    /// The start that led to this request.
     pub start: Start,
     /// The entry for the writer.
     pub entry: Entry,
-    /// Its response.
+    /// The response to the request.
     pub answer: Reply,
-    /// When the slot that it held became free.
+    /// When the slot that the request held became free.
     pub(crate) freed: u64,
-    /// Details of its failure that its row does not contain.
+    /// Details of the request's failure that its row does not contain.
     pub aside: Option<Aside>,
 }
 
@@ -147,7 +147,7 @@ impl Client {
     pub(crate) async fn perform(&self, order: Order) -> Ended {
         let Order { start, body, mut tally } = order;
         let result = {
-            // Large: it is created in place and not moved.
+            // The future is large, so it is created in place and not moved.
             let exchange = pin!(self.exchange(&mut tally, start.request, body));
             let cut = || Err(Failure::new(Outcome::CutAtDrain, "still in progress at the end of drain"));
             self.cut.or(exchange).await.unwrap_or_else(cut)
@@ -164,7 +164,8 @@ impl Client {
         Ended { start, entry, answer, freed, aside }
     }
 
-    /// Completes the text of a failure: without secrets, and with the death of a server that we started.
+    /// Completes the text of a failure: removes secrets, and adds that a server which we started has
+    /// died.
     async fn explain(&self, mut failure: Failure) -> Failure {
         failure.text = self.presentable(&failure.text);
         if matches!(failure.outcome, Outcome::Connect | Outcome::Reset) && self.server_died().await {
@@ -180,7 +181,7 @@ impl Client {
     }
 
     /// Whether the server process that sweepline started has ended. Its connections break a moment before
-    /// that is known.
+    /// its end is known.
     async fn server_died(&self) -> bool {
         let Some(alive) = &self.target.alive else { return false };
         let (times, pause) = NEWS_OF_DEATH;
@@ -196,7 +197,8 @@ impl Client {
     async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
         match &self.links {
             Links::One(pool) => self.on_one_of_its_own(pool, tally, request, body).await,
-            // Large and rarely used: boxed, it takes no room in the tasks of requests over HTTP/1.1.
+            // Boxed because the future is large and rarely used: this way it takes no room in the
+            // tasks of requests over HTTP/1.1.
             Links::Two(sessions) => Box::pin(self.on_a_shared_one(sessions, tally, request, body)).await,
         }
     }
@@ -216,7 +218,8 @@ impl Client {
                 None => {}
                 Some(_) => pool.served_again(),
             }
-            // The server had closed it: nothing of the request was written, so it is not sent twice.
+            // The server had closed the connection before any byte of the request was written, so
+            // the request is not sent twice.
             let unused = is_reset && tally.row.sent_ns.is_none();
             if !unused {
                 return keep(pool, connection, result);
@@ -242,7 +245,8 @@ impl Client {
             waited.iter().for_each(|opening| tally.opened(opening.dns, opening.connect, opening.tls));
             let result = self.converse_on_a_stream(sessions, lease, tally, request, &body).await;
             let is_reset = matches!(&result, Err(failure) if failure.outcome == Outcome::Reset);
-            // As over HTTP/1.1: the server had closed it, and nothing of the request was written.
+            // As over HTTP/1.1: the server had closed the connection before any byte of the request
+            // was written.
             let unused = is_reset && waited.is_none() && tally.row.sent_ns.is_none();
             if !unused {
                 return result;
@@ -263,8 +267,8 @@ impl Client {
         stamps.arm();
         let step = |cx: &mut Context<'_>| {
             let head = connection.poll_head(&mut outgoing, cx);
-            // Recorded at once: a request that is cancelled while it waits for its headers was
-            // sent nevertheless.
+            // Recorded at once, because a request that is cancelled while it waits for the response
+            // headers was still sent.
             tally.row.sent_ns = stamps.sent();
             head
         };
@@ -312,7 +316,7 @@ impl Client {
     }
 
     /// Reads a response whose head has arrived, with its status and the requested pause in seconds, if any.
-    /// Returns whether nothing but the response arrived.
+    /// Returns true if nothing but the response arrived.
     async fn answered(
         &self,
         answer: &mut Answer<'_>,
@@ -350,13 +354,13 @@ impl Client {
                 more = matches!(read.await, Ok(Progress::More));
             }
         };
-        // The part that arrived until then is enough for a message.
+        // The part that has arrived so far is enough for an error message.
         let _ = tokio::time::timeout(ERROR_BODY_TIME, read).await;
         text.truncate(MAX_ERROR_BODY);
         Failure::new(Outcome::Http(status), crate::protocol::server_words(&text))
     }
 
-    /// Reads a stream to its end. Returns whether nothing but the response arrived.
+    /// Reads a stream to its end. Returns true if nothing but the response arrived.
     async fn read_stream(
         &self,
         answer: &mut Answer<'_>,
@@ -396,7 +400,7 @@ impl Client {
         }
     }
 
-    /// Passes to `tally` every event that `bytes`, which arrived with `read`, complete.
+    /// Passes every event that `bytes` complete to `tally`; the bytes arrived with `read`.
     fn take(&self, tally: &mut Tally, parser: &mut sse::Parser, mut bytes: &[u8], read: Read) -> Result<(), Failure> {
         let mut tokens = 0;
         let result = loop {
@@ -416,7 +420,7 @@ impl Client {
         result
     }
 
-    /// Reads a response that is not streamed. Returns whether nothing but the response arrived.
+    /// Reads a response that is not streamed. Returns true if nothing but the response arrived.
     async fn read_whole(&self, answer: &mut Answer<'_>, tally: &mut Tally, limit: &mut Limit) -> Result<bool, Failure> {
         let stamps = answer.stamps();
         let mut data = Vec::new();

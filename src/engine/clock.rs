@@ -1,5 +1,5 @@
-//! The run's clock: nanoseconds on the monotonic clock since the run's start, and the movements of the
-//! other clocks meanwhile.
+//! The run's clock: nanoseconds on the monotonic clock since the run's start, and how far the other
+//! clocks moved in the same time.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -37,7 +37,7 @@ struct ClockSample {
 
 impl ClockSample {
     /// Reads all clocks, and reads them again if too much time passed between the first and the last: if a
-    /// busy machine takes the processor away here, it would look like a clock that was moved.
+    /// busy machine took the processor away in between, it would look as if a clock had been set.
     fn now() -> ClockSample {
         const TOGETHER_NS: u64 = 1_000_000;
         const TRIES: usize = 50;
@@ -103,7 +103,7 @@ impl Clock {
         monotonic().saturating_sub(self.start.monotonic)
     }
 
-    /// Returns the start, on the machine's monotonic clock.
+    /// Returns the run's start on the machine's monotonic clock.
     pub(crate) fn origin(&self) -> u64 {
         self.start.monotonic
     }

@@ -1,4 +1,4 @@
-//! One HTTP/1.1 connection that the engine owns: the task of a request writes the request and reads the
+//! One HTTP/1.1 connection that the engine owns. The task of a request writes the request and reads the
 //! response. The pool decides which connection a request gets.
 
 use std::cell::RefCell;
@@ -20,8 +20,8 @@ use crate::rows::Outcome;
 const READ: usize = 64 << 10;
 
 thread_local! {
-    /// The read buffer of all connections of a thread, borrowed for one read: ten thousand idle connections
-    /// then hold no buffers.
+    /// The read buffer of all connections of a thread. A connection borrows it for one read, so ten
+    /// thousand idle connections hold no buffers.
     static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into_boxed_slice());
 }
 
@@ -30,9 +30,9 @@ pub(crate) struct Connection {
     socket: Socket,
     /// Bytes after a head, or a part of one, that are not processed yet.
     unread: Vec<u8>,
-    /// The stamps of its socket.
+    /// The stamps of the connection's socket.
     pub stamps: Rc<Stamps>,
-    /// The timer of its last request, for reuse.
+    /// The timer of the last request, for reuse.
     pub timer: Option<Timer>,
 }
 
@@ -40,17 +40,17 @@ pub(crate) struct Connection {
 pub(crate) struct Outgoing {
     bytes: Vec<u8>,
     written: usize,
-    /// Why the rest cannot be sent: reported only if no response arrives either.
+    /// Why the rest of the request cannot be sent. Reported only if no response arrives either.
     error: Option<io::Error>,
 }
 
 impl Outgoing {
-    /// Creates a request of which nothing was written yet.
+    /// Creates a request of which nothing has been written yet.
     pub(crate) fn new(bytes: Vec<u8>) -> Outgoing {
         Outgoing { bytes, written: 0, error: None }
     }
 
-    /// Whether all of it was written.
+    /// Whether the whole request has been written.
     pub(crate) fn is_sent(&self) -> bool {
         self.written == self.bytes.len()
     }
@@ -61,8 +61,8 @@ impl Outgoing {
 pub(crate) enum Progress {
     /// More will follow.
     More,
-    /// The body is complete; whether the connection may carry another request as far as the body is
-    /// concerned: nothing follows its end.
+    /// The body is complete. The value is true if nothing follows the end of the body, so that the
+    /// connection may carry another request.
     Whole {
         /// Nothing but the response arrived.
         clean: bool,
@@ -70,18 +70,18 @@ pub(crate) enum Progress {
 }
 
 impl Connection {
-    /// Creates a connection over which nothing has passed.
+    /// Creates a connection that has not carried any data yet.
     pub(crate) fn new(socket: Socket, stamps: Rc<Stamps>) -> Connection {
         Connection { socket, unread: Vec::new(), stamps, timer: None }
     }
 
-    /// Whether another request can be sent on it now: nothing arrived since its last response,
-    /// including its end.
+    /// Whether another request can be sent on this connection now: neither data nor a close has
+    /// arrived since its last response.
     pub(crate) fn is_reusable(&mut self, cx: &mut Context<'_>) -> bool {
         if let Socket::Plain(stream) = &self.socket {
             return self.unread.is_empty() && stream.is_silent();
         }
-        // TLS has its own messages, which are not responses.
+        // TLS sends messages of its own protocol, which are not responses.
         self.stamps.doubt();
         self.unread.is_empty() && self.poll_read(cx, |_| ()).is_pending()
     }
@@ -89,8 +89,8 @@ impl Connection {
     /// Writes as much of the request as the socket accepts, and reads until the head of the response is
     /// complete. The first write that succeeds is stamped as the send.
     ///
-    /// A server may respond before it has read everything: the response counts. Fails with `Reset`
-    /// or `Malformed`.
+    /// A server may respond before it has read the whole request; its response counts. Fails with
+    /// `Reset` or `Malformed`.
     pub(crate) fn poll_head(&mut self, request: &mut Outgoing, cx: &mut Context<'_>) -> Poll<Result<Head, Failure>> {
         self.write(request, cx);
         if request.written == 0
@@ -119,8 +119,8 @@ impl Connection {
         }
     }
 
-    /// Reads once and passes the data to `on_data`, whose failure ends it. Continues to write a request
-    /// that is not completely written.
+    /// Reads once and passes the data to `on_data`, and stops if `on_data` fails. Continues writing a
+    /// request that has not been written completely.
     pub(crate) fn poll_body(
         &mut self,
         request: &mut Outgoing,
@@ -172,7 +172,8 @@ impl Connection {
         }
     }
 
-    /// Reads once and passes the bytes to `look`; no bytes mean that the other side has closed.
+    /// Reads once and passes the bytes to `look`; if there are no bytes, the other side has closed
+    /// the connection.
     fn poll_read<T>(&mut self, cx: &mut Context<'_>, look: impl FnOnce(&[u8]) -> T) -> Poll<io::Result<T>> {
         BUFFER.with_borrow_mut(|buffer| {
             let mut buffer = ReadBuf::new(buffer);
@@ -182,9 +183,10 @@ impl Connection {
     }
 }
 
-/// Returns the head in the unread and the new bytes; the bytes after it, or all of them, stay unread.
+/// Returns the head if the unread and the new bytes complete it. The bytes after the head, or all
+/// bytes without a complete head, stay unread.
 fn head(unread: &mut Vec<u8>, bytes: &[u8]) -> Result<Option<Head>, Malformed> {
-    // Except for very unusual servers, heads arrive in one piece.
+    // Heads arrive in one piece except from very unusual servers.
     if unread.is_empty() {
         let head = Head::parse(bytes)?;
         unread.extend_from_slice(&bytes[head.as_ref().map_or(0, |head| head.length)..]);
@@ -209,7 +211,7 @@ impl From<Malformed> for Failure {
 
 /// Returns the failure of a connection that broke during a request.
 pub(crate) fn broken(error: &io::Error) -> Failure {
-    // Data that TLS cannot read is not a broken connection.
+    // Data that TLS cannot decode does not mean that the connection is broken.
     let outcome = match error.kind() {
         io::ErrorKind::InvalidData => Outcome::Malformed,
         _ => Outcome::Reset,

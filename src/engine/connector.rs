@@ -1,4 +1,4 @@
-//! Opens connections, and measures what that costs.
+//! Opens connections and measures the cost of opening them.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -56,7 +56,7 @@ impl Connector {
         self.clock = clock;
     }
 
-    /// Returns the clock of its stamps.
+    /// Returns the clock of this connector's stamps.
     pub(crate) fn clock(&self) -> Clock {
         self.clock
     }
@@ -66,13 +66,13 @@ impl Connector {
         &self.target.authority
     }
 
-    /// Opens a connection. Without a time limit: the caller sets one.
+    /// Opens a connection. There is no time limit here: the caller sets one.
     pub(crate) async fn open(&self) -> io::Result<(Connection, Opening)> {
         let (socket, stamps, opening) = self.socket().await?;
         Ok((Connection::new(socket, stamps), opening))
     }
 
-    /// Opens a socket over which no HTTP has passed.
+    /// Opens a socket on which no HTTP has been sent yet.
     pub(crate) async fn socket(&self) -> io::Result<(Socket, Rc<Stamps>, Opening)> {
         let mut opening = Opening::default();
         let addresses = self.resolve(&mut opening).await?;
@@ -89,7 +89,7 @@ impl Connector {
                 let stream = connector.connect(name.clone(), socket).await?;
                 opening.tls = Some(self.clock.now() - begin);
                 if self.http2 && stream.get_ref().1.alpn_protocol() != Some(tls::HTTP2) {
-                    return Err(io::Error::other("the server does not agree to HTTP/2 (ALPN)"));
+                    return Err(io::Error::other("the server did not accept HTTP/2 (ALPN)"));
                 }
                 Socket::Tls(Box::new(stream))
             }

@@ -1,9 +1,10 @@
-//! Conversations in progress: which one a request continues, and what it then contains.
+//! Conversations in progress: determines which one a request continues, and the content of the
+//! request.
 //!
-//! Real histories contain the received responses, so their turns are encoded when they start. Scripted ones
-//! depend on no response: first turns are prepared ahead, and the start of a turn orders the next one of
-//! its conversation from a thread, which has the duration of the response and the think time to prepare it.
-//! Only conversations between two turns are held in memory.
+//! Real histories contain the received responses, so their turns are encoded when they start. Scripted
+//! conversations do not depend on responses: their first turns are prepared ahead. When a turn starts, a
+//! thread is asked to prepare the next turn of that conversation; it has the duration of the response and
+//! the think time to do so. Only conversations between two turns are held in memory.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
@@ -27,7 +28,7 @@ use super::waits::Waits;
 pub(crate) struct Conversations {
     lane: Lane,
     share: Share,
-    /// The number of those started with real histories.
+    /// The number of conversations started with real histories.
     started: u64,
     script: Option<Script>,
     /// Conversations between two turns, by the slot that continues them.
@@ -39,7 +40,7 @@ pub(crate) struct Conversations {
 /// The state to return when a turn has ended.
 pub(crate) struct Turn {
     number: u64,
-    /// The turn after it.
+    /// The turn after the one that has ended.
     next: u32,
     slot: Option<u32>,
     /// `None` if the conversation ends with this turn.
@@ -48,13 +49,13 @@ pub(crate) struct Turn {
 
 /// A conversation whose next turn has not started.
 enum Pending {
-    /// It needs the response.
+    /// The next turn needs the response.
     Real(Box<Conversation>),
-    /// Its next turn is being prepared.
+    /// The next turn is being prepared.
     Scripted(oneshot::Receiver<Made>),
 }
 
-/// A turn of a scripted conversation, and the remaining ones.
+/// A turn of a scripted conversation and the turns after it.
 struct Made {
     content: Content,
     rest: Option<Conversation>,
@@ -68,7 +69,7 @@ struct Script {
 
 /// A conversation that waits for an arrival.
 struct Waiting {
-    /// When its user is ready, in nanoseconds since the run's start.
+    /// When the user of the conversation is ready, in nanoseconds since the run's start.
     ready: u64,
     number: u64,
     pending: Pending,
@@ -119,8 +120,8 @@ impl Conversations {
     }
 
     /// Records that a turn has ended at `at`, with or without a response. Returns how long its user thinks
-    /// before the next turn, in nanoseconds; `None` if the conversation is over: after its last turn, and
-    /// without a response to continue from.
+    /// before the next turn, in nanoseconds. `None` if the conversation is over, either because this was
+    /// its last turn or because there is no response to continue from.
     pub(crate) fn give_back(&mut self, turn: Turn, answer: Option<Reply>, at: u64) -> Option<u64> {
         let Turn { number, next, slot, pending } = turn;
         let pending = match (pending?, answer) {
@@ -172,7 +173,7 @@ impl Script {
         Ok(Script { first_turns, orders })
     }
 
-    /// Returns the ordered turn, or the first one of the next conversation.
+    /// Returns the turn that was requested in advance, or the first turn of the next conversation.
     async fn take(&mut self, pending: Option<Pending>, clock: Clock, waits: &mut Waits) -> Option<Made> {
         let Some(Pending::Scripted(mut ordered)) = pending else {
             return self.first_turns.next(clock, waits).await;
@@ -186,17 +187,17 @@ impl Script {
         made
     }
 
-    /// Orders the next turn.
+    /// Requests the preparation of the next turn.
     fn order(&self, rest: Conversation) -> Pending {
         let (reply, made) = oneshot::channel();
-        // A missing thread is noticed when the turn is needed.
+        // If the thread is gone, that is noticed when the turn is needed.
         let _ = self.orders.send((rest, reply));
         Pending::Scripted(made)
     }
 }
 
 impl Made {
-    /// Prepares the next turn of `conversation`; `None` after its last.
+    /// Prepares the next turn of `conversation`; `None` after its last turn.
     fn new(mut conversation: Conversation, lane: &Lane) -> Option<Made> {
         let content = lane.turn(&mut conversation)?;
         conversation.scripted(&lane.generator);
@@ -206,7 +207,8 @@ impl Made {
 }
 
 impl Ord for Waiting {
-    /// A heap returns the greatest first: the one that was ready first.
+    /// A heap returns the greatest item first, so the conversation that was ready first must be the
+    /// greatest.
     fn cmp(&self, other: &Waiting) -> Ordering {
         (other.ready, other.number).cmp(&(self.ready, self.number))
     }

@@ -4,24 +4,25 @@
 use crate::expand::{Course, Http2, Load, RunSpec};
 use crate::plan::Connections;
 
-/// Connections opened ahead in an open loop without a cap. The number it will need is unknown before its
-/// responses arrive, so it begins with a few; fill, whose rate rises from zero, opens the others before
-/// anything is measured.
+/// Connections opened ahead in an open loop without a cap. The number of connections that it will need
+/// is unknown before its responses arrive, so it begins with a few. The rate rises from zero during
+/// fill, which opens the others before anything is measured.
 const MOST_AHEAD_UNCAPPED: u32 = 64;
-/// File descriptors of a run in addition to its connections: journal, sealing, content, timers.
+/// File descriptors of a run in addition to its connections, for the journal, sealing, content and
+/// timers.
 const FILES_PER_RUN: u64 = 24;
-/// File descriptors of each thread of the load generator: its runtime, its timer.
+/// File descriptors of each thread of the load generator, for its runtime and its timer.
 const FILES_PER_THREAD: u64 = 8;
 
 /// The connections that one run needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demand {
-    /// Maximum number of concurrent connections: as many as requests in flight, or over HTTP/2 as few as
-    /// can carry them (if the server allows as many streams as the plan specifies). `None` without a bound
-    /// (an open loop without a cap).
+    /// Maximum number of concurrent connections: one per request in flight, or over HTTP/2 as few as can
+    /// carry the requests in flight (if the server allows as many streams as the plan specifies). `None`
+    /// if there is no maximum, as in an open loop without a cap.
     pub at_once: Option<u32>,
-    /// Connections opened per second; `None` if they are kept, or if it depends on the server's
-    /// speed (a closed loop).
+    /// Connections opened per second; `None` if connections are kept, or if the number depends on
+    /// the server's speed (a closed loop).
     pub per_second: Option<f64>,
     /// File descriptors in addition to the connections.
     pub files: u64,
@@ -71,8 +72,9 @@ pub(crate) fn ahead(spec: &RunSpec) -> u32 {
 }
 
 /// Returns the total number of requests of an open loop, rounded up: no run needs more connections than it
-/// has requests. For random arrivals the mean plus six standard deviations: the standard deviation of a
-/// count of gaps is their coefficient of variation times the root of the mean (renewal theory: Cox 1962).
+/// has requests. For random arrivals it is the mean plus six standard deviations, where the standard
+/// deviation of a count of gaps is their coefficient of variation times the square root of the mean
+/// (renewal theory: Cox 1962).
 fn arrivals(spec: &RunSpec) -> u32 {
     let (Load::Open { arrivals, .. }, phases) = (&spec.load, &spec.phases) else { return u32::MAX };
     let Some(course) = Course::new(&spec.load, phases) else { return u32::MAX };
@@ -123,7 +125,7 @@ mod tests {
     #[test]
     fn a_cap_bounds_an_open_loop_and_so_do_its_requests() {
         assert_eq!(needs(json!({ "qps": 1000, "batch_size": 50 }), "warm"), (Some(50), None, 50));
-        // Three seconds of requests: 30, plus six times the root of that.
+        // Three seconds of requests are 30, plus six times the square root of 30.
         assert_eq!(needs(json!({ "qps": 10, "batch_size": 100_000 }), "warm"), (Some(64), None, 64));
         assert_eq!(needs(json!({ "qps": 10, "batch_size": 5 }), "per_request"), (Some(5), Some(10.0), 0));
     }

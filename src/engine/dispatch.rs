@@ -1,6 +1,6 @@
 //! Dispatches the requests of a run to workers: the executor's own thread, or several I/O threads,
-//! each with its own runtime and connections. There is one schedule and one writer either way; a
-//! slot stays on its thread.
+//! each with its own runtime and connections. In both cases there is one schedule and one writer,
+//! and a slot stays on its thread.
 
 use std::io;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ use super::share::Share;
 use super::threads;
 use super::workers::{Completed, Handed, Workers};
 
-/// Creates a runtime for measured requests, for the calling thread.
+/// Creates a runtime that performs measured requests on the calling thread.
 pub(crate) fn runtime() -> io::Result<LocalRuntime> {
     Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
 }
@@ -38,7 +38,7 @@ pub(crate) enum Hands {
 }
 
 impl Hands {
-    /// Starts performing `order`; its end is sent to `ended`.
+    /// Starts performing `order`; the finished request is sent to `ended`.
     pub(crate) fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Completed>) {
         match self {
             Hands::Here(workers) => workers.perform((order, ticket, ended.clone())),
@@ -61,7 +61,7 @@ pub(crate) struct Thread {
     handle: Option<JoinHandle<()>>,
 }
 
-/// Workers whose connections are open, before the run's clock starts.
+/// Workers whose connections are open; the run's clock has not started.
 pub(crate) enum Opened {
     /// The executor's own thread.
     Here(Links),
@@ -70,7 +70,7 @@ pub(crate) enum Opened {
 }
 
 impl Opened {
-    /// Opens the connections that `spec` expects for this share, spread over its threads.
+    /// Opens the connections that `spec` expects for this share, spread over the share's threads.
     pub(crate) async fn open(spec: &Arc<RunSpec>, share: Share, connector: Connector) -> io::Result<Opened> {
         let ahead = demand::share(demand::ahead(spec), share.index(), share.count());
         let threads = spec.engine.threads;
@@ -98,7 +98,7 @@ impl Opened {
         Ok(Opened::Threads(opened))
     }
 
-    /// Starts the share of the run.
+    /// Starts this share of the run.
     pub(crate) fn begin(self, common: &Arc<Common>, share: Share) -> Hands {
         match self {
             Opened::Here(mut links) => {
@@ -109,7 +109,8 @@ impl Opened {
             Opened::Threads(threads) => {
                 let executor = common.observer.enlist("executor");
                 let begun = |(thread, begin): (Thread, oneshot::Sender<Arc<Common>>)| {
-                    // A thread that has ended meanwhile is noticed by its requests.
+                    // If a thread has ended in the meantime, the failure of its requests shows
+                    // that.
                     let _ = begin.send(Arc::clone(common));
                     thread
                 };
@@ -123,7 +124,7 @@ impl Opened {
 impl Threads {
     fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Completed>) {
         let number = order.start.slot.map_or(order.start.request, u64::from);
-        // All request numbers of a share may be even.
+        // The request numbers of a share may all be even.
         let number = number / u64::from(self.share.count());
         let thread = &self.threads[(number % self.threads.len() as u64) as usize];
         if let Some(orders) = &thread.orders {

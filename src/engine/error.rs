@@ -8,7 +8,7 @@ use super::sink::SinkError;
 /// Why a run did not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// It was stopped.
+    /// The run was stopped.
     #[error("stopped")]
     Stopped,
     /// The system refused something that every run needs.

@@ -29,22 +29,24 @@ use super::tally::{Aside, Asks, Entry, Failure, Tally};
 use super::timer::Timer;
 use super::workers::Completed;
 
-/// This many consecutive connections refused by this machine end the run: it measures nothing.
+/// If this machine refuses this many connections in a row, the run ends because it measures
+/// nothing.
 const NO_ROOM_IN_A_ROW: u32 = 20;
 /// Maximum number of requests started before other tasks get a turn.
 const MOST_AT_ONCE: usize = 256;
 /// A request due so shortly before the end that it could not be sent in time is not counted as missed.
 const END_TOLERANCE_NS: u64 = 10_000_000;
-/// The kernel's timer is set this long before an instant, in nanoseconds, and the rest is spent polling the
-/// clock: about as much as a timer wakes late.
+/// How long before an instant the kernel's timer is set, in nanoseconds; the rest of the wait is spent
+/// polling the clock. A timer wakes about this late.
 const LEAD_NS: u64 = 50_000;
-/// The same if the plan sets `timer: spin`: a timer is rarely later than that.
+/// The same if the plan sets `timer: spin`: a timer is rarely later than this.
 const SPIN_LEAD_NS: u64 = 200_000;
-/// A wait shorter than this many leads has none: polling the clock must never take more than a
-/// tenth of a core.
+/// A wait shorter than this many leads does not poll the clock, because polling must never take
+/// more than a tenth of a core.
 const LEADS_PER_WAIT: u64 = 10;
 
-/// How long a slot of a closed loop waits after a failure while the server is checked for an outage.
+/// How long a slot of a closed loop waits after a failure while the endpoint is checked for an
+/// outage.
 const HELD_BACK_NS: u64 = 200_000_000;
 
 /// The state of a run in progress.
@@ -89,7 +91,7 @@ pub(crate) struct Counts {
 
 /// A completed run.
 pub(crate) struct Done {
-    /// Its counts.
+    /// The counts of the run.
     pub counts: Counts,
     /// The actual borders of the phases.
     pub phases: PhaseClock,
@@ -105,11 +107,11 @@ pub(crate) struct Parts {
     pub common: Arc<Common>,
     /// The workers that perform them.
     pub hands: Hands,
-    /// When each starts.
+    /// When each request starts.
     pub(crate) pacer: Pacer,
     /// Whether every wait ends by polling the clock, however short it is.
     pub spins: bool,
-    /// Its phases.
+    /// The phases of the run.
     pub phases: PhaseClock,
     /// The content of requests.
     pub(crate) feed: Feed,
@@ -117,7 +119,7 @@ pub(crate) struct Parts {
     pub(crate) recorder: Recorder,
     /// Detects outages; `None` if everything is to be measured.
     pub outage: Option<Outage>,
-    /// Checks whether the endpoint is there.
+    /// Checks whether the endpoint is reachable.
     pub(crate) checks: Checks,
     /// When the run ends; `None` unless other processes send the rest of the load.
     pub(crate) ending: Option<Ending>,
@@ -167,7 +169,7 @@ impl Executor {
             self.cut_short().await;
         }
         match (error, self.recorder.finish()) {
-            // Only the writer knows why it has failed.
+            // Only the writer has the reason for its failure.
             (EngineError::WriterGone, Err(reason)) => Err(EngineError::Sink(reason)),
             (error, _) => Err(error),
         }
@@ -198,8 +200,8 @@ impl Executor {
             }
             self.tell(now);
             if launched == MOST_AT_ONCE {
-                // Even if more requests are due than the machine can ever send, requests in flight get
-                // their turn.
+                // Requests in flight get their turn even if more requests are due than the machine can
+                // ever send.
                 tokio::task::yield_now().await;
             }
             let border = self.phases.next_border(now);
@@ -224,7 +226,7 @@ impl Executor {
         Ok(end)
     }
 
-    /// Handles a run that ends in a series of failures: it is not over before it is known whether the
+    /// Handles a run that ends in a series of failures: it is not over until it is known whether the
     /// server is away.
     async fn ask_at_the_end(
         &mut self,
@@ -288,7 +290,7 @@ impl Executor {
             if let Poll::Ready(Some(told)) = self.ended.poll_recv(cx) {
                 return Poll::Ready(Ok(Event::Ended(told)));
             }
-            // The loop checks again by itself.
+            // The loop checks the value again in its next round.
             if looks.poll(cx).is_ready() || self.checks.is_answered(cx) {
                 return Poll::Ready(Ok(Event::Due));
             }
@@ -380,8 +382,8 @@ impl Executor {
         Ok(())
     }
 
-    /// Whether a slot of a closed loop waits after its request: a server that may be away, and rejects
-    /// requests at once, would otherwise receive thousands of them per second. If outages are measured,
+    /// Whether a slot of a closed loop waits after its request. Otherwise a server that may be away and
+    /// rejects requests at once would receive thousands of them per second. If outages are measured,
     /// this applies after every connection that did not open. Arrivals of an open loop are not delayed.
     fn holds_back(&self, outcome: Outcome) -> bool {
         let may_be_away = match &self.outage {
@@ -391,7 +393,7 @@ impl Executor {
         may_be_away && self.pacer.is_closed()
     }
 
-    /// Decides whether the run can go on after a request that ended like this.
+    /// Decides whether the run can go on after a request that ended in this way.
     fn judge(&mut self, ended: &Ended) -> Result<(), EngineError> {
         let row = ended.entry.row();
         let error = row.error.as_deref().unwrap_or_default();
@@ -408,7 +410,7 @@ impl Executor {
         self.take(step)
     }
 
-    /// Checks for an outage: time has passed, and a check may have a result.
+    /// Checks for an outage after time has passed; a check may also have returned a result.
     fn look_for_outage(&mut self) -> Result<(), EngineError> {
         let now = now(&self.common, self.counts);
         while let Some(checked) = self.checks.take() {

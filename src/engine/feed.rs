@@ -1,6 +1,6 @@
 //! Prepares contents ahead of time. Requests that do not depend on responses are created and encoded by a
-//! separate thread, a bounded number ahead; turns of a conversation contain the received responses, so they
-//! are encoded when they start.
+//! separate thread, which prepares a bounded number of them. Turns of a conversation contain the received
+//! responses, so they are encoded when they start.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) struct Ticket(Option<(usize, Turn)>);
 /// The contents of one run, in the order in which requests start.
 pub(crate) struct Feed {
     lanes: Vec<Lane>,
-    /// The conversations of each lane that has some.
+    /// The conversations of each lane that has conversations.
     talks: Vec<Option<Conversations>>,
     /// The lane of each request.
     lineup: Lineup,
@@ -59,7 +59,7 @@ impl Feed {
     }
 
     /// Skips a request that will not be made. Returns its class and its planned length, including the text
-    /// before the user's first message, as far as that is known without the responses before it.
+    /// before the user's first message, as far as the length is known without the earlier responses.
     pub(crate) fn skip(&mut self) -> (Option<Arc<str>>, Lengths) {
         let (lane, number) = self.lineup.step();
         let Lane { class, generator, .. } = &self.lanes[lane];
@@ -67,8 +67,8 @@ impl Feed {
         (class.clone(), Lengths { prompt_tokens: prompt_tokens + generator.lead_tokens(number), output_tokens })
     }
 
-    /// Returns the number of tokens of the shortest possible prompt, if shorter ones are requested too:
-    /// those get this length.
+    /// Returns the number of tokens of the shortest possible prompt, if the run also requests shorter
+    /// prompts, which then get this length.
     pub(crate) fn shortest_prompt(&self) -> Option<u32> {
         let short = self.lanes.iter().filter_map(|Lane { generator, .. }| {
             let shortest = generator.shortest_prompt()?;
@@ -78,7 +78,7 @@ impl Feed {
     }
 
     /// Returns the content of the request that starts with `start`, and measures the wait on the run's
-    /// clock. `None` if the thread that prepares them is gone.
+    /// clock. `None` if the thread that prepares contents is gone.
     pub(crate) async fn next(&mut self, start: &Start, clock: Clock) -> Option<(Content, Ticket)> {
         let (lane, _) = self.lineup.step();
         match (&mut self.talks[lane], &mut self.ahead) {
@@ -91,8 +91,8 @@ impl Feed {
         }
     }
 
-    /// Returns how long the run has waited for request contents since `instant`, which is the part of the
-    /// lateness of a request released then that such waits caused.
+    /// Returns how long the run has waited for request contents since `instant`. For a request released
+    /// at `instant`, this is the part of its lateness that these waits caused.
     pub(crate) fn waited_since(&self, instant: u64) -> u64 {
         self.waits.since(instant)
     }
@@ -112,6 +112,6 @@ fn make_ahead(lanes: &[Lane], lineup: Lineup, observer: Observer) -> std::io::Re
     // Four bytes of text per token.
     let most = lanes.iter().flatten().map(|lane| lane.generator.most_prompt_tokens() as usize).max().unwrap_or(0);
     let contents = lineup.filter_map(move |(lane, number)| Some(lanes[lane].as_ref()?.request(number)));
-    // If requests differ in length, all count as the longest.
+    // If requests differ in length, all are counted as the longest one.
     Ahead::start(contents, move |content| content.body.len().max(most.saturating_mul(4)), observer)
 }

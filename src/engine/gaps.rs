@@ -7,19 +7,20 @@
 pub(crate) struct Gaps {
     bytes: Vec<u8>,
     len: usize,
-    /// Bytes to reserve with the first of them.
+    /// Bytes to reserve with the first gap.
     room: usize,
 }
 
 impl Gaps {
-    /// Creates no gaps, with room for about `expected` of them.
+    /// Creates an empty list with room for about `expected` gaps.
     pub(crate) fn with_room(expected: usize) -> Gaps {
-        /// Longer responses grow as they arrive: most of ten thousand at once may never get that far.
+        /// For longer responses the list grows as they arrive: most of ten thousand concurrent
+        /// responses may never become that long.
         const MOST: usize = 1024;
         Gaps { bytes: Vec::new(), len: 0, room: (expected * 2).min(MOST) }
     }
 
-    /// Adds one.
+    /// Adds one gap.
     pub(crate) fn push(&mut self, mut gap: u64) {
         if self.bytes.is_empty() {
             self.bytes.reserve(self.room);
@@ -32,12 +33,12 @@ impl Gaps {
         self.len += 1;
     }
 
-    /// Returns the bytes that they take.
+    /// Returns the size of the gaps in bytes.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Returns all of them, in nanoseconds.
+    /// Returns all gaps, in nanoseconds.
     pub(crate) fn to_vec(&self) -> Vec<u64> {
         let mut gaps = Vec::with_capacity(self.len);
         let (mut gap, mut shift) = (0, 0);

@@ -1,14 +1,15 @@
 //! Durations counted in buckets: bounded memory, no lock and no allocation when values are added.
 //!
-//! Every octave has 16 buckets, so that a value is known to 1/16 whatever its size. Percentiles return the
-//! middle of their bucket and so are exact within 4 %; the largest value is kept as it is. These counts
-//! describe the generator itself: metrics of requests come from the rows, which are exact.
+//! Every octave has 16 buckets, so that a value is known to 1/16 whatever its size. A percentile is the
+//! middle of its bucket, and therefore exact within 4 %; the largest value is stored exactly. These counts
+//! describe only the generator itself: the metrics of requests are computed from the rows, which are
+//! exact.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::rows::Spread;
 
-/// Binary digits of a value, after its first, that select its bucket.
+/// Number of binary digits after the first one that select the bucket of a value.
 const DIGITS: u32 = 4;
 /// Buckets of one octave.
 const PER_OCTAVE: usize = 1 << DIGITS;
@@ -23,7 +24,7 @@ pub(crate) struct Histogram {
 }
 
 impl Histogram {
-    /// Creates an empty one.
+    /// Creates an empty histogram.
     pub(crate) fn new() -> Histogram {
         Histogram { counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), largest: AtomicU64::new(0) }
     }
@@ -49,7 +50,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Returns its percentiles (nearest rank); `None` without values.
+    /// Returns the percentiles of the values (nearest rank); `None` if there are no values.
     pub(crate) fn spread(&self) -> Option<Spread> {
         let count: u64 = self.counts.iter().sum();
         (count > 0).then(|| Spread {
@@ -69,8 +70,8 @@ impl Counted {
         found.map_or(self.largest, middle).min(self.largest)
     }
 
-    /// Returns the number of values in each octave that has any, with the power of two below which
-    /// they lie.
+    /// Returns the number of values in each octave that has values, with the power of two below
+    /// which these lie.
     pub(crate) fn octaves(&self) -> impl Iterator<Item = (u128, u64)> {
         let counted = |(octave, counts): (usize, &[u64])| (1 << (octave + DIGITS as usize), counts.iter().sum());
         self.counts.chunks(PER_OCTAVE).enumerate().map(counted).filter(|(_, count)| *count > 0)

@@ -4,9 +4,9 @@
 //! reach us, before they are parsed; all events of one read share it. The stamp of a send is taken just
 //! before the write call that carries the request.
 //!
-//! Before a kept connection is used again, the socket itself is checked for a close by the server: tokio's
-//! knowledge of a socket dates from its last poll of all sockets, and a slot that redispatches at once
-//! comes before the next one.
+//! Before a kept connection is used again, the socket itself is checked for a close by the server. Tokio's
+//! state of a socket dates from its last poll of all sockets, and a slot that redispatches at once does so
+//! before the next poll.
 
 use std::cell::Cell;
 use std::io;
@@ -23,17 +23,17 @@ use tokio::net::TcpStream;
 use super::clock::Clock;
 use super::stamp::{self, Now};
 
-/// Bytes read without a pause before time limits and other requests get their turn: a server that sends an
-/// endless stream without content (only interim responses) would otherwise block all of them, and its time
-/// limit would never take effect.
+/// Bytes read without a pause before time limits and other requests get their turn. Otherwise a server
+/// that sends an endless stream without content (only interim responses) would block all other requests,
+/// and its own request's time limit would never take effect.
 const MOST_AT_ONCE: usize = 256 << 10;
 
 /// One read of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Read {
-    /// When its bytes arrived, in nanoseconds since the run's start.
+    /// When the bytes arrived, in nanoseconds since the run's start.
     pub at: u64,
-    /// How long the kernel held them for us, in nanoseconds; `None` if only we stamped them.
+    /// How long the kernel held them for us, in nanoseconds; `None` if there is no kernel stamp.
     pub delay: Option<u64>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Stamps {
 }
 
 impl Stamps {
-    /// Creates stamps by `clock`.
+    /// Creates stamps that use `clock`.
     pub(crate) fn new(clock: Clock) -> Rc<Stamps> {
         Rc::new(Stamps {
             clock: Cell::new(clock),
@@ -66,8 +66,8 @@ impl Stamps {
         })
     }
 
-    /// Sets the run's clock, which has started: events of opening a connection ahead do not belong
-    /// to the run.
+    /// Sets the run's clock, which has started. Events from connections that were opened ahead do
+    /// not belong to the run.
     pub(crate) fn begin(&self, clock: Clock) {
         self.clock.set(clock);
         self.last_read.set(0);
@@ -105,7 +105,8 @@ impl Stamps {
         self.by_kernel.get()
     }
 
-    /// Records the last read of a request that shares its connection: bytes of its own response.
+    /// Records the last read of a request that shares its connection. Its bytes belong to that
+    /// request's response.
     pub(crate) fn saw(&self, read: Read) {
         self.last_read.set(read.at);
         self.delay.set(read.delay);
@@ -148,23 +149,23 @@ impl Stamps {
     }
 }
 
-/// A TCP connection that stamps.
+/// A TCP connection whose reads and sends are stamped.
 #[derive(Debug)]
 pub(crate) struct Stamped {
     stream: TcpStream,
     stamps: Rc<Stamps>,
-    /// Bytes that may be read before a pause.
+    /// Number of bytes that may still be read before a pause.
     left: Cell<usize>,
 }
 
 impl Stamped {
-    /// Stamps what passes `stream`.
+    /// Creates a socket that stamps the reads and sends of `stream`.
     pub(crate) fn new(stream: TcpStream, stamps: Rc<Stamps>) -> Stamped {
         stamp::enable(&stream);
         Stamped { stream, stamps, left: Cell::new(MOST_AT_ONCE) }
     }
 
-    /// Whether nothing can be read now, including the end: checked on the socket itself.
+    /// Whether nothing can be read now, not even a close. The socket itself is checked.
     pub(crate) fn is_silent(&self) -> bool {
         is_silent(self.stream.as_raw_fd())
     }
@@ -183,14 +184,15 @@ impl Stamped {
         Ok(read)
     }
 
-    /// Reads if the runtime considers the socket readable; `None` if it was wrong.
+    /// Reads if the runtime considers the socket readable; `None` if the socket is not readable
+    /// after all.
     fn receive_ready(&self, buf: &mut ReadBuf<'_>) -> io::Result<Option<()>> {
         let room = buf.remaining();
         let mut read = None;
         let result = self.stream.try_io(Interest::READABLE, || {
             let got = self.receive(buf)?;
             read = Some(got);
-            // A short read has emptied the socket: reporting it here saves the next read, which
+            // A short read has emptied the socket. Reporting this here saves the next read, which
             // would find nothing.
             if 0 < got && got < room { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
@@ -202,7 +204,7 @@ impl Stamped {
     }
 }
 
-/// Whether a read found nothing rather than something wrong.
+/// Whether a read found no data, as opposed to an error.
 fn would_wait(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
@@ -213,7 +215,7 @@ impl AsRawFd for Stamped {
     }
 }
 
-/// Whether nothing can be read from an open socket now, including the end: checked on the socket itself.
+/// Whether nothing can be read from an open socket now, not even a close. The socket itself is checked.
 pub(crate) fn is_silent(socket: RawFd) -> bool {
     let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
     matches!(recv(socket, &mut [0], flags), Err(Errno::EAGAIN))
@@ -229,8 +231,8 @@ impl AsyncRead for Stamped {
         }
         if self.left.get() == 0 {
             self.left.set(MOST_AT_ONCE);
-            // Wakes this task again when the runtime has polled its timers and other tasks; it is never
-            // ready at once.
+            // Wakes this task again when the runtime has polled its timers and other tasks; never
+            // returns ready at the first poll.
             let _ = pin!(tokio::task::yield_now()).poll(cx);
             return Poll::Pending;
         }

@@ -1,5 +1,5 @@
-//! How the requests of one class are created: its generator, the form of its bodies, and how its
-//! prompts are compared.
+//! How the requests of one class are created: the generator of their content, the form of their
+//! bodies, and how their prompts are compared.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -20,22 +20,22 @@ use super::error::EngineError;
 
 /// The content of one request.
 pub(crate) struct Content {
-    /// Its class, in a mix.
+    /// The class of the request, in a mix.
     pub class: Option<Arc<str>>,
     /// The encoded body.
     pub body: Bytes,
-    /// Prompt tokens to send.
+    /// Number of prompt tokens to send.
     pub intended_prompt_tokens: u32,
-    /// How many leading tokens of these the server has seen in the same conversation.
+    /// Number of leading prompt tokens that the server has already seen in the same conversation.
     pub seen_tokens: u32,
-    /// The beginning that other requests may share, if any; how much of it the server has already seen is
-    /// determined when it is sent.
+    /// The beginning of the prompt that other requests may share, if any. How much of it the server has
+    /// already seen is determined when the request is sent.
     pub(crate) trail: Option<Arc<Trail>>,
     /// Requested output tokens.
     pub requested_tokens: u32,
-    /// The index of its class in the run, from 0.
+    /// The index of the request's class in the run, from 0.
     pub(crate) lane: usize,
-    /// Requested vectors or scores, if the response consists of these.
+    /// Requested vectors or scores, if the response consists of vectors or scores.
     pub values: usize,
     /// Number of the conversation.
     pub conversation: Option<u64>,
@@ -43,7 +43,7 @@ pub(crate) struct Content {
     pub turn: Option<u32>,
 }
 
-/// How requests of one class are created. A run that is not a mix has one class without a name.
+/// How requests of one class are created. A run that is not a mix has one unnamed class.
 #[derive(Clone)]
 pub(super) struct Lane {
     pub class: Option<Arc<str>>,
@@ -51,18 +51,18 @@ pub(super) struct Lane {
     pub bodies: BodyWriter,
     /// The index of the class in the run, from 0.
     number: usize,
-    /// Vectors or scores that a request requests; 0 if it requests tokens.
+    /// Number of vectors or scores per request; 0 if requests ask for tokens.
     values: usize,
     /// Distinguishes classes that the server renders differently even for equal messages.
     salt: u32,
     trails: RefCell<Trails>,
 }
 
-/// Trails of common beginnings of many requests, so that each is created once.
+/// Trails of common beginnings of many requests. Each trail is created only once.
 #[derive(Clone, Default)]
 struct Trails {
     same: Option<Arc<Trail>>,
-    /// Keyed by the text (kept alive by the entry) and the part of it.
+    /// Keyed by the text, which the entry keeps alive, and by the part of that text.
     fronts: HashMap<(usize, usize), (Arc<str>, Arc<Trail>)>,
 }
 
@@ -161,8 +161,8 @@ pub(super) fn lanes(spec: &RunSpec, key: NonceKey, counting: Option<&Counting>) 
     Ok(find_twins((0..).zip(&spec.mix).map(class).collect::<Result<_, _>>()?))
 }
 
-/// Marks classes whose first requests are equal, as far as a class knows it: then the others are
-/// equal, too.
+/// Marks classes whose first requests are equal, as far as this can be determined from the class:
+/// their other requests are then equal, too.
 fn find_twins(mut lanes: Vec<Lane>) -> Vec<Lane> {
     let said = |lane: &Lane| {
         let Prompt { system, user, .. } = lane.generator.request(0);
@@ -177,7 +177,7 @@ fn find_twins(mut lanes: Vec<Lane>) -> Vec<Lane> {
     lanes
 }
 
-/// Returns the content of each request.
+/// Returns the contents of the requests.
 fn says(task: Task, shaping: &Shaping) -> Says {
     let RequestFields { inputs, documents, query_tokens, .. } = shaping.fields;
     match task {

@@ -17,7 +17,7 @@ use super::tally::Failure;
 /// How long the end of the body may take after `[DONE]` before the connection is closed.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// A timer that successive requests reuse: moving it is cheaper than creating one.
+/// A timer that successive requests reuse, because moving a timer is cheaper than creating one.
 pub(crate) type Timer = Pin<Box<Sleep>>;
 
 /// The request timeout and the stall timeout of one request, on one timer that is moved only when it fires.
@@ -50,7 +50,7 @@ impl Limit {
         self.sleep
     }
 
-    /// From here on only waits for the end of the body.
+    /// Switches to waiting only for the end of the body.
     pub(crate) fn linger(&mut self) {
         if !std::mem::replace(&mut self.lingers, true) {
             self.sleep.as_mut().reset(Instant::now() + LINGER);

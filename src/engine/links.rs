@@ -9,14 +9,14 @@ use super::pool::Pool;
 
 /// The connections of one thread.
 pub(crate) enum Links {
-    /// HTTP/1.1: one request at a time on each.
+    /// HTTP/1.1: one request at a time on each connection.
     One(Pool),
-    /// HTTP/2: several.
+    /// HTTP/2: several requests at a time on each connection.
     Two(Sessions),
 }
 
 impl Links {
-    /// Creates it without connections, for a run like `spec`.
+    /// Creates an empty set of connections for a run like `spec`.
     pub(crate) fn new(spec: &RunSpec, connector: Connector) -> Links {
         match spec.endpoint.http {
             None => Links::One(Pool::new(spec, connector)),

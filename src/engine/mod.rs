@@ -113,7 +113,7 @@ pub struct Job {
     pub spec: Arc<RunSpec>,
     /// The target.
     pub target: Target,
-    /// Begins every `x-request-id`, so that a server's log can be matched with the rows.
+    /// The prefix of every `x-request-id`, so that a server's log can be matched with the rows.
     pub id_prefix: String,
     /// The key from which this attempt's nonces derive.
     pub nonce_key: NonceKey,
@@ -127,7 +127,7 @@ pub struct Job {
     pub samples: Box<dyn SampleSink>,
     /// The destination of the texts of prompts and responses; `None` if they are not recorded.
     pub texts: Option<Box<dyn TextSink>>,
-    /// Checks whether the endpoint is there.
+    /// Checks whether the endpoint is reachable.
     pub check: Check,
     /// The share of the load that this process sends, if others send the rest.
     pub part: Option<Part>,
@@ -136,9 +136,9 @@ pub struct Job {
 /// A completed run.
 #[derive(Debug)]
 pub struct Finished {
-    /// The facts for its verdict.
+    /// The facts that the run's verdict is based on.
     pub facts: Facts,
-    /// Number of samples in its time series.
+    /// Number of samples in the run's time series.
     pub samples: u64,
     /// Number of requests with recorded texts, if texts are recorded.
     pub texts: Option<u64>,
@@ -217,8 +217,8 @@ struct Began {
     ending: Option<Ending>,
 }
 
-/// Leaves the server idle, opens connections, and starts the run's clock: immediately, or at the
-/// coordinator's cue if other processes send the rest of the load.
+/// Leaves the server idle, opens connections, and starts the run's clock: immediately, or when the
+/// coordinator gives the cue, if other processes send the rest of the load.
 async fn begin(
     (spec, share, part): (&Arc<RunSpec>, Share, Option<Part>),
     target: &Arc<Target>,
@@ -314,8 +314,8 @@ fn phases(spec: &RunSpec, trace: Option<Trace>, share: Share) -> PhaseClock {
     phases
 }
 
-/// Returns the seed of arrival times: from plan seed, scenario and repeat, so that endpoints and load
-/// points share their gaps; independent of the seed of contents.
+/// Returns the seed of arrival times. It is derived from plan seed, scenario and repeat, so that
+/// endpoints and load points share their gaps, and it is independent of the seed of contents.
 fn timing_seed(spec: &RunSpec) -> [u8; 32] {
     // A cold variant has the arrival times of its warm variant, and the continuation of conversations does
     // not affect arrivals. The origin of texts does not matter either.

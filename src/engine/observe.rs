@@ -1,7 +1,7 @@
-//! The generator observes itself: which threads used the cores and which waited for one, stalls, lateness,
-//! read delays, the writer's backlog. Threads and requests report to an `Observer`, at the cost of a few
-//! atomic additions per request and of none per event; a separate thread takes samples once a second and at
-//! the borders of the measure window.
+//! The generator observes itself: which threads used the cores, which threads waited for a core, stalls,
+//! lateness, read delays, and the writer's backlog. Threads and requests report to an `Observer`, at the
+//! cost of a few atomic additions per request and none per event; a separate thread takes samples once a
+//! second and at the borders of the measure window.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,7 +12,7 @@ use super::histogram::Histogram;
 use super::progress::Progress;
 use super::threads::{Thread, Used};
 
-/// The reports of a run's threads, and access to them. Cheap to clone.
+/// Collects the reports of a run's threads and gives access to them. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Observer(Arc<ObserverState>);
 
@@ -31,16 +31,17 @@ struct ObserverState {
 /// A thread of the run and its usage when it joined the run.
 #[derive(Debug)]
 pub(crate) struct Enlisted {
-    /// The name that it gave.
+    /// The name under which the thread registered.
     pub name: String,
-    /// Its usage before it joined.
+    /// The thread's usage before it joined the run.
     pub before: Used,
     thread: Thread,
     left: OnceLock<Used>,
 }
 
 impl Enlisted {
-    /// Returns its usage until now, or until it left; `None` if it ended without leaving.
+    /// Returns the thread's usage until now, or until it left the run; `None` if it ended without
+    /// leaving.
     pub(crate) fn used(&self) -> Option<Used> {
         let left = || self.left.get().copied();
         // The thread may leave and end between the first two reads.
@@ -48,14 +49,14 @@ impl Enlisted {
     }
 }
 
-/// A thread works for the run as long as this is held. Its usage until then remains known after it has
-/// ended: on a busy machine the sampling thread may come later.
+/// A thread works for the run as long as this is held. Its usage up to that point remains available
+/// after the thread has ended, because on a busy machine the sampling thread may run later.
 #[derive(Debug)]
 #[must_use = "the thread leaves the run when this is dropped"]
 pub(crate) struct Membership(Arc<Enlisted>);
 
 impl Membership {
-    /// Returns how long its thread has waited for a core until now, if the kernel counts that.
+    /// Returns how long this thread has waited for a core so far, if the kernel counts that.
     pub(crate) fn waited(&self) -> Option<u64> {
         self.0.thread.used()?.wait_ns
     }
@@ -64,7 +65,7 @@ impl Membership {
 impl Drop for Membership {
     fn drop(&mut self) {
         if let Some(used) = self.0.thread.used() {
-            // Nothing else sets it.
+            // Nothing else sets this value.
             let _ = self.0.left.set(used);
         }
     }
@@ -103,19 +104,19 @@ pub(crate) struct Backlog {
 
 impl Backlog {
     /// Records that a batch is handed over; the engine may have to wait until there is room for it. Returns
-    /// how many wait, including this one.
+    /// how many batches wait, including this one.
     pub(crate) fn put(&self) -> u64 {
         let waiting = self.waiting.fetch_add(1, Relaxed) + 1;
         self.most.fetch_max(waiting, Relaxed);
         waiting
     }
 
-    /// Sets how many may wait.
+    /// Sets how many batches may wait.
     pub(crate) fn allow(&self, limit: usize) {
         self.limit.store(limit as u64, Relaxed);
     }
 
-    /// Returns how many may wait.
+    /// Returns how many batches may wait.
     pub(crate) fn limit(&self) -> u64 {
         self.limit.load(Relaxed)
     }
@@ -137,7 +138,7 @@ impl Backlog {
 }
 
 impl Observer {
-    /// Creates an observer without reports of the run of `progress`.
+    /// Creates an observer for the run of `progress`, without any reports yet.
     pub(crate) fn new(progress: Arc<Progress>) -> Observer {
         Observer(Arc::new(ObserverState {
             progress,
@@ -151,8 +152,8 @@ impl Observer {
         }))
     }
 
-    /// Registers the calling thread with the run while it holds the result. I/O threads are `io`, or
-    /// `io-1`, `io-2`, … if there are several.
+    /// Registers the calling thread with the run as long as the result is held. I/O threads are
+    /// `io`, or `io-1`, `io-2`, … if there are several.
     pub(crate) fn enlist(&self, name: impl Into<String>) -> Membership {
         let thread = Thread::current();
         let before = thread.used().unwrap_or_default();
@@ -177,7 +178,7 @@ impl Observer {
         &self.0.progress
     }
 
-    /// Whether an instant lies in the window, as far as is known.
+    /// Whether an instant lies in the window, as far as its borders are known.
     pub(crate) fn is_measured(&self, at: u64) -> bool {
         self.0.progress.is_measured(at)
     }

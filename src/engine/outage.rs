@@ -1,29 +1,31 @@
-//! Detects whether the server is away: from the outcomes of requests, from silence, and from a check
-//! alongside the load. Pure: instants and counts come in, a [`Step`] comes out.
+//! Detects whether the server is away: from the outcomes of requests, from silence, and from checks
+//! of the endpoint alongside the load. Pure: its input is instants and counts, its output is a
+//! [`Step`].
 //!
 //! A run measures the server, good or bad: sporadic errors, timeouts and broken connections are
-//! results. An outage is something else: rows recorded during it show nothing about the server
-//! under this load. The model:
+//! results. An outage is something else: the rows recorded during an outage show nothing about the
+//! server under this load. These are the signs of an outage:
 //!
-//! - *Three 429, or three 404 of the model.* A rate limit, or another model, is not a matter of chance: a
-//!   server that responds like this three times will continue to do so. Wrong if a gateway sheds load by
-//!   429: then the plan sets `errors: measured`.
-//! - *Five refusals, resets and 503 in a row, with no success in between, and a check that finds the
-//!   endpoint away, twice.* A server that sheds load still returns its list of models, or streams to the
-//!   requests that it has accepted. So any sign of life since the first of the five removes the suspicion:
-//!   a good head, a token, a completed request, or any other response. And while a request that was in
-//!   flight before the first of the five continues, the server may be working on it and reject all others:
-//!   then the endpoint must be away for as long as silence would take. Wrong if a gateway rejects
-//!   everything, including its list of models, for longer than the longest response takes, and recovers by
-//!   itself: the attempt is then spoiled although the server was only full.
+//! - *Three 429, or three 404 because of the model.* A rate limit or a wrong model is not a matter of
+//!   chance: a server that responds like this three times will continue to do so. This is wrong if a
+//!   gateway sheds load with 429; for such a gateway, set `errors: measured` in the plan.
+//! - *Five refusals, resets and 503 in a row without a success, followed by two checks that find the
+//!   endpoint away.* A server that sheds load still returns its list of models, or streams to the requests
+//!   that it has accepted. So any sign of life since the first of the five removes the suspicion: a good
+//!   head, a token, a completed request, or any other response. While a request that was in flight before
+//!   the first of the five continues, the server may be working on it and rejecting all others; in this
+//!   case the endpoint must be away for as long as it takes silence to count. This is wrong if a gateway
+//!   rejects everything, including its list of models, for longer than the longest response takes, and
+//!   then recovers: the attempt is spoiled although the server was only full.
 //! - *Silence.* Nothing was received for ten seconds with requests in flight, and two checks directly
-//!   afterwards have no response within ten seconds each. A single-threaded server responds to nothing else
-//!   while it computes, so its longest silence that ended with data counts: only twice that time is too
-//!   long. Without streaming, silence is normal: there the longest response counts, and a minute until the
-//!   first one. Wrong for such a server if the very first prefill of a run takes longer than thirty seconds
-//!   (eighty without streaming), or if a later silence lasts more than twice the longest before it and
-//!   twenty seconds.
-//! - *The process ended* that sweepline itself started.
+//!   afterwards get no response within ten seconds each. A single-threaded server responds to nothing else
+//!   while it computes, so its longest silence that ended with data serves as the reference: only a silence
+//!   of more than twice that time is too long. Without streaming, silence is normal; there the longest
+//!   response is the reference, and one minute until the first response. This is wrong for a
+//!   single-threaded server if the very first prefill of a run takes longer than thirty seconds (eighty
+//!   without streaming), or if a later silence lasts more than twice the longest before it and twenty
+//!   seconds.
+//! - *The server process that sweepline itself started has ended.*
 
 use crate::rows::{Outcome, RequestRow, SpoilCause, Spoiled};
 use crate::units::Nanos;
@@ -31,24 +33,26 @@ use crate::units::text::counted;
 
 use super::tally::Aside;
 
-/// This many 429, or 404, in an attempt are not chance.
+/// This many 429, or 404, in an attempt are not a matter of chance.
 const TURNED_AWAY: u32 = 3;
 /// This many refusals, resets and 503 in a row are a reason to check.
 const IN_A_ROW: u32 = 5;
-/// Time between the two checks after such a row, in nanoseconds: a server that only sheds load completes
-/// something meanwhile.
+/// Time between the two checks after a row of failures, in nanoseconds: a server that only sheds load
+/// completes a request in this time.
 const BETWEEN_CHECKS: u64 = 200_000_000;
-/// Time between two suspicions of a row, in nanoseconds: checks must not add load.
+/// Minimum time between two suspicions caused by rows of failures, in nanoseconds, because checks
+/// must not add load.
 const BETWEEN_SUSPICIONS: u64 = 1_000_000_000;
-/// Without streaming, the multiple of the patience that passes before the first response counts as missing.
+/// Without streaming, the first response counts as missing after this multiple of the usual patience.
 const UNTIL_FIRST_ANSWER: u64 = 6;
 
 /// The depth of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Whether it responds at all.
+    /// Whether the endpoint responds at all.
     Presence,
-    /// Whether it also generates. Not for a silent server: it may be working on what it has.
+    /// Whether the endpoint also generates. Not used for a silent server, which may be working on
+    /// its requests.
     Generation,
 }
 
@@ -57,7 +61,8 @@ pub enum Depth {
 pub enum Checked {
     /// The endpoint responds.
     Well,
-    /// It refuses or resets connections, or reports that it is not available: described with its address.
+    /// The endpoint refuses or resets connections, or reports that it is not available. The text includes
+    /// its address.
     Away(String),
     /// No response in time.
     TimedOut,
@@ -66,9 +71,9 @@ pub enum Checked {
 /// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// None: the run goes on.
+    /// Nothing: the run continues.
     GoOn,
-    /// Check whether the endpoint is there, and report the result.
+    /// Check whether the endpoint is reachable, and report the result.
     Check,
     /// End the attempt.
     End(Spoiled),
@@ -90,15 +95,15 @@ pub(crate) struct Now {
 /// A request that has ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen<'a> {
-    /// Its number.
+    /// The number of the request.
     pub request: u64,
-    /// How it ended.
+    /// How the request ended.
     pub outcome: Outcome,
-    /// The text of its failure.
+    /// The text of the failure.
     pub error: &'a str,
     /// Further facts about the failure.
     pub aside: Option<Aside>,
-    /// Time from sending to its end, in nanoseconds.
+    /// Time from the send to the end of the request, in nanoseconds.
     pub took: Option<u64>,
 }
 
@@ -127,14 +132,14 @@ pub(crate) struct Outage {
 #[derive(Debug)]
 struct Row {
     since: u64,
-    /// Tokens received when it began.
+    /// Tokens received when the row of failures began.
     tokens: u64,
     count: u32,
-    /// Requests with a lower number were sent before it began.
+    /// Requests with a lower number were sent before the row began.
     before: u64,
-    /// How many of those are still in flight.
+    /// How many of these requests are still in flight.
     older: u64,
-    /// Whether all have had the same cause.
+    /// Whether all failures had the same cause.
     alike: bool,
     cause: SpoilCause,
     error: String,
@@ -146,10 +151,10 @@ struct Row {
 struct Silence {
     received: u64,
     since: Option<u64>,
-    /// The longest that ended with data.
+    /// The longest silence that ended with data.
     longest: u64,
     longest_answer: Option<u64>,
-    /// The last request timed out without data: it continues with the next one.
+    /// The last request timed out without data, so the silence continues with the next request.
     goes_on: bool,
 }
 
@@ -179,15 +184,15 @@ impl TurnedAway {
     }
 }
 
-/// Two checks.
+/// The state of two successive checks.
 #[derive(Debug)]
 struct Inquiry {
     about: About,
     /// The beginning of the row, or of the silence.
     since: u64,
-    /// `None` while a check is in progress, otherwise the instant of the second.
+    /// `None` while a check is in progress, otherwise the instant of the second check.
     next: Option<u64>,
-    /// Number of results.
+    /// Number of results so far.
     answered: u32,
     timed_out: bool,
 }
@@ -199,7 +204,8 @@ enum About {
 }
 
 impl Outage {
-    /// Creates it for a run against `url`, which streams or does not; nothing has happened yet.
+    /// Creates the detector for a run against `url` with or without streaming, before the first
+    /// request.
     pub(crate) fn new(url: String, streams: bool, patience: Nanos) -> Outage {
         Outage {
             url,
@@ -247,14 +253,14 @@ impl Outage {
             (Outcome::Http(401 | 403), _) => return self.turned_away(now, seen, SpoilCause::Unauthorized),
             (Outcome::ServerDied, _) => return Step::End(server_died()),
             // This machine's own limits, and connections that did not open in time, do not show whether
-            // the server is there.
+            // the server is reachable.
             (Outcome::Connect, Some(Aside::Local | Aside::Late)) => {}
             (Outcome::Timeout | Outcome::Stalled | Outcome::CutAtDrain, _) => {}
             (Outcome::Connect, _) => return self.failed(now, seen, SpoilCause::Refused),
             (Outcome::Reset, _) => return self.failed(now, seen, SpoilCause::Reset),
             (Outcome::Http(502), _) => return self.failed(now, seen, SpoilCause::BadGateway),
             (Outcome::Http(503), _) => return self.failed(now, seen, SpoilCause::Unavailable),
-            // Whatever the response, the server is there.
+            // The server is reachable, whatever it responded.
             (Outcome::Http(_) | Outcome::Malformed | Outcome::StreamError | Outcome::Empty, _) => {
                 self.row = None;
                 self.silence.broken(now);
@@ -316,7 +322,7 @@ impl Outage {
         let away = checked != Checked::Well;
         let row = self.row.take_if(|row| away && row.since == inquiry.since && row.tokens == now.tokens);
         let Some(row) = row else {
-            // Something succeeded, or the endpoint is well: the failures were measurements, and
+            // Something succeeded, or the endpoint responded: the failures were measurements, and
             // the count restarts.
             self.row = None;
             return Step::GoOn;
@@ -333,7 +339,7 @@ impl Outage {
         if at_once || self.until(now) - row.since >= self.longest_silence() {
             return Step::End(row.spoiled(&self.url, checked));
         }
-        // The server may be working on requests that it accepted before: it is checked again later.
+        // The server may be working on requests that it accepted before: check it again later.
         self.row = Some(row);
         Step::GoOn
     }
@@ -344,14 +350,14 @@ impl Outage {
             return Step::GoOn;
         }
         if inquiry.answered < 2 {
-            // A quick response that it is away may only mean that it is restarting.
+            // A quick refusal may only mean that the server is restarting.
             let is_away = checked != Checked::TimedOut;
             let next = is_away.then(|| now.at.saturating_add(BETWEEN_CHECKS));
             self.inquiry = Some(Inquiry { next, ..inquiry });
             return if is_away { Step::GoOn } else { Step::Check };
         }
         let Outage { url, patience, .. } = self;
-        // Rounded to a tenth of a second for readers.
+        // Rounded to a tenth of a second for readability.
         let (silent, within) = (Nanos((now.at - inquiry.since) / 100_000_000 * 100_000_000), Nanos(*patience));
         let in_flight = self.cut.map_or(now.in_flight, |(_, in_flight)| in_flight);
         let many = counted(in_flight, "request");
@@ -363,12 +369,14 @@ impl Outage {
         Step::End(Spoiled { cause: SpoilCause::Silent, detail, retry_after: None })
     }
 
-    /// Returns how many failures in a row are a reason to check. At the end of a run no more can follow.
+    /// Returns how many failures in a row are a reason to check. At the end of a run no further failures
+    /// can follow.
     fn needed(&self) -> u32 {
         if self.cut.is_some() { 1 } else { IN_A_ROW }
     }
 
-    /// Returns until when silence counts: nothing can be received after the end of a run.
+    /// Returns the instant up to which silence counts: nothing can be received after the end of a
+    /// run.
     fn until(&self, now: Now) -> u64 {
         self.cut.map_or(now.at, |(at, _)| at)
     }
@@ -389,8 +397,8 @@ impl Outage {
         Step::Check
     }
 
-    /// Whether so many have failed in a row that the server may be away: nothing has succeeded since the
-    /// first of them.
+    /// Whether so many requests have failed in a row that the server may be away: nothing has succeeded
+    /// since the first of them.
     pub(crate) fn suspects_a_row(&self) -> bool {
         self.row.as_ref().is_some_and(|row| row.count >= IN_A_ROW)
     }
@@ -398,12 +406,13 @@ impl Outage {
     /// Returns the depth of the next check.
     pub(crate) fn depth(&self) -> Depth {
         let about = self.inquiry.as_ref().map(|inquiry| inquiry.about);
-        // A full server works on what it has accepted, and rejects a generation like everything else.
+        // A full server works on the requests that it has accepted, and would reject a generation
+        // like any other request.
         let is_idle = self.row.as_ref().is_some_and(|row| row.older == 0);
         if about == Some(About::Row) && is_idle { Depth::Generation } else { Depth::Presence }
     }
 
-    /// Records what was received meanwhile.
+    /// Records the data that was received in the meantime.
     fn hear(&mut self, now: Now) {
         let silence = &mut self.silence;
         if now.received != silence.received {
@@ -420,7 +429,7 @@ impl Outage {
         }
     }
 
-    /// Handles a limit or an unknown model.
+    /// Handles a response that reports a rate limit or an unknown model.
     fn turned_away(&mut self, now: Now, seen: Seen<'_>, cause: SpoilCause) -> Step {
         self.row = None;
         self.silence.broken(now);

@@ -37,8 +37,8 @@ fn spoiled(step: Step) -> Spoiled {
     }
 }
 
-/// Reports five failures in a row, one per millisecond, with `in_flight` others in flight; returns
-/// the step of the last.
+/// Reports five failures in a row, one per millisecond, with `in_flight` other requests in flight;
+/// returns the step after the last failure.
 fn five(outage: &mut Outage, outcome: Outcome, from: u64, in_flight: u64) -> Step {
     let mut steps = (0..5).map(|n| outage.ended(at(from + n * MS, 7, in_flight), seen(100 + n, outcome), 101 + n));
     assert!(steps.by_ref().take(4).all(|step| step == Step::GoOn));
@@ -81,8 +81,8 @@ fn five_in_a_row_and_two_checks_that_find_it_away_are_an_outage() {
 
 #[test]
 fn anything_good_takes_the_suspicion_away() {
-    // A token between the checks; one between the failures; the endpoint is well; the second check
-    // finds it well.
+    // Four cases: a token between the checks, a token between the failures, the first check finds
+    // the endpoint well, the second check finds it well.
     let now = |ms: u64, received| at(SECOND + ms * MS, received, 0);
     let mut outage = watching(true);
     assert_eq!(five(&mut outage, Outcome::Reset, SECOND, 0), Step::Check);
@@ -129,7 +129,7 @@ fn other_outcomes_are_no_row() {
 #[test]
 fn a_server_at_work_on_what_it_took_before_may_turn_others_away() {
     let mut outage = watching(true);
-    // Two are in flight from before.
+    // Two earlier requests are in flight.
     assert_eq!(five(&mut outage, Outcome::Http(503), SECOND, 2), Step::Check);
     let now = |ms: u64| at(SECOND + ms * MS, 7, 2);
     assert_eq!(outage.answered(now(10), away()), Step::GoOn);
@@ -148,7 +148,7 @@ fn a_server_at_work_on_what_it_took_before_may_turn_others_away() {
         outage.ended(now(20), seen(request, Outcome::Reset), 200);
     }
     outage.look(now(300));
-    // Those from before are gone too, so it cannot be working on any.
+    // The earlier requests are gone too, so the server cannot be working on any request.
     assert_eq!(spoiled(outage.answered(now(310), away())).cause, SpoilCause::Reset);
 }
 
@@ -201,7 +201,7 @@ fn the_end_of_a_run_waits_for_what_is_being_asked() {
     let mut outage = watching(true);
     assert_eq!(five(&mut outage, Outcome::Reset, SECOND, 0), Step::Check);
     outage.answered(at(SECOND + 10 * MS, 7, 0), Checked::Well);
-    // Five more, and no second has passed.
+    // Five more failures, but a second has not passed.
     assert!((0..5).all(|n| outage.ended(at(SECOND + 20 * MS, 7, 0), seen(n, Outcome::Reset), n + 1) == Step::GoOn));
     assert_eq!(outage.at_the_end(at(SECOND + 30 * MS, 7, 0)), Step::Check);
     assert!(outage.asks());
@@ -304,23 +304,23 @@ struct Queue {
     prefill: u64,
     service: u64,
     streams: bool,
-    /// Arrival rate relative to its capacity.
+    /// Arrival rate relative to the server's capacity.
     load: f64,
     /// Probabilities per thousand: a 500, a reset, a 503 on arrival.
     chances: [u32; 3],
     check: Door,
-    /// The instant from which it is away.
+    /// The instant from which the server is away.
     gone: Option<(u64, Outcome)>,
 }
 
 /// How a check gets its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Door {
-    /// Independently of the queue.
+    /// The check gets its response independently of the queue.
     Own,
-    /// From a gateway that rejects it if the queue is full.
+    /// A gateway rejects the check if the queue is full.
     Gateway,
-    /// From the only thread that computes: when the current request is done.
+    /// The only computing thread responds when the current request is done.
     Thread,
 }
 
@@ -413,7 +413,7 @@ fn simulate(seed: u64, queue: Queue, secs: u64) -> Option<(Spoiled, u64)> {
     None
 }
 
-/// Creates a queue by seed, at a load in this range.
+/// Creates a queue by seed, with a load in this range.
 fn queue(seed: u64, load: std::ops::Range<f64>) -> Queue {
     let mut rng = ChaCha8Rng::seed_from_u64(!seed);
     let streams = rng.random::<bool>();
@@ -463,7 +463,7 @@ fn a_server_that_goes_away_is_missed_soon() {
     let mut found = 0;
     for seed in 0..200 {
         let mut queue = queue(seed, 0.5..0.9);
-        // Enough requests for five to fail.
+        // There are enough requests for five of them to fail.
         (queue.service, queue.prefill) = (queue.service.min(500 * MS), queue.prefill.min(200 * MS));
         for (outcome, within) in [(Outcome::Connect, 25), (Outcome::Http(503), 25), (Outcome::Timeout, 60)] {
             let gone = 40 * SECOND;

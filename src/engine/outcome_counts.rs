@@ -1,5 +1,5 @@
-//! Counts the requests of a run by outcome, for observers. One task counts, others may read at any time:
-//! neither waits.
+//! Counts the requests of a run by outcome, for observers. One task counts and others may read at any
+//! time; neither side waits.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -19,7 +19,8 @@ const NAMED: [Outcome; 10] = [
     Outcome::CutAtDrain,
 ];
 
-/// Statuses are below this; a higher one, which no server should send, counts as the last.
+/// Statuses are below this value; a higher one, which no server should send, is counted as the last
+/// status.
 const STATUSES: usize = 1000;
 
 /// Requests by outcome.

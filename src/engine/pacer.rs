@@ -11,9 +11,9 @@ use super::start::{Start, Unstarted};
 /// A load pattern in operation.
 #[derive(Debug)]
 pub(crate) enum Pacer {
-    /// Slots, each with one request after another.
+    /// Slots, each of which sends one request after another.
     Closed(Closed),
-    /// Arrivals, whatever the server does.
+    /// Arrivals that do not depend on the server.
     Open(Box<Open>),
     /// Arrivals of conversations, whose later turns follow their responses.
     Sessions(Box<Sessions>),
@@ -29,7 +29,7 @@ pub(crate) struct Closed {
     joined: u32,
     /// Requests of this share that have started.
     next: u64,
-    /// Slots whose users think: when their next request is due.
+    /// Slots whose users think, and when the next request of each is due.
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
@@ -38,8 +38,8 @@ pub(crate) struct Closed {
 pub(crate) struct Open {
     /// Requests that have not arrived yet.
     arriving: Schedule,
-    /// Requests that have arrived and wait for the cap: the same schedule, lagging behind, so that a long
-    /// queue costs no memory.
+    /// Requests that have arrived and wait for the cap. They are read from a copy of the schedule that
+    /// lags behind, so that a long queue costs no memory.
     waiting: Schedule,
     share: Share,
     arrived: u64,
@@ -83,7 +83,8 @@ impl Pacer {
         }
     }
 
-    /// Takes one start that is due by the clock at `now`. Call until it returns `None`.
+    /// Takes one start that is due by the clock at `now`. Call this repeatedly until it returns
+    /// `None`.
     pub(crate) fn take_due(&mut self, now: u64) -> Option<Start> {
         match self {
             Pacer::Closed(closed) => closed.take_due(now),
@@ -106,9 +107,9 @@ impl Pacer {
         matches!(self, Pacer::Closed(_))
     }
 
-    /// Records that a request ended at `at` and freed its slot; `think` is how many nanoseconds the user of
-    /// its conversation thinks before the next turn, and `None` without a next turn. Returns the start that
-    /// this lets through.
+    /// Records that a request ended at `at` and freed its slot; `think` is the number of nanoseconds that
+    /// the user of its conversation thinks before the next turn, or `None` if there is no next turn.
+    /// Returns the start that the free slot lets through.
     pub(crate) fn ended(&mut self, at: u64, slot: Option<u32>, think: Option<u64>) -> Option<Start> {
         const SLOT: &str = "requests of slots and of conversations that arrive have a slot";
         match self {
@@ -121,8 +122,8 @@ impl Pacer {
         }
     }
 
-    /// Takes one request that was due before `end` and never started: the rest of the queue first, then
-    /// those that were not taken in time.
+    /// Takes one request that was due before `end` and never started: first the rest of the queue, then
+    /// requests that were not taken in time.
     pub(crate) fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
         let open = match self {
             Pacer::Closed(closed) => return closed.take_unstarted(end),
@@ -130,8 +131,8 @@ impl Pacer {
             Pacer::Open(open) => open,
         };
         let request = open.started;
-        // First come, first served: behind a full cap nothing starts, whether or not its arrival
-        // was noticed yet.
+        // First come, first served: nothing starts while the cap is full, even if its arrival has
+        // not been noticed yet.
         let held_by_cap = request < open.arrived || open.in_flight >= open.cap;
         open.waiting.peek().filter(|at| *at < end)?;
         let scheduled = open.waiting.take()?;
@@ -173,7 +174,7 @@ impl Closed {
         (u128::from(self.fill) * u128::from(self.next_slot()) / u128::from(self.slots)) as u64
     }
 
-    /// Returns the loop-wide number of this share's next slot.
+    /// Returns the number of this share's next slot within the whole loop.
     fn next_slot(&self) -> u64 {
         self.share.number(self.joined.into())
     }
@@ -210,7 +211,7 @@ impl Closed {
         None
     }
 
-    /// Takes one request whose user had finished thinking before `end`, and that never started.
+    /// Takes one request that never started although its user had finished thinking before `end`.
     fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
         self.next_thought().filter(|due| *due < end)?;
         let Reverse((scheduled, slot)) = self.thinking.pop()?;
@@ -269,7 +270,7 @@ mod tests {
         let told = |start: Option<Start>| start.map(|s| (s.request, s.scheduled, s.released, s.slot));
         assert_eq!(told(pacer.take_due(0)), Some((0, 0, 0, Some(0))));
         assert_eq!((pacer.ended(10, Some(0), Some(80)), pacer.next_due()), (None, Some(50)));
-        // A late wake-up moves neither the slot that joins nor the one that returns.
+        // A late wake-up delays neither the slot that joins nor the one that returns.
         assert_eq!(told(pacer.take_due(95)), Some((1, 50, 50, Some(1))));
         assert_eq!(told(pacer.take_due(95)), Some((2, 90, 90, Some(0))));
         assert_eq!((pacer.take_due(95), pacer.next_due(), pacer.waiting()), (None, None, 0));

@@ -1,5 +1,5 @@
-//! Coordinates the start and end of a run whose load several processes share. A coordinator gives the cues,
-//! and each process reports its progress.
+//! Coordinates the start and end of a run whose load several processes share. A coordinator gives the cues
+//! to start and end, and each process reports its progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,15 +19,15 @@ pub enum Stage {
     Opened,
     /// The clock of the run has started, this many nanoseconds late.
     Began(u64),
-    /// All requests of the process in the window have ended.
+    /// All requests of this process in the window have ended.
     Measured,
 }
 
-/// The share of a process, with its cues.
+/// The share of a process and the coordinator's cues for it.
 pub struct Part {
-    /// The part of the load that it sends.
+    /// The part of the load that this process sends.
     pub share: Share,
-    /// When it may open connections.
+    /// When the process may open connections.
     pub open: oneshot::Receiver<()>,
     /// The run's start on this machine's monotonic clock, in nanoseconds.
     pub start: oneshot::Receiver<u64>,
@@ -48,12 +48,12 @@ impl Default for Finish {
 }
 
 impl Finish {
-    /// Sets the end, in nanoseconds since the run's start.
+    /// Sets the end of the run, in nanoseconds since the run's start.
     pub fn set(&self, at: u64) {
         self.0.store(at, Relaxed);
     }
 
-    /// Returns the end; the maximum value while it is unknown.
+    /// Returns the end of the run; the maximum value while it is unknown.
     pub(crate) fn at(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -71,13 +71,14 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// Returns the end of the run, at `deadline` at the latest. It is the same instant in all processes that
-    /// share the load, so every request due before it is recorded.
+    /// Returns the end of the run, at `deadline` at the latest. The end is the same instant in all processes
+    /// that share the load, so every request due before it is recorded.
     pub(crate) fn end(&self, deadline: u64) -> u64 {
         deadline.min(self.finish.at())
     }
 
-    /// Returns when to check again whether all processes have measured; for a process that has.
+    /// Returns when a process that has finished measuring checks again whether all others have
+    /// finished.
     pub(crate) fn next_look(&self, now: u64) -> Option<u64> {
         self.is_measured.then(|| self.finish.at().min(now + LOOK_NS))
     }
@@ -102,7 +103,7 @@ pub(crate) async fn cue<T>(cue: oneshot::Receiver<T>, mut stop: watch::Receiver<
 /// Waits until this machine's monotonic clock reads `origin` and starts the run's clock there. Returns the
 /// clock and how late the wait ended.
 pub(crate) async fn begin_at(origin: u64, mut stop: watch::Receiver<bool>) -> Result<(Clock, u64), EngineError> {
-    /// The runtime's timers are coarse: the last part is a busy wait of this length.
+    /// The runtime's timers are coarse, so the last part of the wait is a busy wait of this length.
     const COARSE_NS: u64 = 3_000_000;
     let left = origin.saturating_sub(monotonic()).saturating_sub(COARSE_NS);
     tokio::select! {

@@ -1,5 +1,5 @@
-//! The common pattern of all requests of a run: created once, and written with another number and
-//! body each.
+//! The common pattern of all requests of a run. It is created once, and each request is written
+//! with its own number and body.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ use super::target::Target;
 /// is never printed.
 pub(crate) struct Pattern {
     /// For each class, everything up to the request's number, which is the last part of its `x-request-id`;
-    /// one for a run that is not a mix.
+    /// a run that is not a mix has one entry.
     before: Vec<Vec<u8>>,
 }
 
@@ -30,7 +30,7 @@ impl Pattern {
 
     /// Returns the bytes of request `number` of a class with its body.
     pub(crate) fn request(&self, class: usize, number: u64, body: &Bytes) -> Vec<u8> {
-        /// Room for the number and for the field of the length.
+        /// Room for the number and for the header field with the length.
         const REST: usize = 80;
         let before = &self.before[class];
         let mut bytes = Vec::with_capacity(before.len() + REST + body.len());
@@ -46,11 +46,11 @@ impl Pattern {
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) value: String,
-    /// It holds a secret.
+    /// The value holds a secret.
     pub(crate) is_secret: bool,
 }
 
-/// Returns the fields that all requests of one shaping share, for either HTTP version.
+/// Returns the fields that all requests of one shape share, for either HTTP version.
 pub(crate) fn fields(shaping: &Shaping, target: &Target) -> Vec<Field> {
     let accept = if shaping.stream { "text/event-stream" } else { "application/json" };
     let plain = |name: header::HeaderName, value: &str| Field {
@@ -86,7 +86,7 @@ fn head(spec: &RunSpec, shaping: &Shaping, target: &Target, id_prefix: &str) -> 
     let uri: Uri = format!("{}{path}", target.base).parse().expect(checked);
     let mut before = format!("POST {uri} HTTP/1.1\r\n").into_bytes();
     let mut field = |name: &str, value: &str| {
-        // A value that could end its line is invalid.
+        // A value that contains a line break is invalid.
         if let Ok(value) = HeaderValue::try_from(value) {
             before.extend_from_slice(name.as_bytes());
             before.extend_from_slice(b": ");

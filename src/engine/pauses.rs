@@ -1,19 +1,19 @@
-//! Times in which the canary with its own thread was not woken: no thread of sweepline ran then, whatever the
-//! run was doing. They are kept as spans of time, not by phase, because a process that stood still learns
-//! the phase too late.
+//! Times in which the canary with its own thread was not woken. No thread of sweepline ran then, whatever the
+//! run was doing. They are kept as spans of time, not by phase, because a process that stood still learns of
+//! the new phase too late.
 
 use crate::rows::{Pauses, Standstill, Windows};
 
-/// A later wake-up than this is a pause, in nanoseconds. Below it are the ordinary delays of a busy
-/// machine, which the canaries' percentiles show.
+/// A wake-up later than this is a pause, in nanoseconds. Shorter delays are ordinary on a busy
+/// machine; the canaries' percentiles show them.
 const LEAST_NS: u64 = 100_000_000;
-/// For a thread that was stopped, rather than waiting for a core, this already is a pause if it
-/// happens repeatedly …
+/// If the thread was stopped, rather than waiting for a core, this much lateness already is a pause
+/// if it happens repeatedly …
 const LEAST_STOP_NS: u64 = 50_000_000;
-/// … at least this often. Once or twice is normal for a virtual machine.
+/// … that is, at least this often. Once or twice is normal on a virtual machine.
 const AGAIN: u64 = 3;
-/// Number of spans that are kept of each kind. Beyond it, adjacent ones are merged: memory is bounded,
-/// however long the run.
+/// Number of spans that are kept of each kind. Beyond this number, adjacent spans are merged, so that
+/// memory is bounded however long the run is.
 const MOST: usize = 4096;
 
 /// The pauses of a run so far.
@@ -29,14 +29,14 @@ struct Span {
     from: u64,
     to: u64,
     count: u64,
-    /// The part of the time between that was spent in pauses.
+    /// The part of this span that was spent in pauses.
     paused: u64,
     longest: u64,
 }
 
 impl Book {
-    /// Records that the canary slept from `from`, when it was to be woken, to `to`, and for how long of
-    /// that it waited for a core, if that is known.
+    /// Records that the canary should have been woken at `from` but slept until `to`, and how much of
+    /// this time it waited for a core, if that is known.
     pub(crate) fn slept(&mut self, from: u64, to: u64, waited: Option<u64>) {
         let paused = to.saturating_sub(from);
         // A stopped thread does not wait for a core. If the wait is unknown, it may have waited.
@@ -69,7 +69,7 @@ impl Book {
 }
 
 impl Span {
-    /// Whether it counts only together with others like it.
+    /// Whether this pause counts only together with similar ones.
     fn is_short(&self) -> bool {
         self.longest < LEAST_NS
     }
@@ -84,14 +84,16 @@ impl Span {
         }
     }
 
-    /// Whether it concerns the measurement. After the window, requests of the window are still in flight.
-    /// Before it, the backlog of a pause is worked off in about the time that it took to build up.
+    /// Whether this pause concerns the measurement. After the window, requests of the window are still in
+    /// flight. Before the window, the backlog of a pause takes about as long to work off as it took to
+    /// build up.
     fn concerns(&self, windows: &Windows) -> bool {
         let felt = self.to.saturating_add(self.longest);
         self.from < windows.end_ns && felt > windows.measure_start_ns
     }
 
-    /// Returns the part of it in the window; for several, as if they were spread evenly.
+    /// Returns the part of this pause in the window; a span of several pauses is treated as if they
+    /// were spread evenly.
     fn inside(&self, windows: &Windows) -> u64 {
         let (from, to) = (self.from.max(windows.measure_start_ns), self.to.min(windows.measure_end_ns));
         let (inside, length) = (to.saturating_sub(from), self.to - self.from);
@@ -108,8 +110,8 @@ mod tests {
     const WINDOWS: Windows =
         Windows { stabilize_ns: 1000 * MS, measure_start_ns: 2000 * MS, measure_end_ns: 7000 * MS, end_ns: 8000 * MS };
 
-    /// Returns the results after one pause between these milliseconds: how many concern the measurement,
-    /// how much is in the window, and how long it was.
+    /// Records one pause between these milliseconds and returns the number of pauses that concern the
+    /// measurement, their time in the window, and the length of the longest.
     fn after(from: u64, to: u64) -> (u64, u64, u64) {
         let mut book = Book::default();
         book.slept(from * MS, to * MS, Some(0));

@@ -1,4 +1,4 @@
-//! Assigns instants to phases of the run. The window may be prolonged until it contains enough requests.
+//! Assigns instants to phases of the run. The window may be extended until it contains enough requests.
 
 use crate::expand::Phases;
 use crate::plan::DrainMode;
@@ -11,9 +11,9 @@ use super::schedule::Schedule;
 pub(crate) struct PhaseClock {
     stabilize: u64,
     measure: u64,
-    /// Known end of the window: the earliest possible.
+    /// The earliest possible end of the window.
     end: u64,
-    /// The latest end of a prolonged window.
+    /// The latest end of an extended window.
     latest_end: u64,
     drain: u64,
     mode: DrainMode,
@@ -41,13 +41,14 @@ impl PhaseClock {
     }
 
     /// Returns the phase of a request scheduled at `at`, and counts the request if it is in the window.
-    /// Requests are reported in the order of their scheduled instants, as far as the load pattern knows it.
+    /// Requests are reported in the order of their scheduled instants, as far as the load pattern knows
+    /// them.
     pub(crate) fn enter(&mut self, at: u64) -> Phase {
         let phase = self.phase(at);
         if phase == Phase::Measure {
             self.in_window += 1;
             if at >= self.end {
-                // The window was prolonged to include this request.
+                // The window was extended to include this request.
                 self.end = at + 1;
             }
         }
@@ -69,7 +70,8 @@ impl PhaseClock {
         (self.in_window, self.min_requests) = (0, 0);
     }
 
-    /// Records that no further request will be due: a window that waits for more would wait in vain.
+    /// Records that no further request will be due, so that the window does not wait for more in
+    /// vain.
     pub(crate) fn no_more(&mut self) {
         self.min_requests = self.min_requests.min(self.in_window);
     }
@@ -99,7 +101,7 @@ impl PhaseClock {
         self.in_window
     }
 
-    /// Returns the instant after which nothing is waited for.
+    /// Returns the instant after which the run waits for nothing.
     pub(crate) fn deadline(&self) -> u64 {
         match self.mode {
             DrainMode::Keep => self.measure_end() + self.drain,

@@ -1,20 +1,21 @@
 //! The connections of a run: opened ahead, kept, or new for each request, as the spec specifies.
 //!
-//! `warm`: a closed loop has one for each of its slots before the run's clock starts, a capped open loop
-//! one for each slot under its cap; an open loop without a cap starts with a few, and grows on demand while
-//! fill raises its rate (see `demand`). A request without an available connection opens one and records
-//! that. `cold`: nothing is opened ahead. `per_request`: nothing is kept; the client closes first, when the
-//! response is complete.
+//! `warm`: before the run's clock starts, a closed loop opens one connection for each of its slots, and a
+//! capped open loop opens one for each slot under its cap. An open loop without a cap starts with a few,
+//! and opens more on demand while fill raises its rate (see `demand`). A request without an available
+//! connection opens one and records that. `cold`: nothing is opened ahead. `per_request`: nothing is kept;
+//! the client closes the connection first, when the response is complete.
 //!
-//! A server may close an idle connection at any time. A kept one is checked before it is used again; one
-//! that the server has closed meanwhile is dropped, even if that shows only at the write and nothing of the
-//! request was written. Another kept one takes its place, or the request opens its own. A connection that
-//! breaks after a byte of the request was written fails that request: nothing is sent twice.
+//! A server may close an idle connection at any time. A kept connection is checked before it is used again.
+//! If the server has closed it in the meantime, it is dropped, even if the close shows only at the write,
+//! before any byte of the request was written. Another kept connection takes its place, or the request
+//! opens its own. A connection that breaks after a byte of the request was written fails that request:
+//! nothing is sent twice.
 //!
-//! Some servers close after every response without announcing it (llama.cpp's does after streams): a client
-//! that sends again at once crosses the close on its way. When `IN_A_ROW` connections were closed like
-//! this, without one that served again between them, only those that are still open when `SETTLED` has
-//! passed since their response are reused. One that serves again ends that.
+//! Some servers close after every response without announcing it (llama.cpp's does after streams), so a
+//! request that is sent at once crosses the close on the wire. When `IN_A_ROW` connections have been closed
+//! like this in a row, without a successful reuse in between, only connections that are still open when
+//! `SETTLED` has passed since their response are reused. A successful reuse ends this restriction.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -40,42 +41,44 @@ use super::tally::{Aside, Failure};
 /// is short.
 pub(crate) const MOST_OPENING: usize = 64;
 
-/// This many connections closed by a server after their responses are a habit.
+/// If a server closes this many connections in a row after their responses, it is assumed to do so
+/// always.
 const IN_A_ROW: u32 = 3;
 /// A close seen within this time after a response is due to the response, not to an idle timeout: servers
 /// keep idle connections for seconds.
 const BEHIND_ANSWER: Duration = Duration::from_secs(1);
-/// By this time, a server with that habit has closed its connections.
+/// By this time after a response, a server that always closes has closed the connection.
 const SETTLED: Duration = Duration::from_millis(20);
 
 /// A connection without a request.
 struct Idle {
     connection: Connection,
-    /// When its last response was complete; `None` if it had none.
+    /// When the connection's last response was complete; `None` if it has carried none.
     since: Option<Instant>,
 }
 
 /// The connections of one run to one target.
 pub(crate) struct Pool {
     connector: Connector,
-    /// Connections without a request, the last used at the back.
+    /// Connections without a request, the most recently used at the back.
     idle: RefCell<VecDeque<Idle>>,
-    /// Connections that the server closed after their response, since one served again.
+    /// Number of connections that the server closed after their response since the last successful
+    /// reuse.
     closed: Cell<u32>,
     keeps: bool,
-    /// Time limit for opening one.
+    /// Time limit for opening a connection.
     limit: Nanos,
 }
 
 impl Pool {
-    /// Creates it without connections, for a run like `spec`.
+    /// Creates an empty pool for a run like `spec`.
     pub(crate) fn new(spec: &RunSpec, connector: Connector) -> Pool {
         let keeps = spec.connections != Connections::PerRequest;
         Pool { connector, idle: RefCell::default(), closed: Cell::new(0), keeps, limit: spec.timeouts.connect }
     }
 
-    /// Opens `count` connections, some at a time. Stops at the first that cannot be opened: that is not the
-    /// failure of a request, and requests without a connection will try and report it.
+    /// Opens `count` connections, several at a time. Stops at the first that cannot be opened. This is not
+    /// the failure of a request: requests without a connection will try again and report the failure.
     pub(crate) async fn open_ahead(&self, count: u32) {
         let (mut opening, mut left) = (JoinSet::new(), count);
         loop {
@@ -99,8 +102,8 @@ impl Pool {
         self.idle.get_mut().iter().for_each(|idle| idle.connection.stamps.begin(clock));
     }
 
-    /// Returns a kept connection that still looks good, the last used first; `None` if a new one
-    /// must be opened.
+    /// Returns a kept connection that still looks good, the most recently used first; `None` if a
+    /// new one must be opened.
     pub(crate) async fn kept(&self) -> Option<Connection> {
         loop {
             let Idle { mut connection, since } = self.next()?;
@@ -141,7 +144,8 @@ impl Pool {
 
     /// Opens a new connection, and returns it with its cost.
     pub(crate) async fn open(&self) -> Result<(Connection, Opening), Failure> {
-        // Rarely needed and large: boxed, it takes no room in the tasks of requests that find a connection.
+        // Boxed because the future is large and rarely needed: this way it takes no room in the tasks of
+        // requests that find a connection.
         let opened = Box::pin(tokio::time::timeout(Duration::from(self.limit), self.connector.open())).await;
         match opened {
             Ok(Ok(opened)) => Ok(opened),
@@ -151,8 +155,8 @@ impl Pool {
     }
 }
 
-/// Returns the failure of a request for which no connection to `authority` could be opened: the reason, or
-/// the time limit.
+/// Returns the failure of a request for which no connection to `authority` could be opened; the failure
+/// contains the reason, or that the time limit was reached.
 pub(crate) fn no_connection(authority: &str, reason: Result<&io::Error, Nanos>) -> Failure {
     let (reason, aside) = match reason {
         Ok(error) => {
@@ -164,7 +168,7 @@ pub(crate) fn no_connection(authority: &str, reason: Result<&io::Error, Nanos>) 
     Failure::new(Outcome::Connect, format!("no connection to {authority}{reason}")).with(aside)
 }
 
-/// Returns the remedy if this machine's limits prevent a connection.
+/// Returns the remedy if this machine's limits prevented the connection.
 fn remedy(error: &io::Error) -> Option<&'static str> {
     match Errno::from_io_error(error) {
         Some(Errno::MFILE | Errno::NFILE) => Some("; raise the limit of open files: ulimit -n"),

@@ -1,4 +1,4 @@
-//! Items prepared ahead of time, in order, by a separate thread: a bounded number of bytes ahead.
+//! Items prepared ahead of time, in order, by a separate thread, up to a limit in bytes.
 
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, channel};
@@ -24,15 +24,15 @@ pub(crate) struct Ahead<T> {
 }
 
 impl<T: Send + 'static> Ahead<T> {
-    /// Starts preparing `things`, which are endless; `bytes` returns the size of the first one, and the
-    /// others are assumed to be similar.
+    /// Starts preparing `things`, which are endless; `bytes` returns the size of the first item, and
+    /// the others are assumed to be similar.
     pub(crate) fn start(
         mut things: impl Iterator<Item = T> + Send + 'static,
         bytes: impl FnOnce(&T) -> usize,
         observer: Observer,
     ) -> std::io::Result<Ahead<T>> {
         let first: Vec<T> = things.by_ref().take(1).collect();
-        // Short ones in large batches, long ones one by one.
+        // Short items are handed over in large batches, long items one by one.
         let size = first.first().map_or(1, bytes).max(1);
         let in_batch = (BYTES / BATCHES / size).clamp(1, MOST_IN_BATCH);
         // If one item is a large part of the limit, fewer batches fit.
@@ -47,8 +47,8 @@ impl<T: Send + 'static> Ahead<T> {
         Ok(Ahead { batch: Vec::new().into_iter(), batches })
     }
 
-    /// Returns the next item, and adds the time waited by `clock` to `waits`. `None` if the thread that
-    /// prepares them is gone.
+    /// Returns the next item, and adds the waiting time, measured by `clock`, to `waits`. `None` if the
+    /// thread that prepares items is gone.
     pub(crate) async fn next(&mut self, clock: Clock, waits: &mut Waits) -> Option<T> {
         loop {
             if let Some(thing) = self.batch.next() {

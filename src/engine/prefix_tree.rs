@@ -1,28 +1,29 @@
-//! The prompts that the server has received, as a tree by their beginnings: an unlimited prefix cache over
-//! the run could serve from each prompt what it has in common with an earlier one.
+//! The prompts that the server has received, as a tree of their beginnings. An unlimited prefix cache over
+//! the run could serve the part that a prompt has in common with an earlier one.
 //!
-//! Prompts come as chunks ([`Trail`]), in the order in which their requests start. An earlier one counts as
-//! sent from then on, whatever phase it belongs to, however it ends, and even if it is still in flight: so
-//! two requests that start together share text by this count, although a server that has not computed the
-//! first one yet computes both.
+//! Prompts come as chunks ([`Trail`]), in the order in which their requests start. A prompt counts as sent
+//! as soon as its request starts, whatever phase the request belongs to, however it ends, and even while it
+//! is in flight. Two requests that start together therefore share text by this count, although a server
+//! that has not finished the first prompt computes both.
 //!
-//! A path without a fork is one edge. Edges are stored in pages, and forks are found by a table, so that
-//! only parts of the table are ever moved. When the limit is reached nothing more is kept, and nothing is
-//! claimed about prompts that were not kept.
+//! A path without a fork is one edge. Edges are stored in pages, and forks are found by a table. Only
+//! parts of the table are ever moved. When the size limit is reached, no further prompts are kept, and no
+//! claims are made about prompts that were not kept.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::workload::Trail;
 
-/// Size limit of a run's tree in bytes: prompts with some hundred megabytes of distinct text.
+/// Size limit of a run's tree in bytes, enough for prompts with some hundred megabytes of distinct
+/// text.
 pub(crate) const MOST_BYTES: usize = 64 << 20;
-/// In builds with debug assertions: another limit, for tests.
+/// A different limit for tests, in builds with debug assertions.
 const BOUND_VARIABLE: &str = "SWEEPLINE_PREFIX_TREE_BYTES";
 
 /// Chunks in a page of edges, and nodes in a page of nodes, as a power of two.
 const PAGE_BITS: u32 = 12;
-/// Parts of the table of forks: each grows separately, so that growing takes little memory.
+/// Parts of the table of forks. Each part grows separately, so that growing takes little memory.
 const SHARDS: usize = 64;
 /// Bytes per entry of a table: the entry and one byte for its state, with at most 7 of 8 places used.
 const ENTRY_BYTES: usize = (size_of::<((u32, u32), u32)>() + 1) * 8 / 7;
@@ -30,7 +31,7 @@ const ENTRY_BYTES: usize = (size_of::<((u32, u32), u32)>() + 1) * 8 / 7;
 /// The end of an edge, where prompts diverge or end.
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    /// The position of its edge among the chunks.
+    /// The position of the node's edge among the chunks.
     from: u32,
     length: u32,
 }
@@ -49,14 +50,14 @@ struct Pages<T> {
 pub(crate) struct PrefixTree {
     chunks: Pages<u32>,
     nodes: Pages<Node>,
-    /// The node after a node whose edge begins with a chunk.
+    /// The child of a node whose edge begins with a given chunk.
     forks: Vec<HashMap<(u32, u32), u32>>,
-    /// Bytes of the tables of forks.
+    /// Size of the tables of forks in bytes.
     fork_bytes: usize,
     most_bytes: usize,
     /// Whether a prompt was not kept completely.
     is_full: bool,
-    /// Whether other processes also send prompts, which are not kept here.
+    /// Whether other processes also send prompts that are not kept here.
     has_others: bool,
 }
 
@@ -87,7 +88,7 @@ impl<T: Copy> Pages<T> {
         }
     }
 
-    /// Returns the bytes that they take with `more` of them.
+    /// Returns the size of the items in bytes if `more` of them are added.
     fn bytes_with(&self, more: usize) -> usize {
         (self.len() as usize + more).div_ceil(1 << PAGE_BITS) * ((1 << PAGE_BITS) * size_of::<T>())
     }
@@ -110,8 +111,8 @@ impl PrefixTree {
         PrefixTree { chunks: Pages::new(), nodes, forks, fork_bytes: 0, most_bytes, is_full: false, has_others: false }
     }
 
-    /// Makes no claim about prompts that other processes may have sent: only a prompt seen here in full is
-    /// certain.
+    /// Stops making claims about text that other processes may have sent: only prompts that were fully
+    /// seen here are certain.
     pub(crate) fn beside_others(self) -> PrefixTree {
         PrefixTree { has_others: true, ..self }
     }
@@ -148,11 +149,11 @@ impl PrefixTree {
         at
     }
 
-    /// Appends an edge of `chunks` to `node`; if `split` is a child and a length, after that much
-    /// of the child's edge.
+    /// Appends an edge of `chunks` to `node`; if `split` is a child and a length, it is appended
+    /// after that length of the child's edge.
     fn grow(&mut self, node: u32, split: Option<(u32, u32)>, chunks: &[u32]) {
         let Ok(length) = u32::try_from(chunks.len()) else { return };
-        // A growing table doubles, and exists twice meanwhile.
+        // A growing table doubles its size, and exists twice while it grows.
         let tables = self.fork_bytes + 6 * (self.fork_bytes / SHARDS + ENTRY_BYTES);
         let bytes = self.chunks.bytes_with(chunks.len()) + self.nodes.bytes_with(2) + tables;
         if self.is_full || bytes > self.most_bytes {
@@ -225,8 +226,8 @@ mod tests {
 
     #[test]
     fn the_bound_holds_for_what_a_run_may_have() {
-        // Short questions, for which tables and nodes take much of the memory, and long prompts:
-        // each distinct.
+        // Short questions, for which tables and nodes take much of the memory, and long prompts.
+        // All of them are distinct.
         for (bytes, least) in [(200, 80_000_000), (10_000, 350_000_000)] {
             let mut trail = Trail::new(0);
             trail.say(Role::User, &"x".repeat(bytes), 1);

@@ -12,11 +12,11 @@ use super::recent::Recent;
 pub struct Progress {
     phase: AtomicU8,
     elapsed_ns: AtomicU64,
-    /// The run's start on the machine's monotonic clock; 0 before it.
+    /// The run's start on the machine's monotonic clock; 0 before the run starts.
     origin_ns: AtomicU64,
     /// Start and end of the window, as far as they are known.
     window: [AtomicU64; 2],
-    /// 1 while the server is left idle before the load begins.
+    /// 1 while the run waits with an idle server before the load begins.
     pub idling: Counter,
     /// 1 while the run waits for the server to finish earlier requests.
     pub settling: Counter,
@@ -34,7 +34,8 @@ pub struct Progress {
     pub recent: Recent,
     /// Token events received.
     pub token_events: Counter,
-    /// Further signs of life: good heads, and reads of their responses that completed no token event.
+    /// Further signs of life: good heads, and reads of the responses that did not complete a token
+    /// event.
     pub signs: Counter,
 }
 
@@ -43,17 +44,17 @@ pub struct Progress {
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds `n`.
+    /// Adds `n` to the counter.
     pub fn add(&self, n: u64) {
         self.0.fetch_add(n, Relaxed);
     }
 
-    /// Sets it to `n`.
+    /// Sets the counter to `n`.
     pub fn set(&self, n: u64) {
         self.0.store(n, Relaxed);
     }
 
-    /// Returns its current value.
+    /// Returns the counter's current value.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -71,7 +72,8 @@ impl Progress {
         self.origin_ns.store(origin_ns, Relaxed);
     }
 
-    /// Returns the run's start on the machine's monotonic clock, in nanoseconds; `None` before it.
+    /// Returns the run's start on the machine's monotonic clock, in nanoseconds; `None` before the
+    /// run starts.
     pub fn origin_ns(&self) -> Option<u64> {
         Some(self.origin_ns.load(Relaxed)).filter(|origin| *origin > 0)
     }
@@ -88,7 +90,7 @@ impl Progress {
         self.window[1].store(end, Relaxed);
     }
 
-    /// Whether an instant lies in the window, as far as is known.
+    /// Whether an instant lies in the window, as far as its borders are known.
     pub fn is_measured(&self, at: u64) -> bool {
         (self.window[0].load(Relaxed)..self.window[1].load(Relaxed)).contains(&at)
     }

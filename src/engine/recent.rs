@@ -1,8 +1,9 @@
-//! The latest results of a run, for observers: how soon good responses began and how they continued, and
-//! the last failure.
+//! The latest results of a run, for observers: how soon good responses began, how fast they continued,
+//! and the last failure.
 //!
 //! One task writes, at the end of each request; others may read at any time. A value that is read while it
-//! is written may be mixed from two requests: this is a display for people, and no result depends on it.
+//! is being written may mix two requests. This is acceptable because the values are only displayed, and no
+//! result depends on them.
 
 use std::array;
 use std::sync::Mutex;
@@ -39,12 +40,12 @@ impl Total {
         self.nanos.fetch_add(nanos, Relaxed);
     }
 
-    /// Returns their number.
+    /// Returns the number of durations.
     pub fn count(&self) -> u64 {
         self.count.load(Relaxed)
     }
 
-    /// Returns their sum, in nanoseconds.
+    /// Returns the sum of the durations, in nanoseconds.
     pub fn nanos(&self) -> u64 {
         self.nanos.load(Relaxed)
     }
@@ -57,7 +58,8 @@ pub struct Times {
     pub ttft: Option<u64>,
     /// Time per output token after the first.
     pub tpot: Option<u64>,
-    /// How late the client sent it: from its release to its send, without the time to open a connection.
+    /// How late the client sent the request: the time from its release to its send, without the time to
+    /// open a connection.
     pub late: u64,
 }
 
@@ -71,7 +73,7 @@ pub struct Recent {
     pub ttft: Total,
     /// Time per output token of all good responses so far.
     pub tpot: Total,
-    /// Lateness of the client at all good responses so far.
+    /// Lateness of the client for all good responses so far.
     pub late: Total,
     /// Number of requests by outcome.
     pub outcomes: OutcomeCounts,
@@ -80,9 +82,10 @@ pub struct Recent {
 /// Medians over the latest good responses, in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Pace {
-    /// Time to first token, from the send; `None` without one, or if responses have no first token.
+    /// Time to first token, from the send; `None` if there was none, or if responses have no first
+    /// token.
     pub ttft_ms: Option<f64>,
-    /// Time per output token after the first; `None` if no response had two.
+    /// Time per output token after the first; `None` if no response had two tokens.
     pub tpot_ms: Option<f64>,
 }
 
@@ -126,7 +129,7 @@ impl Recent {
     }
 
     fn failed(&self, at: u64, row: &RequestRow) {
-        // A request still in flight at the end has not failed.
+        // A request that is still in flight at the end does not count as failed.
         if row.outcome == Outcome::CutAtDrain {
             return;
         }
@@ -164,7 +167,7 @@ impl Recent {
         Pace { ttft_ms: median(|times| times.ttft), tpot_ms: median(|times| times.tpot) }
     }
 
-    /// Returns the last failure in words; `None` without failures.
+    /// Returns the last failure as text; `None` without failures.
     pub fn failure(&self) -> Option<String> {
         self.failure.lock().ok()?.as_ref().map(|(_, what)| what.clone())
     }

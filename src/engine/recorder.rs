@@ -1,7 +1,7 @@
-//! From the hot path to the disk: entries go in batches through a bounded channel to a thread that
-//! writes them.
+//! Carries entries from the hot path to the disk: batches go through a bounded channel to a thread
+//! that writes them.
 //!
-//! The hot path wakes the writer only when much has accumulated: the writer polls every 20 ms.
+//! The writer polls every 20 ms; the hot path wakes it only when many entries have accumulated.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,30 +21,31 @@ use super::tally::{Entry, Unwritten};
 use super::threads;
 use super::transcripts::Texts;
 
-/// Entries per hand-over: one at a time costs a quarter more, as measured.
+/// Entries per hand-over; handing over one at a time was measured to cost a quarter more.
 const BATCH: usize = 16;
 /// Bytes of gaps that end a batch before it is full, so that the memory of a full channel is bounded, too.
 const BATCH_BYTES: usize = 32 << 10;
-/// Batches that may wait for the writer: 32 MiB of gaps at most. A full channel blocks the engine, which
-/// its lateness then shows; nothing is lost.
+/// Batches that may wait for the writer, with at most 32 MiB of gaps. A full channel blocks the engine,
+/// which then shows in its lateness; nothing is lost.
 const BACKLOG: usize = 1024;
-/// The same if texts are recorded: a batch then contains 32 KiB of them, or those of one request, however
-/// long they are.
+/// The same if texts are recorded. A batch then contains 32 KiB of texts, or the texts of one request,
+/// however long they are.
 const BACKLOG_OF_TEXTS: usize = 64;
 /// The writer is woken when this fraction of the batches that may wait is waiting.
 const WAKE_AT: u64 = 4;
 /// How often the writer polls for batches.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Records, or gaps of records, that make one batch of the file.
+/// Number of records, or of gaps in records, that make up one batch of the file.
 const WRITE_AT: (usize, usize) = (1024, 256 << 10);
 /// How long a record waits to be written together with others, in nanoseconds.
 const WRITE_AFTER: u64 = 100_000_000;
 
 /// The unit of a hand-over.
 struct Batch {
-    /// The beginnings of started requests, in the order in which they started.
+    /// The beginnings of the prompts of started requests, in the order in which the requests
+    /// started.
     sent: Vec<(u64, Arc<Trail>)>,
-    /// Finished requests. Each started in this batch at the latest.
+    /// Finished requests. Each of them started in this batch or an earlier one.
     ended: Vec<Unwritten>,
 }
 
@@ -104,15 +105,15 @@ impl Recorder {
         self.keeps_texts
     }
 
-    /// Takes the beginning of request `request`, which starts now. The writer's thread compares requests in
-    /// the order of these calls. False once the writer has failed.
+    /// Takes the beginning of the prompt of request `request`, which starts now. The writer's thread
+    /// compares requests in the order of these calls. False once the writer has failed.
     pub(crate) fn sent(&mut self, request: u64, trail: Arc<Trail>) -> bool {
         self.batch_bytes += trail.size();
         self.batch.sent.push((request, trail));
         self.batch_bytes < BATCH_BYTES || self.flush()
     }
 
-    /// Takes one entry. False once the writer has failed: `finish` returns the reason.
+    /// Takes one entry. False once the writer has failed; `finish` returns the reason.
     pub(crate) fn push(&mut self, entry: Entry) -> bool {
         self.observer.ended(entry.row());
         let entry = entry.unbox();
@@ -154,7 +155,7 @@ impl Batch {
 }
 
 /// Returns how many leading tokens of a request's prompt the server has seen: in its own conversation,
-/// according to its row, or in other requests. Never more than it has.
+/// according to its row, or in other requests. The result is never larger than the prompt.
 fn reusable(row: &RequestRow, of_others: Option<u32>) -> Option<u32> {
     let seen = row.reusable_tokens.unwrap_or(0);
     Some(of_others?.max(seen).min(row.intended_prompt_tokens))
@@ -169,13 +170,13 @@ struct Writer {
     clock: Clock,
     /// The prompts that the server has received.
     prefixes: PrefixTree,
-    /// Tokens that requests in flight share with earlier ones; `None` if unknown.
+    /// Number of tokens that requests in flight share with earlier requests; `None` if unknown.
     reusable: HashMap<u64, Option<u32>>,
     /// Records that are not written yet.
     records: Vec<Record>,
-    /// Gaps in them.
+    /// Number of gaps in these records.
     gaps: usize,
-    /// When the first of them arrived.
+    /// When the first of these records arrived.
     oldest: u64,
 }
 
@@ -191,8 +192,8 @@ impl Writer {
         self.texts.map(Texts::finish).transpose()
     }
 
-    /// Takes the arrived batches, and writes if there are enough or they have waited long. True if
-    /// no more can arrive.
+    /// Takes the batches that have arrived, and writes their records if there are enough or they
+    /// have waited long. True if no more can arrive.
     fn take(&mut self, now: u64) -> Result<bool, SinkError> {
         let ended = loop {
             match self.receiver.try_recv() {

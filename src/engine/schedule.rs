@@ -1,10 +1,10 @@
 //! When requests of an open loop are due: a pure function of load, phases and seed, known before
 //! the first request.
 //!
-//! Unit gaps (mean 1) come from a seeded stream; their running sum is the time at which a process of rate 1
-//! would arrive. The rate profile gives the expected number of arrivals up to a time, Λ(t): arrival k is
-//! Λ⁻¹ of the k-th sum (time change of a Poisson process: Lewis & Shedler 1979; of a renewal process:
-//! Gerhard & Nelson 2009). Alternatively, a trace gives the instants one by one.
+//! Unit gaps (mean 1) come from a seeded stream; their running sum gives the arrival times of a process of
+//! rate 1. The rate profile gives the expected number of arrivals up to a time, Λ(t): arrival k is Λ⁻¹ of
+//! the k-th sum (time change of a Poisson process: Lewis & Shedler 1979; of a renewal process: Gerhard &
+//! Nelson 2009). Alternatively, the instants are read from a trace one by one.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use super::share::Share;
 use super::trace::Trace;
 use super::unit_gaps::UnitGaps;
 
-/// The arrivals of an open loop, in order, as nanoseconds since the run's start. A copy continues from the
-/// position of the original.
+/// The arrivals of an open loop, in order, in nanoseconds since the run's start. A clone continues from
+/// the position of the original.
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
     source: Source,
@@ -28,7 +28,7 @@ pub(crate) struct Schedule {
 /// The source of arrivals.
 #[derive(Debug, Clone)]
 enum Source {
-    /// Random gaps, in the time of a rate profile.
+    /// Random gaps, transformed by a rate profile.
     Drawn {
         gaps: Box<UnitGaps>,
         course: Arc<Course>,
@@ -50,7 +50,7 @@ impl Schedule {
         })
     }
 
-    /// Creates the schedule of a trace. It ends with the trace.
+    /// Creates the schedule of a trace. The schedule ends with the trace.
     pub(crate) fn given(trace: Trace) -> Schedule {
         Schedule::new(Source::Given(trace))
     }

@@ -1,5 +1,5 @@
-//! Compares arrivals with their distribution. If a profile changes the rate, its own Λ reverts the change:
-//! the result must be the process at rate 1.
+//! Compares arrivals with their distribution. If a profile changes the rate, applying its Λ reverts the
+//! change, so the result must be the process at rate 1.
 
 use super::*;
 use crate::expand::{Load, Phases};
@@ -40,8 +40,8 @@ fn gaps(times: &[u64], unit: f64) -> Vec<f64> {
     times.windows(2).map(|w| (w[1] - w[0]) as f64 / unit).collect()
 }
 
-/// Returns the largest distance of the sample's distribution from `cdf`, times √n: above 1.95 in one of a
-/// thousand samples.
+/// Returns the largest distance of the sample's distribution from `cdf`, times √n. It exceeds 1.95 in one
+/// of a thousand samples.
 fn kolmogorov_smirnov(mut sample: Vec<f64>, cdf: impl Fn(f64) -> f64) -> f64 {
     sample.sort_by(f64::total_cmp);
     let n = sample.len() as f64;
@@ -97,7 +97,8 @@ fn gaps_have_the_mean_and_the_cv_of_their_process() {
         let (mean, cv) = mean_and_cv(&sample);
         // docs/PLAN.md quotes these values.
         eprintln!("{process}: mean {mean:.4}, cv {cv:.4}");
-        // Five standard errors of the mean; for the cv a bound with room for its kurtosis (3 + 6 cv²).
+        // Five standard errors of the mean; for the cv, a bound that allows for its kurtosis (3 + 6
+        // cv²).
         let n = (sample.len() as f64).sqrt();
         assert!((mean - 1.0).abs() < 5.0 * expected / n, "{process}: mean {mean}");
         let room = 5.0 * (2.0 + 6.0 * expected * expected).sqrt() / 2.0 / n;
@@ -160,15 +161,15 @@ fn the_rate_scales_the_same_gaps() {
 fn a_rate_that_sinks_to_nothing_ends_the_arrivals() {
     let course = course(r#"{ "ramp": { "from": 10, "to": 0, "over": "20s" } }"#, 1);
     let times = first(Schedule::drawn(Process::Constant, course.clone(), [0; 32]), 1_000);
-    // Half of fill, stabilize and half of the ramp, at 10 per second, are 140, and the last would
-    // arrive at the very end.
+    // At 10 per second, half of fill, all of stabilize and half of the ramp give 140 arrivals, and
+    // the last would arrive at the very end.
     assert_eq!(times.len(), 139);
     assert!(times.last().is_some_and(|last| *last <= 25 * SECOND));
     assert_eq!(course.at(141.0), None);
 }
 
-/// The arithmetic of the releases before profiles: earlier measurements keep their arrivals to the
-/// nanosecond.
+/// The arithmetic of releases before rate profiles were added: earlier measurements keep their
+/// arrivals to the nanosecond.
 #[test]
 fn without_a_profile_arrivals_are_what_they_always_were() {
     for (rate, fill_ns, seed) in [(0.3, 0, 1), (7.0, 3_333_333_333, 2), (1234.567, 30 * SECOND, 3), (50.0, SECOND, 4)] {
@@ -185,7 +186,7 @@ fn without_a_profile_arrivals_are_what_they_always_were() {
 }
 
 /// A plan and a seed must always reproduce the arrivals of their first measurement. The Poisson values are
-/// from the release before gamma and profiles were added.
+/// from the last release without gamma and profiles.
 #[test]
 fn golden_arrivals() {
     let of = |process, profile: &str| first(Schedule::drawn(process, course(profile, 100), [9; 32]), 6);

@@ -8,19 +8,19 @@ use super::schedule::Schedule;
 use super::share::Share;
 use super::start::{Start, Unstarted};
 
-/// Conversations that arrive by schedule and continue by themselves, with or without an in-flight cap. Only
-/// conversations in progress are held in memory.
+/// Conversations that arrive by schedule and whose later turns follow their responses, with or without an
+/// in-flight cap. Only conversations in progress are held in memory.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     /// Conversations that have not arrived yet.
     arriving: Schedule,
-    /// Conversations that have arrived and not begun: the same schedule, lagging behind, so that a long
-    /// queue costs no memory.
+    /// Conversations that have arrived and not begun. They are read from a copy of the schedule that
+    /// lags behind, so that a long queue costs no memory.
     waiting: Schedule,
     share: Share,
     arrived: u64,
     begun: u64,
-    /// Conversations between two turns: when the next one is due, and which conversation it is.
+    /// Conversations between two turns: when the next turn is due, and the conversation's number.
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
     /// Later turns that are due and not started.
     turns: VecDeque<(u64, u32)>,
@@ -61,8 +61,8 @@ impl Sessions {
         self.release(None)
     }
 
-    /// Records that a turn of conversation `slot` ended at `at`; its next one follows after `think`
-    /// nanoseconds, if there is one. Returns the start that this lets through.
+    /// Records that a turn of conversation `slot` ended at `at`; its next turn follows after
+    /// `think` nanoseconds, if there is one. Returns the start that the free slot lets through.
     pub(crate) fn ended(&mut self, at: u64, slot: u32, think: Option<u64>) -> Option<Start> {
         self.in_flight -= 1;
         self.thinking.extend(think.map(|think| Reverse((at.saturating_add(think), slot))));
@@ -93,14 +93,14 @@ impl Sessions {
         self.arrived - self.begun + self.turns.len() as u64
     }
 
-    /// Returns the scheduled instant of the one of them that has waited longest.
+    /// Returns the scheduled instant of the due request that has waited longest.
     pub(crate) fn oldest_waiting(&self) -> Option<u64> {
         let session = self.waiting.peek().filter(|_| self.begun < self.arrived);
         let turn = self.turns.front().map(|(due, _)| *due);
         session.into_iter().chain(turn).min()
     }
 
-    /// Queues everything that is due by `now`.
+    /// Queues all turns that are due by `now`.
     fn notice(&mut self, now: u64) {
         while self.arriving.peek().is_some_and(|at| at <= now) {
             self.arriving.take();
@@ -113,7 +113,7 @@ impl Sessions {
     }
 
     /// Starts the request that has waited longest, if the cap allows it; `freed_at` is when a slot became
-    /// free, and `None` if the request did not have to wait for one.
+    /// free, or `None` if the request did not have to wait for one.
     fn release(&mut self, freed_at: Option<u64>) -> Option<Start> {
         if self.in_flight >= self.cap {
             return None;
@@ -125,8 +125,8 @@ impl Sessions {
         Some(Start { request: self.share.number(self.requests - 1), scheduled, released, slot: Some(slot) })
     }
 
-    /// Returns the request that has waited longest, and its conversation; of two that are equally old, the
-    /// one in progress.
+    /// Returns the request that has waited longest, and its conversation; if two are equally old, the one
+    /// whose conversation is in progress.
     fn take_oldest(&mut self) -> Option<(u64, u32)> {
         let oldest = self.oldest_waiting()?;
         if self.turns.front().is_some_and(|(due, _)| *due == oldest) {
@@ -176,7 +176,8 @@ mod tests {
         let mut pacer = sessions(Some(1));
         assert_eq!(told(pacer.take_due(250)), Some((0, 100, 100, 0)));
         assert_eq!((pacer.take_due(250), pacer.waiting(), pacer.oldest_waiting()), (None, 1, Some(200)));
-        // Due at 260, after the conversation that arrived at 200 and before the one of 300.
+        // The turn is due at 260, after the conversation that arrived at 200 and before the one
+        // that arrives at 300.
         assert_eq!(told(pacer.ended(255, 0, Some(5))), Some((1, 200, 255, 1)));
         assert_eq!(pacer.next_due(), Some(260));
         assert_eq!((pacer.take_due(310), pacer.waiting(), pacer.next_due()), (None, 2, Some(400)));

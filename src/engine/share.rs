@@ -1,4 +1,5 @@
-//! The part of a run's load that one process sends. If one process sends the whole load, it has the whole share.
+//! The part of a run's load that one process sends. If one process sends the whole load, its share is the
+//! whole load.
 
 /// Every request, slot or conversation whose number modulo `count` is `index`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,12 +17,12 @@ impl Share {
         (index < count).then_some(Share { index, count })
     }
 
-    /// Returns the number of shares of the load.
+    /// Returns the number of shares into which the load is divided.
     pub fn count(self) -> u32 {
         self.count
     }
 
-    /// Returns its number among the shares, from 0.
+    /// Returns the index of this share, from 0.
     pub fn index(self) -> u32 {
         self.index
     }

@@ -7,7 +7,7 @@ pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The destination of rows.
 pub trait Sink: Send {
-    /// Takes some records. No more follow an error.
+    /// Takes some records. Not called again after an error.
     fn append(&mut self, records: &[Record]) -> Result<(), SinkError>;
     /// Ends the records.
     fn finish(self: Box<Self>) -> Result<(), SinkError>;
@@ -15,7 +15,7 @@ pub trait Sink: Send {
 
 /// The destination of time series.
 pub trait SampleSink: Send {
-    /// Takes some samples, in the order in which they were taken. No more follow an error.
+    /// Takes some samples, in the order in which they were taken. Not called again after an error.
     fn append(&mut self, samples: &[Sample]) -> Result<(), SinkError>;
     /// Ends the samples; returns their number.
     fn finish(self: Box<Self>) -> Result<u64, SinkError>;
@@ -23,7 +23,7 @@ pub trait SampleSink: Send {
 
 /// The destination of texts.
 pub trait TextSink: Send {
-    /// Takes the texts of some requests. No more follow an error.
+    /// Takes the texts of some requests. Not called again after an error.
     fn append(&mut self, texts: &[TextRow]) -> Result<(), SinkError>;
     /// Ends the texts; returns their number.
     fn finish(self: Box<Self>) -> Result<u64, SinkError>;

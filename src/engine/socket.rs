@@ -18,7 +18,7 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// Returns the TCP connection below it.
+    /// Returns the underlying TCP connection.
     pub(crate) fn tcp(&self) -> &Stamped {
         match self {
             Socket::Plain(stream) => stream,

@@ -1,10 +1,10 @@
 //! Parses server-sent events from bytes that may be split anywhere (WHATWG HTML, section 9.2
 //! "Server-sent events").
 //!
-//! Limited to what such streams use: `data` and `event` fields, comments, LF, CRLF and CR line
-//! ends, several data lines in one event. An event at the end of the stream counts even without the
-//! blank line after it: real servers omit it. Bounded: a line or an event beyond `MAX_EVENT` is an
-//! error, whatever the server sends.
+//! Limited to the features that streams of inference servers use: `data` and `event` fields,
+//! comments, LF, CRLF and CR line ends, several data lines in one event. An event at the end of the
+//! stream counts even without the blank line after it: real servers omit it. Bounded: a line or an
+//! event beyond `MAX_EVENT` is an error, whatever the server sends.
 
 use memchr::memchr2;
 
@@ -33,10 +33,10 @@ pub(crate) struct Parser {
     data: Vec<u8>,
     has_data: bool,
     name: Vec<u8>,
-    /// The last byte was a CR: a LF after it belongs to it.
+    /// The last byte was a CR; if a LF follows, it belongs to the same line end.
     after_cr: bool,
     started: bool,
-    /// `data` and `name` belong to an event that was returned.
+    /// Whether `data` and `name` belong to an event that was already returned.
     handed_out: bool,
 }
 
@@ -46,8 +46,8 @@ impl Parser {
         Parser::default()
     }
 
-    /// Returns the next event in `bytes`, and advances `bytes` to what follows it. `None`: all bytes are
-    /// consumed, and the beginning of an event is kept for the following bytes.
+    /// Returns the next event in `bytes`, and advances `bytes` to what follows it. Returns `None` if all
+    /// bytes are consumed; the beginning of an event is then kept until more bytes arrive.
     pub(crate) fn next<'a, 'b: 'a>(&'a mut self, bytes: &mut &'b [u8]) -> Result<Option<Event<'a>>, TooLarge> {
         self.release();
         if let Some((data, rest)) = self.whole(bytes) {
@@ -83,8 +83,8 @@ impl Parser {
         Ok(self.dispatch().then_some(Event { name: &self.name, data: &self.data }))
     }
 
-    /// Parses the form that nearly all events have, without a copy: nothing is kept, and `bytes` begin with
-    /// one data line and the blank line after it.
+    /// Parses the form that nearly all events have, without a copy. Applies if no earlier bytes are kept,
+    /// and `bytes` begin with one data line followed by a blank line.
     fn whole<'a>(&self, bytes: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         if !self.started || self.after_cr || self.has_data || !self.line.is_empty() || !self.name.is_empty() {
             return None;
@@ -104,7 +104,7 @@ impl Parser {
         }
     }
 
-    /// Completes the kept line with `end`. True if it closed an event.
+    /// Completes the kept line with `end`. True if that closed an event.
     fn end_line(&mut self, end: &[u8]) -> Result<bool, TooLarge> {
         if self.line.is_empty() {
             return self.take_line(end);
@@ -143,7 +143,8 @@ impl Parser {
                 self.name.clear();
                 self.name.extend_from_slice(value);
             }
-            // A comment (empty field), `id`, `retry`, or a field that the standard requires to ignore.
+            // A comment (empty field), `id`, `retry`, or a field that must be ignored according to the
+            // standard.
             _ => {}
         }
         Ok(false)
@@ -160,8 +161,8 @@ impl Parser {
         Ok(())
     }
 
-    /// Handles a blank line, or the end: returns whether there is an event to return. Without data
-    /// there is none.
+    /// Handles a blank line, or the end: returns whether there is an event to return. Without data,
+    /// there is no event.
     fn dispatch(&mut self) -> bool {
         if !std::mem::take(&mut self.has_data) {
             self.name.clear();

@@ -1,8 +1,8 @@
-//! The kernel's receive time of the data that a socket reads (`SO_TIMESTAMPNS`, see socket(7)): correct
+//! The kernel's receive time for the data that a socket reads (`SO_TIMESTAMPNS`, see socket(7)): correct
 //! even if our own read is milliseconds late. The kernel stamps by the wall clock; the stamp is converted
 //! to the run's clock with both clocks read right after the read.
 //!
-//! The stamp of a read is that of the newest segment in it.
+//! The stamp of a read is the stamp of the newest segment in it.
 
 use std::cell::Cell;
 use std::io;
@@ -18,12 +18,13 @@ use super::clock::{monotonic, wall};
 
 /// Asks the kernel to stamp arriving data on `socket`. If it cannot, reads have no stamp.
 pub(crate) fn enable(socket: &impl std::os::fd::AsFd) {
-    // Not every kind of socket and platform supports it: then only the reader's own clock is available.
+    // Not every kind of socket and platform supports this. Without it, only the reader's own clock is
+    // available.
     let _ = setsockopt(socket, sockopt::ReceiveTimestampns, &true);
 }
 
-/// Keeps kernel stamps enabled as long as the process lives: the kernel begins a moment after the first
-/// socket requests them, and stops when the last one is gone.
+/// Keeps kernel stamps enabled as long as the process lives. The kernel starts stamping a moment after
+/// the first socket requests stamps, and stops when the last of these sockets is gone.
 pub(crate) fn keep_enabled() {
     static ASKING: OnceLock<Option<UdpSocket>> = OnceLock::new();
     ASKING.get_or_init(|| {
@@ -69,12 +70,13 @@ fn stamp(message: &libc::msghdr) -> Option<i64> {
 }
 
 thread_local! {
-    /// Wall clock minus monotonic clock as last seen by this thread.
+    /// Wall clock minus monotonic clock as last read by this thread.
     static OFFSET: Cell<i64> = const { Cell::new(0) };
 }
 
-/// The maximum difference between two readings of the clocks' distance, in nanoseconds; a larger one is
-/// read again: more than NTP turns a clock between two reads, and less than any error that matters.
+/// The maximum change in the distance of the clocks from one reading to the next, in nanoseconds; after
+/// a larger change, the clocks are read again. This is more than NTP adjusts a clock between two reads,
+/// and less than any error that matters.
 const MOST_DRIFT: i64 = 2_000;
 /// How often the clocks are read again before the closest readings are used.
 const TRIES: usize = 8;
@@ -89,8 +91,8 @@ pub(crate) struct Now {
 }
 
 impl Now {
-    /// Reads both. A thread that loses its processor between the two readings reads them again: otherwise
-    /// the pause would appear as a distance.
+    /// Reads both. If the thread loses its processor between the two readings, it reads the clocks again,
+    /// because the pause would otherwise appear as a distance.
     pub(crate) fn read() -> Now {
         let (monotonic, wall) = (monotonic(), wall());
         let offset = wall - monotonic as i64;
@@ -102,8 +104,8 @@ impl Now {
         Now { monotonic, wall: monotonic as i64 + offset }
     }
 
-    /// Returns the distance of the clocks, from the two readings of the monotonic clock that are closest
-    /// around one of the wall clock.
+    /// Returns the distance of the clocks, based on the two readings of the monotonic clock that most
+    /// closely enclose one of the wall clock.
     fn distance() -> i64 {
         let around = |_| {
             let (before, wall, after) = (monotonic(), wall(), monotonic());
@@ -117,8 +119,8 @@ impl Now {
 /// Returns when bytes arrived, on the monotonic clock, and how long the kernel held them for us; the delay
 /// is `None` if the instant is only that of our own read.
 ///
-/// `earliest` is an instant before which the bytes cannot have arrived: a stamp from before it or from the
-/// future shows that the wall clock was set meanwhile.
+/// `earliest` is an instant before which the bytes cannot have arrived. A stamp from before that instant
+/// or from the future shows that the wall clock was set in the meantime.
 pub(crate) fn arrival(kernel: Option<i64>, now: Now, earliest: u64) -> (u64, Option<u64>) {
     /// Tolerance: the kernel's stamp and our clocks are read by different processors.
     const SKEW: u64 = 50_000;
@@ -170,7 +172,7 @@ mod tests {
         enable(&reader);
         let mut room = [MaybeUninit::uninit(); 64];
         // The kernel starts timestamping a moment after the first socket requests it; on a busy machine
-        // that takes a while.
+        // this takes a while.
         let stamped = (0..10_000).find_map(|tried| {
             std::thread::sleep(std::time::Duration::from_millis(u64::from(tried > 100)));
             let before = Now::read().wall;

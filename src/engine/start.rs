@@ -1,13 +1,14 @@
-//! The result of a load pattern for a request: its start, or that it never started.
+//! The result of a load pattern for a request: when it starts, or that it never started.
 
 /// The start of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Start {
-    /// Its number, from 0.
+    /// The request's number, from 0.
     pub request: u64,
-    /// When it was due by the load pattern, in nanoseconds since the run's start.
+    /// When the request was due according to the load pattern, in nanoseconds since the run's
+    /// start.
     pub scheduled: u64,
-    /// When the cap let it through.
+    /// When the cap let the request through.
     pub released: u64,
     /// The slot of a closed loop; if conversations arrive, the conversation's number.
     pub slot: Option<u32>,
@@ -16,10 +17,10 @@ pub(crate) struct Start {
 /// A request that was due and never started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unstarted {
-    /// Its number.
+    /// The request's number.
     pub request: u64,
-    /// When it was due by the load pattern.
+    /// When the request was due according to the load pattern.
     pub scheduled: u64,
-    /// Whether the in-flight cap held it back; otherwise the generator failed to send it.
+    /// Whether the in-flight cap held the request back; if not, the generator failed to send it.
     pub(crate) held_by_cap: bool,
 }

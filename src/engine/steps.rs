@@ -1,7 +1,7 @@
-//! Single steps of the hot path, for `benches/ingest`, which prints what each costs.
+//! Single steps of the hot path, for `benches/ingest`, which prints the cost of each step.
 //!
-//! They are functions over bytes, rows and sockets, so that the types of the hot path stay private and free
-//! to change; hidden from the documentation, because they have no other use.
+//! They are functions over bytes, rows and sockets, so that the types of the hot path stay private and can
+//! change freely. They are hidden from the documentation because they have no other use.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -32,7 +32,7 @@ use super::template::Template;
 /// The text of the benchmark's streams.
 const SENSIBLE: &str = "a sensible answer";
 
-/// Reads one response from the bytes of the wire; passes on the pieces of its body.
+/// Reads one response from the bytes of the wire, and passes on the pieces of its body.
 pub fn http(wire: &[u8], mut on_piece: impl FnMut(&[u8])) {
     let head = Head::parse(wire).expect(SENSIBLE).expect("a whole head");
     let mut body = head.body;
@@ -58,7 +58,8 @@ pub fn parse(data: &[u8]) -> bool {
     Api::Chat.protocol().event(data).is_ok_and(|part| part.only_text().is_some())
 }
 
-/// Reads the events of one stream by template, the first by a full parse; returns how many it could read.
+/// Reads the events of one stream by template, after a full parse of the first event; returns how many
+/// could be read that way.
 pub fn template(events: &[Vec<u8>]) -> usize {
     let mut template = Template::default();
     let mut read = |data: &Vec<u8>| {
@@ -75,7 +76,7 @@ pub fn template(events: &[Vec<u8>]) -> usize {
 }
 
 /// Processes one stream as a request does: framing, parsing, tally. `gap` returns the time before each
-/// piece in nanoseconds.
+/// piece, in nanoseconds.
 fn take(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Entry {
     let row = RequestRow { requested_tokens: tokens, ..RequestRow::wanted(0, Phase::Measure, 0) };
     let mut tally = Tally::new(row, Api::Chat.protocol());

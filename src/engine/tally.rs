@@ -1,4 +1,5 @@
-//! The state of one request so far, event by event; becomes its row whenever it ends.
+//! The state of one request so far, updated event by event. When the request ends, it becomes the
+//! request's row.
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -13,7 +14,7 @@ use super::sse::Event;
 use super::template::Template;
 use super::transcripts::RequestTexts;
 
-/// Bytes of text per token in most languages, from which the room for a response is estimated.
+/// Bytes of text per token in most languages; used to estimate the room for a response.
 const TOKEN_BYTES: usize = 5;
 /// Maximum room that is reserved for a text before it arrives.
 const MOST_ROOM: usize = 1024;
@@ -21,27 +22,27 @@ const MOST_ROOM: usize = 1024;
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// The outcome of its row.
+    /// The outcome for the request's row.
     pub outcome: Outcome,
-    /// The error, in words.
+    /// The error as text.
     pub text: String,
     /// Details of a request that its row does not contain.
     pub aside: Option<Aside>,
 }
 
-/// Facts about a failure besides its row.
+/// Facts about a failure in addition to its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Aside {
     /// The server requests a pause of this length.
     RetryAfter(Nanos),
-    /// This machine's own limits prevent a connection.
+    /// This machine's own limits prevented a connection.
     Local,
-    /// No connection opened in time.
+    /// No connection was opened in time.
     Late,
 }
 
 impl Failure {
-    /// Creates a failure with its text.
+    /// Creates a failure with this text.
     pub(crate) fn new(outcome: Outcome, text: impl Into<String>) -> Failure {
         Failure { outcome, text: text.into(), aside: None }
     }
@@ -61,7 +62,7 @@ impl From<Wrong> for Failure {
     }
 }
 
-/// The response to a request, for the conversation that continues from it.
+/// The response to a request, for the conversation that continues after it.
 #[derive(Debug, Default)]
 pub(crate) struct Reply {
     /// The response's content, without its reasoning.
@@ -73,11 +74,11 @@ pub(crate) struct Reply {
 /// The parameters in the body of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Asks {
-    /// Its size in bytes.
+    /// The size of the body in bytes.
     pub bytes: usize,
-    /// The index of its class in the run, from 0.
+    /// The index of the request's class in the run, from 0.
     pub class: usize,
-    /// Vectors or scores that it requests; 0 if it requests text.
+    /// Number of requested vectors or scores; 0 if the request asks for text.
     pub values: usize,
 }
 
@@ -89,7 +90,7 @@ fn says_done(data: &[u8]) -> bool {
 /// One request in flight. Boxed, because it is passed on many times.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    /// Its row so far.
+    /// The request's row so far.
     pub row: RequestRow,
     gaps: Gaps,
     template: Template,
@@ -98,15 +99,15 @@ pub(crate) struct Tally {
     usage: Option<Usage>,
     /// The times that the server reports.
     times: ServerTimes,
-    /// How its response is read.
+    /// How the response is parsed.
     protocol: &'static dyn Protocol,
-    /// What it requests.
+    /// The request's parameters.
     asked: Asks,
-    /// The beginning of the SHA-256 of the text, once it is complete.
+    /// The beginning of the SHA-256 of the text, once the text is complete.
     digest: Option<[u8; 8]>,
-    /// `[DONE]` arrived.
+    /// Whether `[DONE]` has arrived.
     marked_done: bool,
-    /// When the last byte of the body arrived: the slot of the request is free.
+    /// When the last byte of the body arrived; the slot of the request is free from then on.
     freed: Option<u64>,
     /// The recorded texts, if the run records them.
     words: Option<Box<RequestTexts>>,
@@ -117,20 +118,20 @@ pub(crate) struct Tally {
 pub(crate) struct Entry(Box<Tally>);
 
 impl Entry {
-    /// Returns its row.
+    /// Returns the request's row.
     pub(crate) fn row(&self) -> &RequestRow {
         &self.0.row
     }
 
-    /// Unboxes it for the writer's thread. The box stays with the thread that allocated it: an allocator is
-    /// slow if one thread frees what another has allocated.
+    /// Unboxes the request for the writer's thread. The box stays with the thread that allocated it,
+    /// because an allocator is slow if one thread frees memory that another has allocated.
     pub(crate) fn unbox(self) -> Unwritten {
         let Tally { row, gaps, digest, words, .. } = *self.0;
         Unwritten { row, gaps, digest, words }
     }
 }
 
-/// A finished request that is not written yet.
+/// A finished request that has not been written yet.
 #[derive(Debug)]
 pub(crate) struct Unwritten {
     row: RequestRow,
@@ -140,12 +141,12 @@ pub(crate) struct Unwritten {
 }
 
 impl Unwritten {
-    /// Returns the bytes that its gaps and its texts take.
+    /// Returns the size of its gaps and its texts in bytes.
     pub(crate) fn size(&self) -> usize {
         self.gaps.size() + self.words.as_ref().map_or(0, |words| words.size())
     }
 
-    /// Converts it into its written form, and its texts if they are recorded.
+    /// Converts the request, and its texts if they are recorded, into their written form.
     pub(crate) fn into_record(self) -> (Record, Option<Box<RequestTexts>>) {
         let Unwritten { mut row, gaps, digest, words } = self;
         row.text_digest = digest.map(|digest| format!("{:016x}", u64::from_be_bytes(digest)));
@@ -154,7 +155,7 @@ impl Unwritten {
 }
 
 impl Tally {
-    /// Creates it before anything has arrived.
+    /// Creates the state of a request of which nothing has arrived yet.
     pub(crate) fn new(row: RequestRow, protocol: &'static dyn Protocol) -> Box<Tally> {
         let expected = row.requested_tokens as usize;
         Box::new(Tally {
@@ -179,7 +180,7 @@ impl Tally {
         self.asked = asked;
     }
 
-    /// Records the cost of the connection that it waited for.
+    /// Records the cost of the connection that the request waited for.
     pub(crate) fn opened(&mut self, dns: Option<u64>, connect: Option<u64>, tls: Option<u64>) {
         (self.row.dns_ns, self.row.connect_ns, self.row.tls_ns) = (dns, connect, tls);
     }
@@ -206,7 +207,8 @@ impl Tally {
         }
         self.row.first_chunk_ns.get_or_insert(read.at);
         if event.name == b"error" && !says_done(event.data) {
-            // Whatever the form of its data: some servers send a plain sentence.
+            // This applies whatever the form of the event's data, because some servers send a plain
+            // sentence.
             return Err(Failure::new(Outcome::StreamError, server_words(event.data)));
         }
         // Frames of another kind (SGLang's sglext_ids) are not part of the response.
@@ -228,7 +230,7 @@ impl Tally {
         self.parsed(event.data, read)
     }
 
-    /// Processes an event by a full parse, and learns its shape.
+    /// Processes an event by a full parse, and learns its shape for later events.
     fn parsed(&mut self, data: &[u8], read: Read) -> Result<bool, Failure> {
         let part = self.protocol.event(data)?;
         self.note(&part);
@@ -287,7 +289,7 @@ impl Tally {
         }
         if let Some(Timings { prefill_ns, decode_ns }) = part.timings {
             let told = ServerTimes { prefill_ns, decode_ns, ..ServerTimes::default() };
-            // The times in the body come last and are more complete than those in the head.
+            // The times in the body arrive last and are more complete than the times in the head.
             self.times = told.or(self.times);
         }
         if let Some(reason) = &part.finish_reason {
@@ -337,12 +339,12 @@ impl Tally {
         Ok(())
     }
 
-    /// Returns when the last byte of the body arrived, if it did.
+    /// Returns when the last byte of the body arrived, if it has arrived.
     pub(crate) fn freed(&self) -> Option<u64> {
         self.freed
     }
 
-    /// Returns the entry of a request that ended like this, and its response.
+    /// Returns the finished entry of a request that ended in this way, and its response.
     pub(crate) fn finish(mut self: Box<Self>, result: Result<(), Failure>) -> (Entry, Reply) {
         match result {
             Ok(()) => self.row.outcome = Outcome::Ok,
@@ -376,7 +378,7 @@ impl Tally {
             None => (None, None),
         };
         let text = self.content.len() + self.reasoning.len();
-        // For a tool call only the whole is available.
+        // With tool calls, only the total is available.
         let text = if text > 0 { text } else { usize::try_from(row.bytes).unwrap_or(usize::MAX) };
         let limits = Limits::new(self.asked.bytes, row.events, text);
         let doubt = self.usage.and_then(|usage| usage.no_count()).or_else(|| row.doubt(&limits));

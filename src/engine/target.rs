@@ -16,17 +16,18 @@ use crate::units::secrecy::without_secrets;
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps `text` from being printed.
+    /// Wraps `text` so that it cannot be printed.
     pub fn new(text: String) -> Secret {
         Secret(text)
     }
 
-    /// Returns the secret itself, for the only place that sends it.
+    /// Returns the secret itself; used only where it is sent.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Returns `text` without the secret: servers tend to repeat a wrong key in their errors.
+    /// Returns `text` without the secret, because servers tend to repeat a wrong key in their
+    /// errors.
     pub fn redact(&self, text: &str) -> String {
         without_secrets(text, [self.reveal()], "[secret]")
     }
@@ -53,13 +54,13 @@ pub struct Target {
     pub base: String,
     /// Sent as a bearer token.
     pub api_key: Option<Secret>,
-    /// Headers of the endpoint: requests other than measured ones carry only these.
+    /// Headers of the endpoint. Requests that are not measured carry only these.
     pub of_endpoint: Headers,
-    /// Secret values of headers, by their references.
+    /// Secret values of headers, by the references in the plan.
     pub secrets: BTreeMap<SecretRef, Secret>,
-    /// Accept any certificate.
+    /// Whether any certificate is accepted.
     pub insecure_tls: bool,
-    /// Turns false when a server process that sweepline started is gone.
+    /// Becomes false when the server process that sweepline started has ended.
     pub alive: Option<Arc<AtomicBool>>,
 }
 
@@ -102,7 +103,7 @@ impl Target {
         format!("{}://{}{}", if self.tls { "https" } else { "http" }, self.authority, self.base)
     }
 
-    /// Returns name and value of each header, with secrets revealed: for the only place that sends them. A
+    /// Returns name and value of each header, with secrets revealed; used only where they are sent. A
     /// header whose secret is unknown is omitted.
     pub fn headers<'a>(&'a self, headers: &'a Headers) -> impl Iterator<Item = (&'a str, &'a str)> {
         headers.iter().filter_map(|(name, value)| match value {
@@ -111,7 +112,7 @@ impl Target {
         })
     }
 
-    /// Whether there are secrets to protect.
+    /// Whether the target has secrets to protect.
     pub(crate) fn has_secrets(&self) -> bool {
         self.api_key.is_some() || !self.secrets.is_empty()
     }

@@ -1,14 +1,15 @@
 //! The shape that the events of one stream share. After one full parse of an event, the bytes before and
 //! after its text are kept; a later event with the same bytes around another plain text is the same JSON
-//! with that text in its place.
+//! with that text inserted.
 //!
-//! The template never guesses: the part between must be a non-empty piece of a JSON string that needs no
-//! decoding (no quote, backslash or control character, valid UTF-8), so that a full parse would find
-//! exactly this text and no other change. Any other event is parsed in full.
+//! The template never guesses: the part between the two must be a non-empty piece of a JSON string that
+//! needs no decoding (no quote, backslash or control character, valid UTF-8), so that a full parse would
+//! find exactly this text and no other difference. Any other event is parsed in full.
 
 use crate::protocol::Channel;
 
-/// Longest event that is remembered: a longer one is not a token and would only cost memory.
+/// Size of the longest event that is remembered. A longer event is not a token and would only cost
+/// memory.
 const MAX_EVENT: usize = 4096;
 
 /// The bytes around the text of the last event that was parsed in full.
@@ -22,12 +23,12 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// Learns from an event in which a full parse found the one non-empty text `text`, borrowed from
-    /// `data`, and nothing else that is recorded.
+    /// Learns from an event in which a full parse found exactly one non-empty text, `text`, which is
+    /// borrowed from `data`, and nothing else to record.
     pub(crate) fn learn(&mut self, data: &[u8], text: &str, channel: Channel) {
         let Some(start) = (text.as_ptr() as usize).checked_sub(data.as_ptr() as usize) else { return };
         let end = start + text.len();
-        // A text that had to be decoded is not a piece of the event.
+        // A text that had to be decoded does not occur literally in the event.
         if end > data.len() || data.len() > MAX_EVENT {
             return;
         }
@@ -38,7 +39,8 @@ impl Template {
         self.channel = channel;
     }
 
-    /// Returns the text of an event of the learned shape, and its channel. `None`: parse it in full.
+    /// Returns the text of an event of the learned shape, and its channel. Returns `None` if the
+    /// event must be parsed in full.
     pub(crate) fn read<'a>(&self, data: &'a [u8]) -> Option<(&'a str, Channel)> {
         let (before, after) = self.around.split_at(self.split?);
         let middle = data.strip_prefix(before)?.strip_suffix(after)?;
@@ -61,7 +63,7 @@ mod tests {
         Api::Chat.protocol().event(data)
     }
 
-    /// Returns the content of an event, by full parse alone.
+    /// Returns the content of an event, using only the full parse.
     fn parsed(data: &[u8]) -> Option<(String, Channel)> {
         let body = parse(data).ok()?;
         let (text, channel) = body.only_text()?;
@@ -128,7 +130,7 @@ mod tests {
         (shape, text()).prop_map(|(shape, text)| shape.replace('@', &text).into_bytes())
     }
 
-    /// Returns an event with some bytes changed, cut or doubled.
+    /// Returns an event with some bytes changed, removed or duplicated.
     fn mutated() -> impl Strategy<Value = Vec<u8>> {
         (event(), prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 0..3)).prop_map(
             |(mut data, changes)| {
@@ -149,7 +151,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
-        /// Whatever follows, and whatever was learned, the template and a full parse give the same result.
+        /// The template and a full parse give the same result for every event, whatever was learned
+        /// before.
         #[test]
         fn it_never_lies(stream in prop::collection::vec(prop_oneof![event(), mutated()], 1..12)) {
             let mut template = Template::default();

@@ -1,5 +1,5 @@
 //! The kernel's statistics of threads, of this process and of the machine. Files are opened once and read
-//! repeatedly, so that a process without free file descriptors still sees itself.
+//! repeatedly, so that a process without free file descriptors can still read its own statistics.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,15 +19,16 @@ pub(crate) struct Thread {
 pub(crate) struct Used {
     /// CPU time, in nanoseconds.
     pub cpu_ns: u64,
-    /// Time that it could have run but had no core, in nanoseconds. A wait counts when it is over.
+    /// Time in which the thread could have run but had no core, in nanoseconds. A wait is counted
+    /// when it is over.
     pub wait_ns: Option<u64>,
 }
 
-/// For a thread that sends and reads: it works for microseconds and then waits, so it requests the shortest
-/// slices of the scheduler (Linux 6.12 and later, sched_setattr(2)) and in return gets a core soon after it
-/// wakes, where another thread would hold it for milliseconds. This does not increase its share of a core,
-/// and needs no privilege. For open loops, which have instants to keep: it costs context switches, a tenth
-/// of the CPU if a closed loop saturates the server.
+/// Requests the scheduler's shortest time slices for a thread that sends and reads (Linux 6.12 and later,
+/// sched_setattr(2)). Such a thread works for microseconds and then waits. With short slices it gets a core
+/// soon after it wakes, while another thread could otherwise keep the core for milliseconds. This does not
+/// increase its share of a core, and needs no privilege. It is meant for open loops, which have instants to
+/// keep, because it costs context switches: a tenth of the CPU if a closed loop saturates the server.
 #[expect(unsafe_code, reason = "no safe call sets the slice of a thread")]
 pub(crate) fn ask_for_short_slices() {
     /// `struct sched_attr`; the slice of an ordinary thread is `runtime`.
@@ -44,7 +45,7 @@ pub(crate) fn ask_for_short_slices() {
         period: u64,
     }
     const SHORTEST_NS: u64 = 100_000;
-    // SAFETY: it only queries.
+    // SAFETY: this call only queries.
     let policy = unsafe { libc::sched_getscheduler(0) };
     if policy != libc::SCHED_OTHER {
         // The scheduling of this process is already set.
@@ -53,22 +54,25 @@ pub(crate) fn ask_for_short_slices() {
     let nice = rustix::process::getpriority_process(None).unwrap_or(0);
     let size = size_of::<Attributes>() as u32;
     let attributes = Attributes { size, nice, runtime: SHORTEST_NS, ..Attributes::default() };
-    // SAFETY: the kernel reads `size` bytes of a structure with its own layout, and nothing else. An older
-    // kernel leaves the slice as it is: the run is then slightly less punctual, as its lateness shows.
+    // SAFETY: the kernel reads `size` bytes of a structure with the kernel's layout, and nothing else. An
+    // older kernel leaves the slice unchanged; the run is then slightly less punctual, which its lateness
+    // shows.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
 }
 
-/// Lowers the priority of the calling thread below those that send and read: with few cores it would
-/// otherwise hold one for milliseconds while a request is due.
+/// Lowers the priority of the calling thread below that of the threads that send and read. With few
+/// cores, it could otherwise occupy a core for milliseconds while a request is due.
 pub(crate) fn step_back() {
-    /// A third of the others' share if all need a core: enough to keep up with them.
+    /// This gives the thread a third of the others' share if all need a core, which is enough to
+    /// keep up with them.
     const NICE: i32 = 5;
-    // Always allowed; without it the run is only slightly less punctual.
+    // Lowering the priority is always allowed. If it failed nevertheless, the run would only be
+    // slightly less punctual.
     let _ = rustix::process::setpriority_process(None, NICE);
 }
 
 impl Thread {
-    /// Returns the calling thread.
+    /// Returns a handle of the calling thread.
     pub(crate) fn current() -> Thread {
         // The number of a thread's CPU clock in Linux, as glibc's pthread_getcpuclockid computes it: the
         // complement of the thread's id above three bits that mean "of a thread, by the scheduler's count".
@@ -78,7 +82,7 @@ impl Thread {
         Thread { clock, schedstat: File::open("/proc/thread-self/schedstat").ok() }
     }
 
-    /// Returns its usage until now; `None` once it has ended.
+    /// Returns the thread's usage until now; `None` once the thread has ended.
     pub(crate) fn used(&self) -> Option<Used> {
         let time = clock_gettime(self.clock).ok()?;
         let cpu_ns = time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64;
@@ -100,14 +104,14 @@ pub(crate) struct Kernel {
 /// CPU time of the whole machine since it started, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Machine {
-    /// Used by any process or the kernel itself.
+    /// CPU time used by any process or the kernel itself.
     pub busy_ns: u64,
-    /// Taken by the hypervisor for others.
+    /// CPU time that the hypervisor gave to other guests.
     pub stolen_ns: u64,
 }
 
 impl Kernel {
-    /// Opens the available files.
+    /// Opens the kernel files that are available.
     pub(crate) fn open() -> Kernel {
         Kernel {
             stat: File::open("/proc/stat").ok(),
@@ -120,7 +124,8 @@ impl Kernel {
     /// Returns the machine's CPU time, if the kernel reports it.
     pub(crate) fn machine(&self) -> Option<Machine> {
         numbers(self.stat.as_ref()?, |fields| {
-            // user, nice, system, idle, iowait, irq, softirq, steal; a guest's time is in user already.
+            // user, nice, system, idle, iowait, irq, softirq, steal; the time of guests is already
+            // included in user.
             let mut ticks = [0; 8];
             let read = ticks.iter_mut().zip(fields).map(|(tick, field)| *tick = field).count();
             let [user, nice, system, _, _, irq, softirq, steal] = ticks;
@@ -135,7 +140,8 @@ impl Kernel {
     }
 }
 
-/// Returns the number of online cores of the machine, whoever may use them.
+/// Returns the number of online cores of the machine, including cores that this process may not
+/// use.
 pub(crate) fn machine_cores() -> u32 {
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let count = |range: &str| {

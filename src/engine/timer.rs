@@ -1,5 +1,5 @@
-//! The timer for open-loop arrivals: an absolute timerfd, which is at most tens of microseconds late, while
-//! tokio's own timer is a millisecond late (as measured).
+//! The timer for open-loop arrivals: an absolute timerfd. It was measured to be at most tens of
+//! microseconds late, while tokio's own timer is a millisecond late.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,14 +21,15 @@ impl Timer {
     /// Creates a timer that is not set. Fails if the process may not open another file descriptor.
     pub(crate) fn new() -> io::Result<Timer> {
         let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        // SAFETY: the descriptor is owned by the AsyncFd from here on, which deregisters it before it is closed; nothing
-        // else closes or replaces it.
+        // SAFETY: from here on the AsyncFd owns the descriptor and deregisters it before it is closed;
+        // nothing else closes or replaces it.
         #[expect(unsafe_code, reason = "the safe constructor takes types that promise less than an owned descriptor")]
         let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(io::Error::from)?;
         Ok(Timer { fd, armed: None })
     }
 
-    /// Ready once the monotonic clock reads `at` nanoseconds; never if `at` is `None`.
+    /// Becomes ready once the monotonic clock reads `at` nanoseconds; never becomes ready if `at`
+    /// is `None`.
     pub(crate) fn poll_until(&mut self, at: Option<u64>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(at) = at else { return Poll::Pending };
         if self.armed != Some(at) {

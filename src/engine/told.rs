@@ -1,10 +1,10 @@
-//! The server's times for a response, and its id for the request, from the response head. Allocates only
-//! the id.
+//! Reads the server's times for a response, and the server's id of the request, from the response head.
+//! Only the id is allocated.
 //!
-//! `Server-Timing` (W3C, "Server Timing", 2.1: names with a `dur` in milliseconds) prescribes no names;
-//! `queue`, `prefill`, `decode` and `total` are read, in any case. Text Generation Inference (3.3.7,
-//! `router/src/server.rs`, `generate_internal`) has `x-queue-time` and `x-total-time` in whole
-//! milliseconds; other servers may use both names, so they are read only together with its
+//! `Server-Timing` (W3C, "Server Timing", 2.1: names with a `dur` in milliseconds) does not prescribe
+//! names; `queue`, `prefill`, `decode` and `total` are read, in upper or lower case. Text Generation
+//! Inference (3.3.7, `router/src/server.rs`, `generate_internal`) has `x-queue-time` and `x-total-time`
+//! in whole milliseconds; other servers may use both names, so they are read only together with TGI's
 //! `x-compute-type`. `traceparent` is W3C's "Trace Context", 3.2.
 
 use crate::protocol::nanos;
@@ -17,7 +17,7 @@ const LONGEST_ID: usize = 128;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Told {
     timing: ServerTimes,
-    /// TGI's fields, and whether the field that identifies them as TGI's is present.
+    /// TGI's fields, and whether the field that identifies the server as TGI is present.
     tgi: ServerTimes,
     is_tgi: bool,
     trace: Option<Box<str>>,
@@ -39,8 +39,8 @@ impl Told {
         }
     }
 
-    /// Returns the times. The head of a stream is sent before the response ends, so its `decode` and
-    /// `total` are not those of the request.
+    /// Returns the times. The head of a stream is sent before the response ends, so the `decode` and
+    /// `total` in it do not belong to the request.
     pub(crate) fn times(&self, stream: bool) -> ServerTimes {
         let all = if self.is_tgi { self.timing.or(self.tgi) } else { self.timing };
         if stream { ServerTimes { decode_ns: None, total_ns: None, ..all } } else { all }
@@ -64,7 +64,7 @@ fn timings(value: &[u8], times: &mut ServerTimes) {
             5 if name.eq_ignore_ascii_case(b"total") => &mut times.total_ns,
             _ => continue,
         };
-        // The first of repeated parameters counts, and the first of repeated entries.
+        // If parameters or entries are repeated, the first one counts.
         let duration = parts.find_map(|part| {
             let at = part.iter().position(|byte| *byte == b'=')?;
             part[..at].trim_ascii().eq_ignore_ascii_case(b"dur").then(|| &part[at + 1..])

@@ -1,11 +1,11 @@
-//! Arrivals that a trace lists one by one, instead of those drawn from a rate and a process.
+//! Arrivals that a trace lists one by one, instead of arrivals drawn from a rate and a process.
 
 use std::sync::Arc;
 
 use crate::expand::RunSpec;
 
-/// Instants of arrivals, shared by all that replay them. A copy continues from the position of the
-/// original.
+/// Instants of arrivals, shared by all users of the trace. A clone continues from the position of
+/// the original.
 #[derive(Debug, Clone)]
 pub struct Trace {
     /// Instants in ascending order, in nanoseconds on the trace's own clock.
@@ -26,8 +26,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Creates a trace of all `instants`, which are in ascending order, from 0 on and as fast as they were
-    /// recorded: once, from the run's start.
+    /// Creates a trace of all `instants`, which are in ascending order and start at 0 on the trace's
+    /// clock. It is replayed once, from the run's start, at the recorded speed.
     pub fn new(instants: Arc<[u64]>) -> Trace {
         debug_assert!(instants.is_sorted(), "instants are in ascending order");
         let last = instants.len();
@@ -49,7 +49,8 @@ impl Trace {
         std::iter::from_fn(|| left.take()).take_while(|at| *at < to).filter(|at| *at >= from).count()
     }
 
-    /// Limits it to those in [from, to) on the trace's clock; `from` becomes its beginning.
+    /// Limits the trace to the arrivals in [from, to) on its own clock; `from` becomes the
+    /// beginning of the trace.
     pub fn window(mut self, from: u64, to: u64) -> Trace {
         self.first = self.instants.partition_point(|at| *at < from);
         self.last = self.instants.partition_point(|at| *at < to).max(self.first);
@@ -57,7 +58,8 @@ impl Trace {
         self
     }
 
-    /// Multiplies all times of the trace by `scale`: 0.5 plays it twice as fast. Above 0.
+    /// Multiplies all times of the trace by `scale`: 0.5 replays it twice as fast. `scale` must be
+    /// above 0.
     pub fn scaled(mut self, scale: f64) -> Trace {
         debug_assert!(scale > 0.0, "time continues");
         self.scale = scale;
@@ -70,8 +72,8 @@ impl Trace {
         self
     }
 
-    /// Restarts it when it has ended, every `length` nanoseconds of the trace's clock, counted from its
-    /// beginning; no pass ends before its last arrival.
+    /// Makes the trace restart every `length` nanoseconds of its own clock, counted from its beginning;
+    /// no pass ends before its last arrival.
     pub fn repeated(mut self, length: u64) -> Trace {
         let reach = self.last.checked_sub(1).filter(|last| *last >= self.first).map_or(0, |last| self.instants[last]);
         let length = length.max(reach.saturating_sub(self.origin)).max(1);
@@ -82,7 +84,7 @@ impl Trace {
     /// Takes the next arrival in nanoseconds since the run's start; `None` when the trace has ended.
     pub fn take(&mut self) -> Option<u64> {
         if self.next == self.last {
-            // A window without an arrival never has one.
+            // A pass without arrivals would never return one.
             self.period.filter(|_| self.first < self.last)?;
             (self.turn, self.next) = (self.turn + 1, self.first);
         }

@@ -1,5 +1,6 @@
-//! The texts of prompts and responses, if the plan records them: kept with their request, converted to rows
-//! by the writer's thread. Otherwise a request has a null pointer in their place.
+//! The texts of prompts and responses, if the plan records them. They are kept with their request, and the
+//! writer's thread converts them to rows. If texts are not recorded, a request has a null pointer in their
+//! place.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use super::target::Target;
 
 /// Maximum size of one text that is kept.
 const MOST_BYTES: usize = 1 << 20;
-/// Bytes of texts that make one batch of the file.
+/// Bytes of texts that make up one batch of the file.
 const WRITE_AT: usize = 4 << 20;
 
 /// The texts of one request and its response.
@@ -27,7 +28,7 @@ pub(crate) struct RequestTexts {
     reasoning: String,
 }
 
-/// One tool call of a response, as far as it has arrived.
+/// One tool call of a response, or the part of it that has arrived.
 #[derive(Debug, Serialize)]
 struct Call {
     #[serde(skip)]
@@ -37,12 +38,12 @@ struct Call {
 }
 
 impl RequestTexts {
-    /// Creates the texts of the request with this body, which has no response yet.
+    /// Creates the texts of the request with this body, to which there is no response yet.
     pub(crate) fn new(body: Bytes) -> RequestTexts {
         RequestTexts { body, ..RequestTexts::default() }
     }
 
-    /// Returns the bytes that they take.
+    /// Returns the size of the texts in bytes.
     pub(crate) fn size(&self) -> usize {
         let calls: usize = self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
         self.body.len() + self.answer.len() + self.reasoning.len() + calls
@@ -71,8 +72,8 @@ impl RequestTexts {
         self.reasoning = reasoning;
     }
 
-    /// Converts it to its written form: without the target's secret, and with every text within the
-    /// size limit.
+    /// Converts the texts to their written form, without the target's secret, and with every text
+    /// truncated to the size limit.
     fn into_row(self, row: &RequestRow, target: &Target) -> TextRow {
         let mut truncated = false;
         let mut fit = |text: String| {
@@ -114,12 +115,13 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// Creates it without texts, for `sink`; the secret of `target` is removed from them.
+    /// Creates an empty buffer of texts for `sink`; the secret of `target` is removed from all
+    /// texts.
     pub(crate) fn new(sink: Box<dyn TextSink>, target: Arc<Target>) -> Texts {
         Texts { sink, target, rows: Vec::new(), bytes: 0 }
     }
 
-    /// Takes the texts of a request with its row.
+    /// Takes the texts of a request, along with its row.
     pub(crate) fn add(&mut self, row: &RequestRow, words: RequestTexts) -> Result<(), SinkError> {
         self.bytes += words.size();
         self.rows.push(words.into_row(row, &self.target));
@@ -133,7 +135,7 @@ impl Texts {
         Ok(())
     }
 
-    /// Writes the rest; returns the total number.
+    /// Writes the rest; returns the total number of rows.
     pub(crate) fn finish(mut self) -> Result<u64, SinkError> {
         self.write()?;
         self.sink.finish()
@@ -187,7 +189,7 @@ mod tests {
     #[test]
     fn what_is_too_long_is_cut_after_the_secret_is_out() {
         let mut words = RequestTexts::new(r#"{"prompt":"the key"}"#.into());
-        // The limit would fall into the secret, and into a two-byte character.
+        // The limit falls inside the secret, and inside a two-byte character.
         words.answered(&format!("{}kanary{}", "a".repeat(MOST_BYTES - 4), "é"), "é".repeat(MOST_BYTES));
         let row = row_of(words, Some("kanary"));
         assert!(row.truncated && !row.answer.as_ref().unwrap().contains("kan"), "{:?}", row.answer);

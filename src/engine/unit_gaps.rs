@@ -1,9 +1,9 @@
 //! Gaps of mean 1 between arrivals, from a seeded stream of random bits.
 //!
 //! Every number is derived here from the bits of ChaCha8, so that no release of a library changes
-//! the arrivals of a run: exponential gaps by inverse transform, gamma gaps by Marsaglia & Tsang
-//! (2000), which need a normal variate, created by Marsaglia's polar method. The golden values of
-//! `tests/schedule.rs` pin them.
+//! the arrivals of a run. Exponential gaps use the inverse transform. Gamma gaps use the method of
+//! Marsaglia & Tsang (2000), which needs a normal variate from Marsaglia's polar method. The golden
+//! values of `tests/schedule.rs` pin them.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -11,7 +11,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::plan::Process;
 
-/// An endless stream of gaps; a copy continues from the position of the original.
+/// An endless stream of gaps; a clone continues from the position of the original.
 #[derive(Debug, Clone)]
 pub(crate) struct UnitGaps {
     rng: ChaCha8Rng,
@@ -30,7 +30,7 @@ impl UnitGaps {
     /// Creates the gaps of `process` for this seed.
     pub(crate) fn new(process: Process, seed: [u8; 32]) -> UnitGaps {
         let law = match process {
-            // A trace draws nothing: its instants are given.
+            // A trace draws no random gaps, because its instants are given.
             Process::Constant | Process::Trace => Law::Equal,
             Process::Poisson => Law::Exponential,
             Process::Gamma(gamma) => Law::Gamma { shape: gamma.shape() },
@@ -59,15 +59,15 @@ impl UnitGaps {
             let (x, y) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
             let squared = x * x + y * y;
             if squared > 0.0 && squared < 1.0 {
-                // The second variate of the pair is discarded: a stream without memory is simpler
-                // to copy.
+                // The second variate of the pair is discarded because a stream without state is
+                // simpler to clone.
                 return x * (-2.0 * squared.ln() / squared).sqrt();
             }
         }
     }
 
-    /// Returns a gamma variate of scale 1. A shape below 1 is derived from the shape plus 1 by a power of a
-    /// uniform variate.
+    /// Returns a gamma variate of scale 1. A shape below 1 is handled by drawing with the shape plus 1 and
+    /// multiplying by a power of a uniform variate.
     fn gamma(&mut self, shape: f64) -> f64 {
         if shape < 1.0 {
             let above = self.gamma(shape + 1.0);

@@ -1,12 +1,13 @@
-//! When the run waited for contents: a separate cause of lateness.
+//! When the run waited for contents, which is a separate cause of lateness.
 
 use std::collections::VecDeque;
 
-/// Number of periods that are kept; a request that is later than all of them counts only these.
+/// Number of periods that are kept. For a request that is later than all of these periods together,
+/// only these are counted.
 const KEPT: usize = 64;
 
-/// The latest periods of waiting, oldest first, in nanoseconds since the run's start. They do not overlap:
-/// one request is started at a time.
+/// The latest periods of waiting, oldest first, in nanoseconds since the run's start. They do not overlap
+/// because requests are started one at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Waits(VecDeque<(u64, u64)>);
 

@@ -1,5 +1,5 @@
 //! The sampling thread: a canary every 10 ms, samples every second, and the two snapshots at the borders of
-//! the measure window that become its facts.
+//! the measure window that become the facts of the run.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -17,7 +17,8 @@ use super::threads::{Kernel, Machine, Used, machine_cores};
 /// Time between two samples.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 
-/// Samples that are handed over together: they bound the memory, however long the run is.
+/// Number of samples that are handed over together. This bounds the memory, however long the run
+/// is.
 const BATCH: usize = 1024;
 
 /// The observations of a run.
@@ -27,7 +28,8 @@ pub(crate) struct Seen {
     pub samples: Result<u64, SinkError>,
     /// The measure window; `None` if it was too short to be observed.
     pub window: Option<Observed>,
-    /// When no thread of sweepline ran; `None` if sampling did not last to the end.
+    /// The times in which no thread of sweepline ran; `None` if sampling did not last until the
+    /// end.
     pub pauses: Option<Book>,
 }
 
@@ -71,7 +73,7 @@ struct Watcher {
     observer: Observer,
     clock: Clock,
     kernel: Kernel,
-    /// Samples that are not handed over yet.
+    /// Samples that have not been handed over yet.
     samples: Vec<Sample>,
     sink: Box<dyn SampleSink>,
     failed: Option<SinkError>,
@@ -82,9 +84,9 @@ struct Watcher {
     window_backlog: u64,
 }
 
-/// All statistics at one moment. CPU time and clock are read around the rest, so that between two
-/// snapshots the process has used at least what its threads have, and the time between them is at
-/// least what any of them used.
+/// All statistics at one moment. The process's CPU time and the clock are read before and after the
+/// other values, so that between two snapshots the CPU time of the process is at least the sum over
+/// its threads, and the elapsed time is at least the CPU time of any thread.
 struct Look {
     began: u64,
     cpu_at_begin: u64,
@@ -95,7 +97,7 @@ struct Look {
 }
 
 impl Watcher {
-    /// Creates it without observations.
+    /// Creates the state without observations.
     fn new(observer: Observer, clock: Clock, sink: Box<dyn SampleSink>) -> Watcher {
         Watcher {
             observer,
@@ -134,7 +136,7 @@ impl Watcher {
                 self.sample();
                 if self.samples.len() >= BATCH {
                     self.hand_over();
-                    // A slow disk delays only this thread: do not count its missed ticks.
+                    // A slow disk delays only this thread, so its missed ticks are not counted.
                     ticks.skip_to(clock.now());
                 }
                 let every = SAMPLE_EVERY.as_nanos() as u64;
@@ -188,7 +190,7 @@ impl Watcher {
         }
     }
 
-    /// Returns the window, from the two snapshots at its borders.
+    /// Returns the observations of the window, from the two snapshots at its borders.
     fn window(&self) -> Option<Observed> {
         let (opened, closed) = (self.opened.as_ref()?, self.closed.as_ref()?);
         let observer = &self.observer;
@@ -212,8 +214,8 @@ impl Watcher {
     }
 
     /// Returns what each thread used between two snapshots. A thread that registered after the
-    /// first is counted from then on, one that left before the second until then. Threads that send
-    /// and read come first.
+    /// first snapshot is counted from its registration; a thread that left before the second is
+    /// counted until it left. Threads that send and read come first.
     fn thread_times(&self, opened: &Look, closed: &Look) -> Vec<ThreadTime> {
         let threads = self.observer.threads();
         let times = threads.iter().zip(&closed.threads).enumerate().filter_map(|(index, (enlisted, closed))| {
@@ -222,7 +224,7 @@ impl Watcher {
             Some(ThreadTime { name: enlisted.name.clone(), cpu_ns: used.cpu_ns, wait_ns: used.wait_ns })
         });
         let mut times: Vec<ThreadTime> = times.collect();
-        // `io-2` before `io-10`.
+        // Sorts `io-2` before `io-10`.
         times.sort_by(|a, b| (!a.is_io(), a.name.len(), &a.name).cmp(&(!b.is_io(), b.name.len(), &b.name)));
         times
     }
@@ -273,7 +275,8 @@ fn threads(observer: &Observer, add: &mut impl FnMut(String, f64)) {
     }
 }
 
-/// The delays counted since the last sample: 99th percentile, largest, and the number in each octave.
+/// The delays counted since the last sample: the 99th percentile, the largest, and the number in each
+/// octave.
 fn delays(name: &str, counted: &Counted, add: &mut impl FnMut(String, f64)) {
     let Some(Spread { p99_ns, max_ns, .. }) = counted.spread() else { return };
     add(format!("{name}_p99_seconds"), seconds(p99_ns));

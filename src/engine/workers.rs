@@ -1,5 +1,5 @@
-//! The tasks that perform requests on one thread. A task performs one request after the other: creating a
-//! task for each costs more than much of the work of a request.
+//! The tasks that perform requests on one thread. A task performs one request after the other, because
+//! creating a task for each request costs more than most of the other work for it.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -14,10 +14,10 @@ use super::feed::Ticket;
 /// The result of a request.
 pub(crate) type Completed = (Ended, Ticket);
 
-/// One request to perform, and the receiver of its end.
+/// One request to perform, and the receiver of its result.
 pub(crate) type Handed = (Order, Ticket, UnboundedSender<Completed>);
 
-/// As many tasks as were ever busy at once.
+/// The tasks: as many as were ever busy at once.
 pub(crate) struct Workers {
     client: Client,
     idle: RefCell<Vec<Rc<Worker>>>,
@@ -31,7 +31,7 @@ struct Worker {
 }
 
 impl Workers {
-    /// Creates it without tasks.
+    /// Creates the set of tasks, which is empty at first.
     pub(crate) fn new(client: Client) -> Rc<Workers> {
         Rc::new(Workers { client, idle: RefCell::default() })
     }
@@ -62,7 +62,7 @@ impl Workers {
 }
 
 impl Worker {
-    /// Returns the next request for it.
+    /// Returns the task's next request.
     async fn next(&self) -> Handed {
         poll_fn(|cx| match self.handed.borrow_mut().take() {
             Some(handed) => Poll::Ready(handed),

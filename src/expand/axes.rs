@@ -1,4 +1,4 @@
-//! Reading typed values from a cell's axes.
+//! Reads typed values from a cell's axes.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::units::Decimal;
 
 use super::{Cell, Mistake};
 
-/// The axis as a name; a name such as `7` or `true` parses as another scalar but is still a name.
+/// The axis as a name. A name such as `7` or `true` parses as another scalar but is still a name.
 pub(super) fn text(cell: &Cell, axis: &str) -> Option<Arc<str>> {
     cell.entry(axis).map(|entry| Arc::clone(&entry.text))
 }
@@ -29,7 +29,7 @@ fn value<T>(
     read(value).map(Some).ok_or_else(wrong)
 }
 
-/// The same for an axis whose values are texts.
+/// The cell's value on an axis whose values are texts, converted by `read`.
 fn word<T>(
     cell: &Cell,
     axis: &str,
@@ -50,7 +50,7 @@ pub(super) fn number(cell: &Cell, axis: &str) -> Result<Option<Decimal>, Mistake
     })
 }
 
-/// The axis as a whole number from 0.
+/// The axis as a whole number of at least 0.
 pub(super) fn whole(cell: &Cell, axis: &str) -> Result<Option<u32>, Mistake> {
     value(cell, axis, "a whole number", |value| match value {
         Scalar::Number(number) => match number.parts() {
@@ -89,7 +89,7 @@ pub(super) fn connections(cell: &Cell) -> Result<Option<Connections>, Mistake> {
     choice(cell, "connections", (&Connections::ALL, Connections::name), "warm, cold or per_request")
 }
 
-/// The axis as one of several choices, each with its name.
+/// The axis as one of several named choices.
 fn choice<T: Copy>(
     cell: &Cell,
     axis: &str,
@@ -99,7 +99,7 @@ fn choice<T: Copy>(
     word(cell, axis, expected, |text| all.iter().copied().find(|one| name(*one) == text))
 }
 
-/// The fields of a request that axes set, as one more layer over the scenario.
+/// The request fields that axes set, as an additional layer over the scenario.
 pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
     if let Some((axis, _)) = cell.iter().find(|(axis, _)| !is_axis(axis)) {
         return Err(Mistake::UnknownAxis(axis.to_owned()));

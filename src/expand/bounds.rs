@@ -5,7 +5,7 @@ use crate::units::Decimal;
 
 use super::known::{Finding, Says};
 
-/// The reason why a finding provides no load, or too little information.
+/// The reason why a finding provides no load, or not enough information.
 pub(super) fn without_load(finding: &Finding) -> String {
     let (title, metric) = (finding.title(), finding.metric);
     match &finding.says {
@@ -49,8 +49,8 @@ pub(super) fn measured(finding: &Finding) -> String {
 fn is_below(says: &Says, bound: Bound) -> Option<bool> {
     match (says, bound) {
         (Says::Load { surely: Some(surely), .. }, Bound::Number(bound)) if *surely >= bound => Some(false),
-        // If this is the heaviest load that was run, the highest load may be above it: this decides
-        // nothing for an even higher bound.
+        // If this is the heaviest load that was run, the highest load may be above it, so this
+        // decides nothing for a higher bound.
         (Says::Load { load, is_least, .. }, Bound::Number(bound)) => (*load < bound && !is_least).then_some(true),
         (Says::Below(lightest), Bound::Number(bound)) => (*lightest <= bound).then_some(true),
         (Says::Measured { ends: Some([low, high]), .. }, bound) => {
@@ -73,12 +73,13 @@ fn is_above(says: &Says, bound: Bound) -> Option<bool> {
     }
 }
 
-/// For an interval: all of it lies beyond a bound, none of it does, or the bound lies within it.
+/// For an interval: true if all of it lies beyond a bound, false if none of it does, `None` if the
+/// bound lies within it.
 fn beyond(all: bool, none: bool) -> Option<bool> {
     if all { Some(true) } else { none.then_some(false) }
 }
 
-/// The violation of the given bounds by a value; no result if unknown.
+/// How a value violates the given bounds; no result if this is unknown.
 pub(super) fn broken(finding: &Finding, low: Option<Bound>, high: Option<Bound>) -> Option<Option<String>> {
     let tests = [
         low.map(|bound| (is_below(&finding.says, bound), "below", bound)),

@@ -1,10 +1,10 @@
 //! The canonical form of a RunSpec: the input of the hash, and the output of `why`.
 //!
-//! A list of `(path, typed value)` entries: first the versions, then the rest sorted by path. An
-//! optional field that is not set has no entry, so a new optional field does not change old ids. In the
-//! bytes every path and every value is prefixed with its length, so that no text can be confused with
-//! two entries. Numbers are written as decimal text: with a float, or JSON's 53 bits, two different
-//! specs could get one name.
+//! A list of `(path, typed value)` entries: first the versions, then the rest sorted by path. An optional
+//! field that is not set has no entry, so a new optional field does not change old ids. In the byte form,
+//! every path and every value is prefixed with its length, so that no text can be confused with two
+//! entries. Numbers are written as decimal text, because with floats or JSON's 53 bits, two different
+//! specs could get the same name.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,9 +27,9 @@ use super::{ClassSpec, EndpointSpec, Http2, Load, LoadEngine, ModelSpec, Phases,
 const HASH: u32 = 1;
 
 /// Version of the meaning of the numbers. Increase it only when the same run would produce different
-/// numbers: every id changes with it. 1: times as the program read them, connections opened by the first
-/// request that needed one. 2: times by the kernel's timestamps, and `connections` specifies how
-/// connections are opened.
+/// numbers, because every id changes with it. Version 1: the program itself read the times, and the first
+/// request that needed a connection opened it. Version 2: times are the kernel's timestamps, and
+/// `connections` specifies how connections are opened.
 const MEASUREMENT: u32 = 2;
 
 /// A value of the canonical form.
@@ -54,7 +54,8 @@ pub enum Value {
 }
 
 impl Value {
-    /// Writes the type letter, the length of the value as text, and that text; durations in nanoseconds.
+    /// Writes the type letter, the length of the value as text, and that text. Durations are in
+    /// nanoseconds.
     fn write(&self, into: &mut Vec<u8>, text: &mut Vec<u8>) {
         text.clear();
         let (letter, written) = match self {
@@ -68,7 +69,7 @@ impl Value {
             Value::Json(value) => ('j', text.write_all(value.as_bytes())),
         };
         let written = written.and_then(|()| write!(into, "{letter}{}:", text.len()));
-        written.expect("memory takes every byte");
+        written.expect("memory accepts every byte");
         into.extend_from_slice(text);
     }
 }
@@ -95,7 +96,7 @@ pub struct Canonical {
 }
 
 impl Canonical {
-    /// Path and value of every set field: the two versions, then the rest sorted by path.
+    /// Path and value of every field that is set: first the two versions, then the rest sorted by path.
     pub fn entries(&self) -> &[(String, Value)] {
         &self.entries
     }
@@ -126,7 +127,7 @@ impl Bytes {
         let Bytes { all, text } = self;
         all.clear();
         each(spec, &mut |prefix, name, value| {
-            write!(all, "{}:{prefix}{name}=", prefix.len() + name.len()).expect("memory takes every byte");
+            write!(all, "{}:{prefix}{name}=", prefix.len() + name.len()).expect("memory accepts every byte");
             value.write(all, text);
             all.push(b'\n');
         });
@@ -162,11 +163,11 @@ fn each(spec: &RunSpec, put: Put) {
         between: Between { cooldown },
         timeouts: Timeouts { connect, request, stall },
         connections,
-        // How the generator is built decides how much load it can generate, and its own error is
-        // measured in every run: with other threads or another timer the run is the same, and its facts
-        // record the settings.
+        // The generator's settings decide only how much load it can generate, and its own error is
+        // measured in every run. With other threads or another timer, the run is therefore the same; its
+        // facts record the settings.
         engine: LoadEngine { threads: _, timer: _, workers: _ },
-        // Recordings in addition to the numbers do not affect them.
+        // Additional recordings do not affect the numbers.
         record: Recording { text: _ },
         errors: _,
         start,
@@ -208,7 +209,7 @@ fn some<T>(value: &Option<T>, put: impl FnMut(&T)) {
 }
 
 /// The texts that a tokenizer fits in addition to prompts without context. Earlier versions used estimates
-/// there, so runs of such content are different ones; all other runs stay the same.
+/// for these texts, so runs with such content are different runs now; all other runs stay the same.
 fn fits(scenario: &Content, mix: &[ClassSpec]) -> Option<&'static str> {
     let contents = || mix.iter().map(|class| &class.scenario).chain([scenario]);
     let is_scripted = |content: &Content| {
@@ -267,7 +268,7 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
     }
 }
 
-/// `endpoint.hooks.before_run.0.request`, counted among the hashed hooks of the point.
+/// `endpoint.hooks.before_run.0.request`, where the number counts the hashed hooks of this point.
 fn each_of_hooks(hooks: &BTreeMap<HookPoint, Vec<HookAction>>, put: Put) {
     let mut entries: Vec<(String, Value)> = Vec::new();
     for (point, actions) in hooks {
@@ -295,7 +296,7 @@ fn each_of_load(load: &Load, replays: bool, put: Put) {
         }
         Load::Open { qps, arrivals, cap } => {
             let Arrivals { process, profile } = arrivals;
-            // With a trace, its arrival times replace a process.
+            // The arrival times of a trace replace an arrival process.
             put("load.", "arrivals", text(if replays { "trace" } else { process.name() }));
             match process {
                 Process::Poisson | Process::Constant | Process::Trace => {}
@@ -396,7 +397,7 @@ fn each_of_scenario(content: &Content, put: Put) {
     put("scenario.", "turns", int(*turns));
 }
 
-/// Classes in written order: the order determines the class of each request.
+/// Classes in the order in which they are written, because the order determines the class of each request.
 fn each_of_mix(mix: &[ClassSpec], put: Put) {
     for (number, ClassSpec { name: _, weight, scenario, shaping }) in mix.iter().enumerate() {
         let mut put_in = |prefix: &'static str, name: &str, value: Value| {

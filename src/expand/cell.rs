@@ -1,5 +1,6 @@
 //! A cell: a value for each of its axes. The values of a sweep are stored in one table, each with its
-//! place in the plan; a cell is a list of indices into it, so that a million cells fit into memory.
+//! place in the plan. A cell is a list of indices into this table, so that a million cells fit into
+//! memory.
 
 use std::fmt;
 use std::ops::Index;
@@ -16,7 +17,7 @@ pub(super) struct Entry {
     pub value: Scalar,
     /// The value as text.
     pub text: Arc<str>,
-    /// The place where it is written, starting at the sweep.
+    /// The place in the plan where it is written, relative to the sweep.
     pub place: Vec<Step>,
     /// The definition of the load, if the value is derived from an earlier sweep.
     pub take: Option<Take>,
@@ -85,7 +86,7 @@ impl Cell {
         self.entry(axis).map(|entry| &entry.value)
     }
 
-    /// The place where the value of `axis` is written, starting at the sweep (`matrix`, `batch_size`,
+    /// The place where the value of `axis` is written, relative to the sweep (`matrix`, `batch_size`,
     /// `[2]`).
     pub fn place(&self, axis: &str) -> Option<&[Step]> {
         self.entry(axis).map(|entry| &entry.place[..])

@@ -2,10 +2,10 @@
 //! time of a given arrival.
 //!
 //! The rate is piecewise linear, so the expected number Λ(t) is quadratic in each piece, and both it and
-//! its inverse are exact. In fill the rate rises linearly from 0; without a profile it then stays
-//! constant. A profile begins with the measure window; before that, stabilize has the profile's first
-//! rate. A repeating profile is treated as if it had always been running when the window begins, and
-//! fill leads to its mean.
+//! its inverse are exact. During fill, the rate rises linearly from 0; without a profile, it then stays
+//! constant. A profile begins with the measure window, and stabilize runs at the first rate of the
+//! profile. A repeating profile is treated as if it had always been running when the window begins, and
+//! the rate at the end of fill is its mean.
 
 use crate::plan::{Bursts, Point, Profile, Ramp, RateShape, StepOfProfile};
 
@@ -17,7 +17,7 @@ pub struct Course {
     /// The pieces that occur once, in order.
     head: Vec<Piece>,
     tail: Tail,
-    /// The rate that fill leads to.
+    /// The rate at the end of fill.
     settled: f64,
 }
 
@@ -37,15 +37,15 @@ struct Piece {
 /// The part after the head, without an end.
 #[derive(Debug, Clone, PartialEq)]
 enum Tail {
-    /// A constant rate: by t seconds, (t − lead) × rate arrivals are expected since the run's start.
+    /// A constant rate: (t − lead) × rate arrivals are expected in the first t seconds of the run.
     Hold { lead: f64, rate: f64 },
-    /// A cycle that begins at `from`, where `before` arrivals are expected; its pieces count from its
-    /// own start.
+    /// A cycle that begins at `from`, before which `before` arrivals are expected. Its pieces are
+    /// relative to its own start.
     Cycle { from: f64, before: f64, pieces: Vec<Piece> },
 }
 
 impl Piece {
-    /// Arrivals expected in this piece.
+    /// Number of arrivals expected in this piece.
     fn area(&self) -> f64 {
         self.length * (self.rates.0 + self.rates.1) / 2.0
     }
@@ -54,7 +54,7 @@ impl Piece {
         self.from + self.length
     }
 
-    /// Arrivals expected by `seconds`.
+    /// Number of arrivals expected by `seconds`.
     fn expected(&self, seconds: f64) -> f64 {
         let (passed, (start, end)) = ((seconds - self.from).clamp(0.0, self.length), self.rates);
         self.before + passed * (start + (end - start) * passed / self.length / 2.0)
@@ -106,7 +106,7 @@ fn parts(profile: &Profile, qps: f64) -> Vec<(u64, f64, f64)> {
     }
 }
 
-/// The same cycle, started `by` nanoseconds later.
+/// The same cycle, starting `by` nanoseconds later.
 fn rotated(parts: &[(u64, f64, f64)], by: u64) -> Vec<(u64, f64, f64)> {
     let (mut late, mut early, mut at) = (Vec::new(), Vec::new(), 0);
     for &(length, start, end) in parts {
@@ -135,8 +135,8 @@ impl Course {
 
     /// A rate that rises over `fill` nanoseconds and then stays constant.
     pub fn steady(qps: f64, fill: u64) -> Course {
-        // Half of fill, not its area divided by the rate, which is subject to rounding: runs from before
-        // profiles existed keep their arrivals to the nanosecond.
+        // Half of fill is used instead of the area divided by the rate, which is subject to rounding.
+        // Runs from before profiles existed therefore keep their arrivals to the nanosecond.
         let tail = Tail::Hold { lead: fill as f64 / 1e9 / 2.0, rate: qps };
         Course { head: chain(0.0, 0.0, &[(fill, 0.0, qps)]), tail, settled: qps }
     }
@@ -181,8 +181,8 @@ impl Course {
     }
 
     /// The time by which `count` arrivals are expected, in seconds since the run's start; `None` if
-    /// there are never so many. If the rate is 0 there, this is the end of that period: an arrival
-    /// belongs to the load that it begins.
+    /// there are never that many. If the rate is 0 at that time, the result is the end of that period,
+    /// because an arrival belongs to the load that it begins.
     pub fn at(&self, count: f64) -> Option<f64> {
         let holds = |piece: &&Piece| count < piece.before + piece.area();
         let index = self.head.partition_point(|piece| !holds(&piece));
@@ -208,7 +208,7 @@ impl Course {
         self.expected(to as f64 / 1e9) - self.expected(from as f64 / 1e9)
     }
 
-    /// The rate that fill leads to: the first of a profile, or the mean of a repeating one.
+    /// The rate at the end of fill: the first rate of a profile, or the mean of a repeating one.
     pub fn settled(&self) -> f64 {
         self.settled
     }

@@ -7,8 +7,8 @@ use super::gates::{gates_before, of_gate};
 use super::known::{Finding, Known};
 use super::pending::{Pending, Waits};
 
-/// The findings of a sweep that apply to a cell: they agree on every common axis, except for loads and
-/// for axes that are aggregated.
+/// The findings of a sweep that apply to a cell: they have the same value on every common axis, except
+/// for loads and aggregated axes.
 pub(super) fn about<'k>(
     known: &'k Known,
     (from, metric): (&str, AskedMetric),
@@ -22,7 +22,7 @@ pub(super) fn about<'k>(
     of_sweep.filter(|finding| finding.cell.iter().all(agrees)).collect()
 }
 
-/// The findings of earlier sweeps that decide a cell that is not a run: for its load, its
+/// The findings of earlier sweeps that decide whether a cell becomes a run: findings for its load, its
 /// `skip_if`, and the gates before it.
 pub fn deciding<'k>(plan: &Plan, known: &'k Known, pending: &Pending) -> Vec<&'k Finding> {
     let Some(sweep) = plan.sweeps.get(&*pending.sweep) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Errors in a plan that its check did not detect, with the sweep and the cell concerned.
+//! Errors in a plan that its check did not detect, with the affected sweep and cell.
 
 use crate::plan::matrix::axes::GridError;
 use crate::plan::model::task::Misfit;
@@ -55,14 +55,14 @@ pub enum Mistake {
     /// `add` creates a cell that already exists.
     #[error("`add` creates a duplicate of this cell: remove it from `add`")]
     CellTwice,
-    /// A run that belongs to two sweeps with differently built generators.
+    /// A run that belongs to two sweeps with different generator settings.
     #[error(
         "sweep `{first}` contains the same run with a different `engine`, but the run is executed once, because \
          `engine` is not part of its identity; use the same `engine` in both sweeps, or exclude the cell from \
          one"
     )]
     OtherEngine {
-        /// The sweep that contains it first.
+        /// The first sweep that contains the run.
         first: String,
     },
     /// A flag for a server that sweepline does not start.
@@ -110,10 +110,10 @@ pub enum Mistake {
         axis: String,
         /// The value.
         value: Scalar,
-        /// The expected value.
+        /// A description of the accepted values.
         expected: &'static str,
     },
-    /// No model id for an engine.
+    /// There is no model id for an engine.
     #[error("model `{model}` has no id for {}: add `{}` or `default` to its `id`", engine.name(), engine.name())]
     NoModelId {
         /// The plan's name of the model.
@@ -121,16 +121,16 @@ pub enum Mistake {
         /// The endpoint's engine.
         engine: Engine,
     },
-    /// Neither a batch size nor a rate.
+    /// Neither a batch size nor a rate is set.
     #[error("the load is missing: add `batch_size`, `qps` or both to the matrix")]
     NoLoad,
-    /// A rate on an axis, and a profile with its own rate.
+    /// A rate on an axis, combined with a profile that has its own rate.
     #[error("the profile of `arrivals` is in requests per second, but the matrix also has `qps`: keep one")]
     TwoRates,
     /// Two server facts with the same flattened name.
     #[error("the server fact `{0}` is set twice: as a dotted key and in a table")]
     SameFact(String),
-    /// Cold prompts that do not each open with a nonce.
+    /// Cold prompts that do not each begin with a nonce.
     #[error(
         "`cache: cold` needs `nonce: on`, but this cell has `nonce: {}`: each cold prompt opens with its own nonce",
         .0.name()
@@ -148,10 +148,10 @@ pub enum Mistake {
         endpoint: Box<str>,
         /// Its protocol.
         api: Api,
-        /// The unsupported property of the scenario.
+        /// The property of the scenario that the protocol does not support.
         misfit: Box<Misfit>,
     },
-    /// A context that is too short for a first turn.
+    /// The context is too short for a first turn.
     #[error(
         "`context_limit: {limit}` is shorter than the first turn, which needs {needs} tokens including the \
          requested output; write {needs} or more, or shorten prompt_tokens, output_tokens or system_tokens"
@@ -162,7 +162,7 @@ pub enum Mistake {
         /// Tokens of a first turn including its output.
         needs: u64,
     },
-    /// A budget that ends before every setting has had a run.
+    /// The budget ends before every setting has had a run.
     #[error(
         "`optimize.budget: {budget}` is shorter than one run for each of the {settings} settings, {}: increase \
          it, including time for server starts, or use fewer settings",
@@ -173,13 +173,13 @@ pub enum Mistake {
         budget: Nanos,
         /// Number of settings.
         settings: usize,
-        /// The total time of one run each.
+        /// The total time if each setting has one run.
         needs: Nanos,
     },
     /// A fill phase that is too long for a duration.
     #[error("`fill.per_second` must be above 0 and fill {slots} slots within five centuries")]
     FillTooLong {
-        /// Slots to fill.
+        /// Number of slots to fill.
         slots: u32,
     },
 }

@@ -21,11 +21,11 @@ pub struct TakenValue {
     /// The aggregate of `found` that was used; absent if each cell uses its own value.
     #[serde(rename = "use", default, skip_serializing_if = "Option::is_none")]
     pub uses: Option<String>,
-    /// The factor.
+    /// The factor that multiplies the value.
     pub times: Decimal,
-    /// The load: the value, multiplied and rounded down.
+    /// The load: the value multiplied by the factor and rounded down.
     pub load: Decimal,
-    /// The findings; several if one value was derived over an axis.
+    /// The findings; several if one value was aggregated over an axis.
     pub found: Vec<FoundValue>,
 }
 

@@ -1,4 +1,4 @@
-//! The runs of a plan: the fixed ones, and those that measurements may select.
+//! The runs of a plan: fixed runs, and runs that measurements may select.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,34 +17,34 @@ use super::series::{CellEnd, Series};
 pub struct Expansion {
     /// The runs; a run of two sweeps appears twice, with the same id.
     pub runs: Vec<PlannedRun>,
-    /// Runs of which measurements decide which are executed; the selected ones are in `runs` once
+    /// Pools of runs from which measurements select. Selected runs are in `runs` once
     /// [`Expansion::choose`] has added them.
     pub pools: Vec<Pool>,
-    /// Cells that are not runs, or not yet, because they depend on the findings of earlier sweeps.
+    /// Cells that have not become runs (yet), because they depend on the findings of earlier sweeps.
     pub pending: Vec<Pending>,
     /// Cells whose repeats may end early. All of their runs are in `runs`; [`Expansion::end_early`]
-    /// determines which are skipped.
+    /// determines which of them are skipped.
     pub series: Vec<Series>,
-    /// Runs after the end of their cell, with the reason; by sweep and id.
+    /// Runs that come after the end of their cell, by sweep and id, with the reason.
     pub(super) pruned: HashMap<Arc<str>, HashMap<RunId, String>>,
     /// Skipped sweeps, with the reason.
     pub(super) left_out: HashMap<String, String>,
-    /// For each sweep, in declared order, the sweeps it comes after.
+    /// For each sweep, in declared order, the sweeps that it comes after.
     pub after: Table<Vec<String>>,
     /// For each endpoint, the resource that its runs occupy: runs on one resource never overlap.
     pub resources: Table<String>,
-    /// Sweeps that compare launched servers: their runs keep their order, however many server starts
-    /// that requires.
+    /// Sweeps that compare launched servers. Their runs keep their order, regardless of how many server
+    /// starts this requires.
     pub server_rounds: BTreeSet<String>,
 }
 
 impl Expansion {
-    /// Every run that the plan may need: the fixed ones, and those that measurements may select.
+    /// Every run that the plan may need: the fixed runs, and the runs that measurements may select.
     pub fn possible(&self) -> impl Iterator<Item = &PlannedRun> {
         self.runs.iter().chain(self.pools.iter().flat_map(|pool| &pool.members).map(|member| &member.run))
     }
 
-    /// Stores when cells end, for each series and each of its cells.
+    /// Stores the end of each cell of each series.
     pub fn end_early(&mut self, ends: Vec<Vec<Option<CellEnd>>>) {
         self.pruned.clear();
         for (series, ends) in self.series.iter_mut().zip(ends) {
@@ -58,7 +58,8 @@ impl Expansion {
         }
     }
 
-    /// Stores which sweeps are skipped, and why; their cells that wait for a result are skipped too.
+    /// Stores which sweeps are skipped, and why. Cells of these sweeps that wait for a result are
+    /// skipped too.
     pub fn leave_out(&mut self, sweeps: Vec<(String, String)>) {
         self.left_out = sweeps.into_iter().collect();
         for pending in self.pending.iter_mut().filter(|pending| pending.state == Waits::Pending) {
@@ -74,7 +75,7 @@ impl Expansion {
     }
 
     /// The reason why a run is not needed: its sweep is skipped, or it comes after the end of its cell.
-    /// Its result may exist nevertheless.
+    /// The run may nevertheless have a result.
     pub fn why_pruned(&self, run: &PlannedRun) -> Option<&str> {
         self.why_left_out(run).or_else(|| self.why_behind(run))
     }
@@ -83,7 +84,7 @@ impl Expansion {
         self.pruned.get(&run.sweep)?.get(&run.id).map(String::as_str)
     }
 
-    /// The number of rounds after which a cell of a comparison ended; `None` while it continues, and if
+    /// The number of rounds after which a cell of a comparison ended; `None` if it has not ended, or if
     /// it cannot end early.
     pub fn rounds_of(&self, sweep: &str, cell: &Cell) -> Option<u32> {
         let cells = self.series.iter().filter(|series| *series.sweep == *sweep).flat_map(|series| &series.cells);
@@ -91,8 +92,8 @@ impl Expansion {
         its.next()?.end.as_ref().map(|end| end.after)
     }
 
-    /// Adds the selected members of each pool, given by their positions in it, to the runs, at the place
-    /// of the sweep.
+    /// Adds the selected members of each pool, given by their positions in the pool, to the runs at the
+    /// place of the sweep.
     pub fn choose(&mut self, chosen: &[Vec<usize>]) {
         self.runs.retain(|run| self.pools.iter().all(|pool| pool.sweep != run.sweep));
         for (pool, chosen) in self.pools.iter().zip(chosen) {
@@ -104,8 +105,8 @@ impl Expansion {
         self.runs = runs;
     }
 
-    /// The same expansion with every member of every pool in the runs, and for each pool the positions
-    /// of its members there. Runs keep their places.
+    /// The same expansion with every member of every pool among the runs, and for each pool the
+    /// positions of its members among them. Existing runs keep their order.
     pub fn with_members(&self) -> (Expansion, Vec<Vec<usize>>) {
         let mut whole = self.clone();
         let mut places = Vec::with_capacity(self.pools.len());

@@ -1,4 +1,5 @@
-//! Writes out a plan's defaults as `resolve` would fill them in: the same runs, with nothing implicit.
+//! Writes out a plan's defaults as `resolve` would fill them in: the runs stay the same, but nothing is
+//! implicit.
 
 use crate::plan::model::content::{Resolved, Reuse, SCENARIO, resolve as resolve_scenario};
 use crate::plan::model::length_field::LengthField;
@@ -10,14 +11,14 @@ use super::resolve::{AT_MOST, DRAIN};
 use super::resource::resources;
 use super::{LoadEngine, Recording};
 
-/// The plan with every default explicit that a plan can express, and without fragments and variables. It
+/// The plan without fragments and variables, and with every default explicit that a plan can express. It
 /// expands to the same runs.
 pub fn explicit(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.uses = OneOrMany::default();
     plan.vars = Table::new();
     phases(&mut plan.phases);
-    // Recorded values of a profile are overridden by written ones.
+    // Written values override the values that a profile recorded.
     let recorded = |name: &String| resolve_scenario(name, &plan.scenarios).is_some_and(|one| one.arrivals.is_some());
     let records = plan.scenarios.keys().any(recorded);
     for sweep in plan.sweeps.values_mut() {
@@ -58,7 +59,7 @@ fn phases(phases: &mut PhasesPatch) {
     bounded(phases);
 }
 
-/// Sets the limit to which a window may be extended.
+/// Sets the maximum length to which a window may be extended.
 fn bounded(phases: &mut PhasesPatch) {
     if let Some(measure) = &mut phases.measure
         && measure.min_requests.is_some()
@@ -67,9 +68,10 @@ fn bounded(phases: &mut PhasesPatch) {
     }
 }
 
-/// The values that a scenario inherits from its base; settings of the sweep or plan stay open.
+/// The values that a scenario inherits from its base. Settings that the sweep or the plan determines are
+/// left unset.
 fn request(scenario: &mut Scenario, resolved: &Resolved) {
-    // A mix has only the values that apply to all its scenarios.
+    // A mix contains only the values that apply to all of its scenarios.
     if !resolved.mix.is_empty() {
         return;
     }
@@ -77,7 +79,7 @@ fn request(scenario: &mut Scenario, resolved: &Resolved) {
     let content = &resolved.content;
     // Requests for vectors or scores have no output tokens.
     let generates = resolved.fields.inputs.is_none() && resolved.fields.documents.is_none();
-    // Lengths stay in the scenario that sets them, here or in a base.
+    // Lengths stay in the scenario that sets them, which is this one or a base.
     let is_read = content.trace.is_some() || content.data.is_some() || resolved.profiled;
     if content.lengths.is_none() && scenario.lengths.is_none() && !is_read {
         scenario.prompt_tokens.get_or_insert(content.prompt_tokens);

@@ -1,4 +1,4 @@
-//! The gates of a plan: whether they let sweeps pass, based on the findings of earlier sweeps.
+//! The gates of a plan: whether they let sweeps run, based on the findings of earlier sweeps.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,7 +18,7 @@ pub(super) struct Stop {
     pub why: String,
 }
 
-/// The result of the gates for every sweep that one of them stops: its own gate, or that of a sweep that
+/// The result of the gates for every sweep that a gate stops: its own gate, or the gate of a sweep that
 /// it comes after.
 pub(super) fn gates(plan: &Plan, known: &Known) -> HashMap<String, Stop> {
     let stop_of = |name: &str| {
@@ -29,8 +29,8 @@ pub(super) fn gates(plan: &Plan, known: &Known) -> HashMap<String, Stop> {
     plan.sweeps.keys().filter_map(|name| stop_of(name)).collect()
 }
 
-/// The gates that a sweep depends on, each with its sweep: its own first, then those of the sweeps that
-/// it comes after.
+/// The gates that a sweep depends on, each with its sweep: first its own gate, then the gates of the
+/// sweeps that it comes after.
 pub(super) fn gates_before<'p>(plan: &'p Plan, name: &str) -> impl Iterator<Item = (&'p str, &'p Gate)> {
     let first = plan.sweeps.get_key_value(name).map(|(name, _)| name.as_str());
     let (mut open, mut seen) = (Vec::from_iter(first), BTreeSet::new());
@@ -69,7 +69,7 @@ fn stopped(gate: &Gate, known: &Known) -> Option<Stop> {
     undecided.or_else(nothing).map(|why| Stop { state: Waits::Undecided, why })
 }
 
-/// The result of a gate, or of one of its values.
+/// The result of a gate, or of one of the values that it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -78,9 +78,9 @@ pub enum GateAnswer {
     Yes,
     /// The gate fails.
     No,
-    /// The runs exist, but do not decide.
+    /// The runs exist but do not decide the gate.
     Undecided,
-    /// Runs that may decide are missing.
+    /// Runs that may decide the gate are missing.
     Pending,
 }
 
@@ -103,7 +103,7 @@ pub struct GateState {
     pub sweep: String,
     /// Its bounds: `at least 20`, `at most 500ms`.
     pub bound: String,
-    /// Each value that it reads; empty if the earlier sweep has no cell.
+    /// The values that it reads; empty if the earlier sweep has no cell.
     pub values: Vec<GateValue>,
     /// The overall result.
     pub answer: GateAnswer,
@@ -118,7 +118,7 @@ pub struct GateValue {
     pub metric: String,
     /// The value in its unit; `None` without a value.
     pub value: Option<String>,
-    /// Its 95 % interval; `None` for loads, and if unknown.
+    /// Its 95 % interval; `None` for loads, and if it is unknown.
     pub interval: Option<String>,
     /// The reason why the value is missing, or a caveat; `None` if neither applies.
     pub note: Option<String>,

@@ -1,5 +1,5 @@
-//! The hooks of an endpoint in a cell: those that are part of a run's identity, and the action of each
-//! on this host.
+//! The hooks of an endpoint in a cell: which of them are part of a run's identity, and the action of
+//! each on this host.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::units::Nanos;
 use super::launch::{names, names_of};
 use super::{EndpointSpec, Mistake, RunSpec};
 
-/// The hooks that are part of the identity of a run on `spec`, by the point at which they run.
+/// The hooks that are part of the identity of a run of `spec`, by the point at which they run.
 pub(super) fn hashed(
     endpoint: &Endpoint,
     spec: &EndpointSpec,
@@ -45,7 +45,7 @@ fn filled(action: &HookAction, names: &CellNames) -> Result<HookAction, CellMist
     })
 }
 
-/// A hook as it runs on this host.
+/// A hook in the form in which it runs on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConcreteHook {
     /// The action, with the port inserted.
@@ -54,7 +54,7 @@ pub struct ConcreteHook {
     pub written: HookAction,
     /// The time limit.
     pub within: Nanos,
-    /// The effect of a failure.
+    /// The effect of a failure of the hook.
     pub on_failure: OnFailure,
 }
 

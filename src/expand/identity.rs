@@ -45,7 +45,7 @@ impl fmt::Debug for RunId {
     }
 }
 
-/// Why a text is not a run id.
+/// The reason why a text is not a run id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a run id: write all 64 hex digits, in lower case")]
 pub struct RunIdError(pub String);

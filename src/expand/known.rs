@@ -1,4 +1,4 @@
-//! The findings of sweeps so far. Pure data: nothing here decides.
+//! The findings of sweeps so far. This is pure data; no decisions are made here.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use crate::units::Decimal;
 
 use super::RunId;
 
-/// The known findings of the sweeps that others depend on.
+/// The known findings of the sweeps on which other sweeps depend.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Known {
     /// The findings for each cell, without its load.
     pub findings: Vec<Finding>,
 }
 
-/// The finding for the runs of a sweep that differ only in their load, or the measurement of runs that
+/// The finding for the runs of a sweep that differ only in their load, or the measurement from runs that
 /// do not differ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
@@ -33,33 +33,33 @@ pub struct Finding {
 /// The result for the highest load, or for a metric.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Says {
-    /// No result yet; the current state as text.
+    /// There is no result yet; contains the current state as text.
     Open(String),
     /// A load.
     Load {
         /// The highest load that meets the objective.
         load: Decimal,
-        /// The highest load that meets the objective with certainty: that load if its runs show it at 95
-        /// %, else the load one step of the search's resolution below it. `None` if that is below the
-        /// range.
+        /// The highest load that meets the objective with certainty: that load if its runs show it at
+        /// 95 %, or else the load that is one step of the search's resolution lower. `None` if this
+        /// lower load is below the range.
         surely: Option<Decimal>,
-        /// Whether it is the heaviest load that was run, so that the highest may be above it.
+        /// Whether it is the heaviest load that was run, so that the true highest load may be above it.
         is_least: bool,
         /// Caveats for readers.
         caveats: Vec<String>,
     },
     /// The value of a metric, in its unit.
     Measured {
-        /// The value over the repeats.
+        /// The value over all repeats.
         value: f64,
         /// The ends of its 95 % interval; `None` if unknown.
         ends: Option<[f64; 2]>,
         /// Number of runs.
         runs: usize,
     },
-    /// The lightest load that was run, which misses the objective.
+    /// The lightest load that was run already misses the objective.
     Below(Decimal),
-    /// No result, or a doubtful one, with the reason.
+    /// There is no result, or only a doubtful one; contains the reason.
     Nothing(String),
 }
 
@@ -79,7 +79,7 @@ impl Finding {
         }
     }
 
-    /// The ends of the value's 95 % interval; `None` if unknown, and for loads.
+    /// The ends of the value's 95 % interval; `None` for loads, and if they are unknown.
     pub fn interval(&self) -> Option<String> {
         match &self.says {
             Says::Measured { ends: Some(ends), .. } if ends[1].is_finite() => {

@@ -1,5 +1,5 @@
-//! Names for readers. They are shared by all runs of a plan: even among a million runs only a few names
-//! differ.
+//! Names for readers. They are shared by all runs of a plan, because even a million runs have only a
+//! few different names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Labels {
     pub axes: AxisLabels,
 }
 
-/// Values of axes as text, sorted by axis; stored as a table of texts in files.
+/// Values of axes as text, sorted by axis. Files store them as a table of texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AxisLabels(Arc<[(Arc<str>, Arc<str>)]>);
 

@@ -1,7 +1,7 @@
 //! The launched server of an endpoint in a cell: its flags, its command, its hardware and facts.
 //!
 //! The flags of a cell are the declared ones (`server: { flags: … }`), overridden by its `server.FLAG`
-//! axes. They are facts like declared ones, so that comparisons of facts include them.
+//! axes. They are treated like declared facts, so that comparisons of facts include them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ const FLAGS: &str = "flags.";
 /// The value for a flag that is not passed in a cell.
 pub const NOT_GIVEN: &str = "none";
 
-/// The server that a cell needs, with all values that depend on the cell except hooks.
+/// The server that a cell needs, with all values that depend on the cell, except for hooks.
 pub(super) fn endpoint_spec(
     name: &str,
     endpoint: &Endpoint,
@@ -71,13 +71,13 @@ pub(super) fn endpoint_spec(
     })
 }
 
-/// HTTP/2, if the endpoint requests it.
+/// HTTP/2 settings, if the endpoint uses HTTP/2.
 fn http2(endpoint: &Endpoint) -> Option<Http2> {
     let Http { streams, .. } = endpoint.http.filter(|http| http.version == HttpVersion::Two)?;
     Some(Http2 { streams: streams.unwrap_or(Http::STREAMS) })
 }
 
-/// The values of names in an endpoint's expressions.
+/// The values of the names in an endpoint's expressions.
 pub(super) fn names(endpoint: (&str, Engine), model: (&str, &str), facts: &BTreeMap<String, Scalar>) -> CellNames {
     let text = |text: &str| CellValue::Text(text.to_owned());
     let table =
@@ -96,7 +96,8 @@ pub(super) fn names(endpoint: (&str, Engine), model: (&str, &str), facts: &BTree
     }
 }
 
-/// The elements of a command. All flags that `launch` does not name itself replace `server.args`.
+/// The elements of a command. `server.args` is replaced by all flags that `launch` does not name
+/// itself.
 fn command(written: &[String], launch: &Launch, names: &CellNames) -> Result<Vec<String>, CellMistake> {
     let mut made = Vec::with_capacity(written.len());
     for text in written {
@@ -109,7 +110,7 @@ fn command(written: &[String], launch: &Launch, names: &CellNames) -> Result<Vec
 }
 
 /// The flags as arguments, sorted by name: `max_num_seqs: 64` → `--max-num-seqs 64`, true → `--flag`,
-/// false → `--no-flag`. A single-letter name has one dash.
+/// false → `--no-flag`. A single-letter name gets one dash.
 fn arguments(launch: &Launch, names: &CellNames) -> Result<Vec<String>, CellMistake> {
     let mut named = BTreeSet::new();
     for (_, text) in launch.texts() {
@@ -141,7 +142,7 @@ fn variables(written: &Table<TextOrSecret>, names: &CellNames) -> Result<BTreeMa
     made.collect()
 }
 
-/// The hardware of a cell, or the field that cannot be computed.
+/// The hardware of a cell; an error names the field that cannot be computed.
 fn hardware(endpoint: &Endpoint, names: &CellNames) -> Result<Hardware, (&'static str, CellMistake)> {
     let mut hardware = endpoint.hardware.clone().unwrap_or_default();
     let wanted = |field, text: &str| {
@@ -166,7 +167,7 @@ fn hardware(endpoint: &Endpoint, names: &CellNames) -> Result<Hardware, (&'stati
     Ok(hardware)
 }
 
-/// The declared properties of the server of some cells, evaluated for them.
+/// The declared properties of the server, evaluated for some cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Declared {
     /// Its hardware.
@@ -175,8 +176,8 @@ pub struct Declared {
     pub facts: BTreeMap<String, Scalar>,
 }
 
-/// The declared properties of the server for cells with these values on further axes; expressions that
-/// need other values are unknown.
+/// The declared properties of the server for cells with these values on further axes. Expressions that
+/// need other values stay unknown.
 pub fn declared<'a>(endpoint: &Endpoint, axes: impl IntoIterator<Item = (&'a str, &'a str)>) -> Declared {
     let mut facts = flatten(&endpoint.server).unwrap_or_default();
     for (axis, value) in axes {
@@ -210,7 +211,7 @@ pub(super) fn names_of(spec: &RunSpec) -> CellNames {
     names((name, *engine), (&spec.labels.model, &spec.model.id), server)
 }
 
-/// A server as it is started on this host.
+/// A server in the form in which it is started on this host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Concrete {
     /// Program and arguments, with the port inserted.
@@ -221,7 +222,7 @@ pub struct Concrete {
     pub folder: Option<String>,
     /// The command that stops it, if there is one.
     pub stop: Option<Vec<String>>,
-    /// How long it has to exit.
+    /// The time that it has to exit.
     pub stop_within: Nanos,
 }
 

@@ -1,5 +1,5 @@
-//! Expands a sweep's matrix to its cells: those of the grid, with the fields of `extend`, then those of
-//! `add`.
+//! Expands a sweep's matrix to its cells: first the cells of the grid, with the fields of `extend`,
+//! then the cells of `add`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub fn cells(name: &str, sweep: &Sweep) -> Result<Vec<Cell>, ExpandError> {
     mistake.map_or(Ok(cells), Err)
 }
 
-/// An axis that occurs twice in the cell.
+/// Returns an axis that occurs twice in the cell.
 fn twice(cell: &Cell) -> Option<String> {
     let mut seen = HashSet::new();
     cell.iter().map(|(axis, _)| axis).find(|axis| !seen.insert(*axis)).map(str::to_owned)
@@ -86,7 +86,7 @@ impl Table {
                 Entry::new(&axis.as_str().into(), value, place)
             };
             let mut list: Vec<Entry> = table.iter().map(entry).collect();
-            // In matrix order; axes outside the matrix come last.
+            // Sorted in matrix order; axes outside the matrix come last.
             list.sort_by_key(|entry| axes.field(&entry.axis).unwrap_or(usize::MAX));
             list
         };

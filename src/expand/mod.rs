@@ -1,4 +1,4 @@
-//! Expands a plan to RunSpecs: matrix, order, identity.
+//! Expands a plan to RunSpecs: their matrix, order and identity.
 //!
 //! The plan has been checked: names are known, aliases resolved, the axes `endpoint`, `model` and
 //! `scenario` filled in. Any remaining error is an [`ExpandError`], never a panic.
@@ -63,15 +63,15 @@ pub use spec::*;
 
 use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Slo, Sweep};
 
-/// All runs of `plan`: sweeps in declared order, each with one block per repeat that contains every cell
-/// once, shuffled; compared cells stay together. Loads from earlier sweeps are pending; gates and
-/// `skip_if` stop nothing.
+/// All runs of `plan`. Sweeps are in declared order. Each has one block per repeat, which contains every
+/// cell once, in shuffled order; compared cells stay together. Loads from earlier sweeps are pending,
+/// and gates and `skip_if` have no effect.
 pub fn expand(plan: &ResolvedPlan) -> Result<Expansion, ExpandError> {
     expand_by(plan, None)
 }
 
-/// The same with known findings of earlier sweeps: a found load is a run like any other, and gates and
-/// `skip_if` apply.
+/// All runs of `plan`, given the known findings of earlier sweeps. Found loads become ordinary runs, and
+/// gates and `skip_if` apply.
 pub fn expand_with(plan: &ResolvedPlan, known: &Known) -> Result<Expansion, ExpandError> {
     expand_by(plan, Some(known))
 }
@@ -183,7 +183,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// The error that a reader of the plan meets first, regardless of the order of the runs.
+    /// The error that a reader of the plan finds first, regardless of the order of the runs.
     fn first_mistake(&mut self, name: &str, sweep: &Sweep, cells: &[Cell]) -> ExpandError {
         let first = cells.iter().find_map(|cell| Some((cell, self.resolver.run(sweep, cell, 0).err()?)));
         let (cell, mistake) = first.expect("a cell with an error in one repeat has it in all");
@@ -210,7 +210,7 @@ fn crosses_servers(runs: &[PlannedRun], groups: &[Vec<usize>], cells: &[Cell]) -
     groups.iter().any(|group| group.windows(2).any(|pair| server(&pair[0]) != server(&pair[1])))
 }
 
-/// A run of two sweeps is executed once, and keeps the recordings that either of them requests.
+/// A run that belongs to two sweeps is executed once, with the recordings that either of them requests.
 fn keep_what_any_asks(runs: &mut [PlannedRun]) {
     let measured = |run: &&PlannedRun| run.spec.errors == ErrorPolicy::Measured;
     let asked: HashSet<RunId> = runs.iter().filter(measured).map(|run| run.id).collect();

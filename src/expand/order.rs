@@ -1,15 +1,15 @@
-//! The order of runs: seeded blocks over repeats, so that a drift of the machine does not look like an
-//! effect.
+//! The order of runs: one seeded, shuffled block per repeat, so that a drift of the machine does not
+//! look like an effect.
 //!
-//! The cells of a comparison run one after another, as a round. Of four consecutive rounds two are
-//! reversed, AB and BA, so that a drift affects both arms alike; which two is drawn at random for every
-//! four. If a machine is influenced by its previous run, equal servers look different more often than
-//! the nominal 5 in 100 comparisons, and the more so the more regularly rounds alternate: up to 7.1 with
-//! strict alternation, which puts two runs of one arm next to each other at every boundary between
-//! rounds; up to 6.4 if one of every two rounds is reversed; up to 5.8 with this scheme. After any
-//! number of rounds one arm has come first at most two times more often than the other, and never in all
-//! of three rounds. The order of a round does not depend on the number of rounds, because repeats may be
-//! added later.
+//! The cells of a comparison run one after another, as a round. Of every four consecutive rounds, two
+//! are reversed (BA instead of AB), so that a drift affects both arms alike. The two are drawn at
+//! random. If a machine is influenced by its previous run, equal servers look different more often than
+//! in the nominal 5 of 100 comparisons, and more so the more regularly rounds alternate: in up to 7.1
+//! with strict alternation, which puts two runs of one arm next to each other at every boundary between
+//! rounds; in up to 6.4 if one of every two rounds is reversed; and in up to 5.8 with this scheme. After
+//! any number of rounds, one arm has come first at most two times more often than the other, and never
+//! in all of three rounds. The order of a round does not depend on the number of rounds, because repeats
+//! may be added later.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -26,11 +26,10 @@ pub fn block(seed: Seed, sweep: &str, repeat: u32, cells: usize) -> Vec<usize> {
     shuffled(&mut rng(b"sweepline order 1\0", seed, repeat, sweep.as_bytes()), cells)
 }
 
-/// The same if the cells of each of `groups` are compared: groups are shuffled, and their cells stay
-/// together.
+/// The same order for compared cells: `groups` are shuffled, and the cells of a group stay together.
 pub fn rounds(seed: Seed, sweep: &str, repeat: u32, groups: &[Vec<usize>]) -> Vec<usize> {
     let arms = |at: usize| {
-        // The same draw for four repeats.
+        // Four repeats share the same draw.
         let name = [&(at as u64).to_le_bytes()[..], sweep.as_bytes()].concat();
         let mut rng = rng(b"sweepline rounds 2\0", seed, repeat / ROUNDS, &name);
         let mut arms = shuffled(&mut rng, groups[at].len());
@@ -43,12 +42,12 @@ pub fn rounds(seed: Seed, sweep: &str, repeat: u32, groups: &[Vec<usize>]) -> Ve
     block(seed, sweep, repeat, groups.len()).into_iter().flat_map(arms).collect()
 }
 
-/// Number of rounds of which half are reversed.
+/// Number of consecutive rounds of which half are reversed.
 const ROUNDS: u32 = 4;
 
 fn shuffled(rng: &mut ChaCha8Rng, cells: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..cells).collect();
-    // Fisher–Yates with a named generator: the shuffle of a library may change between releases.
+    // Fisher–Yates with a named generator, because the shuffle of a library may change between releases.
     for last in (1..cells).rev() {
         order.swap(last, below(rng, last as u64 + 1) as usize);
     }
@@ -60,12 +59,12 @@ fn rng(of: &[u8], seed: Seed, number: u32, name: &[u8]) -> ChaCha8Rng {
     hash.update(of);
     hash.update(seed.0.to_le_bytes());
     hash.update(number.to_le_bytes());
-    // Last, so that it needs no delimiter.
+    // This is last, so that it needs no delimiter.
     hash.update(name);
     ChaCha8Rng::from_seed(hash.finalize().into())
 }
 
-/// A uniform number below `bound`: draws that would favor low numbers are discarded.
+/// A uniform random number below `bound`. Draws that would favor low numbers are discarded.
 fn below(rng: &mut ChaCha8Rng, bound: u64) -> u64 {
     let fair = u64::MAX - u64::MAX % bound;
     loop {

@@ -12,8 +12,8 @@ use crate::plan::model::content::chain;
 /// The place in `plan` that determines the value of `field` (a canonical path such as `load.qps`) of
 /// `run`.
 ///
-/// If the plan uses the default, this is the place where the field would be written, so it may not exist
-/// in the file: then its nearest existing parent is the place to point at. Empty for the versions, which
+/// If the plan uses the default, this is the place where the field would be written. It may not exist in
+/// the file; its nearest existing parent is then the place to point at. Empty for the versions, which
 /// are not part of a plan.
 pub fn origin(plan: &Plan, run: &PlannedRun, field: &str) -> Vec<Step> {
     let Some(sweep) = plan.sweeps.get(&*run.sweep) else { return Vec::new() };
@@ -100,7 +100,8 @@ impl Place<'_> {
         steps
     }
 
-    /// A header: the nearest scenario in the chain that sets it, then the endpoint.
+    /// A header is determined by the nearest scenario in the chain that sets it, or else by the
+    /// endpoint.
     fn header(&self, name: &str, chain: &[(&str, &Scenario)]) -> Vec<Step> {
         let of = |headers: &Table<TextOrSecret>| headers.keys().find(|key| key.eq_ignore_ascii_case(name)).cloned();
         let said = chain.iter().find_map(|(scenario, own)| Some((*scenario, of(&own.headers)?)));
@@ -115,7 +116,7 @@ impl Place<'_> {
     fn model(&self, field: &str) -> Vec<Step> {
         let name = self.name_on("model");
         let Some(model) = self.plan.models.get(&name) else { return self.axis_or_matrix("model") };
-        // What the tokenizer fits depends only on whether there is a tokenizer.
+        // The texts that the tokenizer fits depend only on whether there is a tokenizer.
         let field = field.split('.').next().unwrap_or(field);
         let mut steps = keys(&["models", &name, field]);
         if field == "id" {
@@ -140,7 +141,7 @@ impl Place<'_> {
         chain(name, &self.plan.scenarios).map_or_else(Vec::new, |(chain, _)| chain)
     }
 
-    /// The text that a scenario's requests share depends on its built-in scenario, which the last `base`
+    /// The text shared by a scenario's requests depends on its built-in scenario, which the last `base`
     /// names.
     fn base(&self) -> Vec<Step> {
         match self.chain().last() {
@@ -149,7 +150,8 @@ impl Place<'_> {
         }
     }
 
-    /// A field of a request: axis, then scenario, then (for `stream`) sweep and plan.
+    /// A field of a request is set by the axis, then the scenario, then (for `stream`) the sweep and the
+    /// plan.
     fn request_field(&self, field: &str) -> Vec<Step> {
         // Lengths determine both token counts, and a single count overrides them.
         let fields: &[&str] = match field {
@@ -175,8 +177,8 @@ impl Place<'_> {
         }
     }
 
-    /// A field of a class of a mix: an axis, then the other fields of the mix, then its own scenario,
-    /// then its part of the mix.
+    /// A field of a class of a mix is set by an axis, then the other fields of the mix, then the
+    /// scenario of the class, then its entry in the mix.
     fn of_class(&self, path: &str) -> Vec<Step> {
         let (number, field) = path.split_once('.').unwrap_or((path, ""));
         let name = field.rsplit('.').next().unwrap_or(field);
@@ -203,8 +205,8 @@ impl Place<'_> {
         }
     }
 
-    /// A field of `extra`: the scenario's for the engine, the scenario's for all engines, then the
-    /// endpoint's.
+    /// A field of `extra` is set by the scenario for the engine, then by the scenario for all engines,
+    /// then by the endpoint.
     fn extra(&self, field: &str, chain: &[(&str, &Scenario)]) -> Vec<Step> {
         let endpoint = self.name_on("endpoint");
         let engine = self.plan.endpoints.get(&endpoint).map_or("", |endpoint| endpoint.engine.name());
@@ -255,7 +257,7 @@ impl Place<'_> {
         }
     }
 
-    /// The profile that sets the rate, or how it changes, if the sweep does not.
+    /// The profile that sets the rate or its changes, if the sweep does not.
     fn profile_of_rate(&self, field: &str) -> Option<Vec<Step>> {
         let says = |axis: &str| self.axis(axis).is_some();
         let is_open = match field {
@@ -279,8 +281,8 @@ impl Place<'_> {
         }
     }
 
-    /// A phase as a whole comes from one place: a sweep's phase replaces the plan's. Its fields (`for`,
-    /// `mode`, …) are below it if it is written as a table.
+    /// Each phase comes from one place as a whole, because a sweep's phase replaces the plan's. If the
+    /// phase is written as a table, its fields (`for`, `mode`, …) are below it.
     fn phase(&self, field: &str) -> Vec<Step> {
         let mut parts = field.split('.');
         let phase = parts.next().unwrap_or(field);
@@ -291,7 +293,7 @@ impl Place<'_> {
     }
 }
 
-/// `server`, then the fact by its own key, or by table and key if it was flattened.
+/// The path is `server`, followed by the fact's own key, or by table and key if the fact was flattened.
 fn fact_path(endpoint: &Endpoint, fact: &str) -> Vec<Step> {
     let in_table = endpoint.server.iter().find_map(|(name, value)| {
         let Fact::Many(table) = value else { return None };
@@ -301,8 +303,9 @@ fn fact_path(endpoint: &Endpoint, fact: &str) -> Vec<Step> {
     in_table.unwrap_or_else(|| keys(&["server", fact]))
 }
 
-/// Converts a hook given by its point and its number among the hashed ones, as `before_run.0.request`,
-/// to its place among all hooks. If the plan has a single hook instead of a list, there is no number.
+/// Converts a hook from its point and its number among the hashed hooks, such as `before_run.0.request`,
+/// to its place among all hooks. If the plan has a single hook instead of a list, the place has no
+/// number.
 fn hook_path(endpoint: &Endpoint, path: &str) -> Vec<Step> {
     let mut parts = path.splitn(3, '.');
     let name = parts.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Cells that are not runs, or not yet, because they depend on the findings of earlier sweeps.
+//! Cells that have not become runs (yet), because they depend on the findings of earlier sweeps.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use super::Cell;
 pub struct Pending {
     /// Name of the sweep.
     pub sweep: Arc<str>,
-    /// The cell; an unknown load is shown by its definition: `0.8 × limit.max_qps_under_slo`.
+    /// The cell. An unknown load is replaced by its definition: `0.8 × limit.max_qps_under_slo`.
     pub cell: Cell,
-    /// The number of repeats that it would have.
+    /// The number of repeats that it would have as a run.
     pub repeats: u32,
     /// Its state.
     pub state: Waits,
@@ -59,7 +59,7 @@ impl Waits {
         }
     }
 
-    /// When such cells have runs, and therefore ids.
+    /// When cells in this state get runs, and therefore ids.
     pub fn when_ids_come(self) -> &'static str {
         match self {
             Waits::Pending => "their ids are known once the earlier sweep has a result",

@@ -30,8 +30,8 @@ impl PlannedRun {
         self.cell.iter().filter_map(|(axis, value)| Some((server_flag(axis)?, value)))
     }
 
-    /// The load settings in the sweep's arrivals in addition to the cell: the highest rate of a profile
-    /// that sets its own, and the arrivals if they are more than one word.
+    /// The load settings that come from the sweep's arrivals rather than the cell: the highest rate of
+    /// a profile that has its own rates, and the arrivals if they are more than one word.
     pub fn of_arrivals(&self) -> Vec<(&'static str, Scalar)> {
         let rate = self.spec.load.qps().map(|qps| ("qps", Scalar::Number(qps)));
         let label = self.spec.labels.axes.iter().find(|(axis, _)| *axis == "arrivals");

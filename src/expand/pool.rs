@@ -1,6 +1,6 @@
-//! Runs of which measurements decide which are executed: the loads of a search, and of a series that
-//! ends early. All possible runs are known in advance, each with its id; nothing here decides, and no id
-//! depends on a decision.
+//! Possible runs, from which measurements select the runs to execute: the loads of a search, and of a
+//! series that ends early. All possible runs are known in advance, each with its id. No decisions are made
+//! here, and no id depends on a decision.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct Searched {
     pub axis: &'static str,
     /// The resolution, as a share of a load.
     pub within: f64,
-    /// The window of the run that confirms the result; `None` without confirmation.
+    /// The latencies that the plan's objective limits.
     pub confirm: Option<Nanos>,
     /// The objectives, in this order; never empty.
     pub meets: Vec<Objective>,
@@ -42,7 +42,7 @@ pub struct Optimized {
     pub budget: Nanos,
     /// The number of rungs: how often runs become longer, plus one.
     pub rungs: u32,
-    /// The settings, in the order of the matrix: the values on `server` axes.
+    /// The settings, which are the values on `server` axes, in the order of the matrix.
     pub configurations: Vec<String>,
     /// The latencies that the plan's objective limits.
     pub limits: Vec<Objective>,
@@ -53,21 +53,21 @@ pub struct Optimized {
 pub struct Trial {
     /// Its settings, by position.
     pub configuration: usize,
-    /// Its rung, from 0: the window triples with each rung.
+    /// Its rung, from 0. The window triples with each rung.
     pub rung: u32,
-    /// The number of the run with these settings on this rung, from 0: run 1 is executed if the first
-    /// gives no result.
+    /// The number of the run with these settings on this rung, from 0. Run 1 is executed if run 0 gives no
+    /// result.
     pub repeat: u32,
 }
 
-/// How the runs of a pool are chosen.
+/// How the runs of a pool are selected.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chooses {
     /// A search for the highest load that meets the objective.
     Search(Searched),
     /// A search for the best settings of a server, with runs that become longer.
     Optimize(Optimized),
-    /// Loads run from the lightest up until the stop rule is shown to apply.
+    /// Loads are run from the lightest up, until the stop rule is shown to apply.
     Ladder {
         /// The ascending axis: `qps` or `batch_size`.
         axis: &'static str,
@@ -77,7 +77,7 @@ pub enum Chooses {
 }
 
 impl Chooses {
-    /// The axis whose value is chosen; `server` represents all flags of a server.
+    /// The axis whose value is chosen; `server` stands for all flags of a server.
     pub fn axis(&self) -> &'static str {
         match self {
             Chooses::Optimize(_) => "server",
@@ -109,14 +109,14 @@ pub struct Member {
     pub trial: Option<Trial>,
 }
 
-/// The runs of one cell without its load.
+/// The possible runs of one cell, whose load is left open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pool {
     /// Name of the sweep.
     pub sweep: Arc<str>,
     /// How they are chosen.
     pub chooses: Chooses,
-    /// All possible runs, from the lightest load up, repeats of one load together.
+    /// All possible runs, from the lightest load up, with the repeats of a load together.
     pub members: Vec<Member>,
 }
 
@@ -142,8 +142,8 @@ impl Pool {
         }
     }
 
-    /// The member with this load and repeat, counted from 0 among those that confirm, or those that do
-    /// not.
+    /// The member with this load and repeat. The repeat is counted from 0, separately for members that
+    /// confirm and members that do not.
     pub fn find(&self, load: f64, repeat: u32, confirms: bool) -> Option<usize> {
         let members = self.members.iter().enumerate();
         let mut meant = members.filter(|(_, member)| member.load == load && member.confirms == confirms);
@@ -155,7 +155,7 @@ impl Pool {
         format!("{}: {}", self.sweep, self.name())
     }
 
-    /// The title within its sweep: endpoint, model and scenario, and its values on further axes.
+    /// The title within its sweep: endpoint, model, scenario and the values on further axes.
     pub fn name(&self) -> String {
         let Some(first) = self.members.first() else { return self.sweep.to_string() };
         let values = first.run.cell.iter().filter(|(axis, _)| !self.chooses.is_chosen(axis));
@@ -163,19 +163,18 @@ impl Pool {
     }
 }
 
-/// The repeat number of the first rung's run that is executed again; those of the other rungs follow. No
-/// `optimize` has so many rungs.
+/// The repeat number of a repeated run of the first rung; the numbers for the other rungs follow. No
+/// `optimize` has this many rungs.
 const AGAIN_FROM: u32 = 100;
 
 /// Number of neighboring loads whose runs have different arrivals and texts.
 const NEIGHBOURS: i64 = 8;
 
 impl Searched {
-    /// The first repeat of a load. Arrivals and texts depend on the repeat, and one repeat has the same
-    /// ones at every load: comparisons of loads need this, but a search must avoid it, because it
-    /// combines runs of several loads as if each were a new draw. So neighbors on the grid have
-    /// different repeats. The repeat depends on the load alone: after editing the range, runs are
-    /// reused.
+    /// The first repeat of a load. Arrivals and texts depend on the repeat, and a repeat has the same
+    /// arrivals and texts at every load. Comparisons of loads need this. A search must avoid it, because it
+    /// combines runs at several loads as if each were a new draw, so neighbors on the grid have different
+    /// repeats. The repeat depends only on the load, so runs are reused after the range is edited.
     fn first_repeat(&self, load: f64) -> u32 {
         let step = (1.0 + self.within).ln() / 2.0;
         let at = (load.ln() / step).round() as i64;
@@ -194,10 +193,10 @@ pub(super) struct Wanted<'c> {
     pub trial: Option<Trial>,
 }
 
-/// Cells that differ only in their load, and how the load is chosen.
+/// Cells that differ only in their load, and how their loads are chosen.
 type Group<'c> = (Chooses, Vec<&'c Cell>);
 
-/// The cells of a sweep that differ only in their load, and how the load is chosen.
+/// Groups the cells of a sweep that differ only in their load, and determines how their loads are chosen.
 pub(super) fn groups<'c>(sweep: &Sweep, slo: Option<&Slo>, cells: &'c [Cell]) -> Vec<Group<'c>> {
     let mut groups: IndexMap<Vec<(&str, String)>, Group> = IndexMap::new();
     for cell in cells {
@@ -210,7 +209,7 @@ pub(super) fn groups<'c>(sweep: &Sweep, slo: Option<&Slo>, cells: &'c [Cell]) ->
 }
 
 impl Chooses {
-    /// The same for these cells: sets the settings and the number of rungs.
+    /// Completes the rule for these cells with their settings and the number of rungs.
     fn over(self, cells: &[&Cell]) -> Chooses {
         let Chooses::Optimize(optimized) = self else { return self };
         let configurations: Vec<String> = cells.iter().map(|cell| settings(cell)).collect();
@@ -238,7 +237,7 @@ fn chooses(sweep: &Sweep, slo: Option<&Slo>, cell: &Cell) -> Option<Chooses> {
         let limits = slo.map(Objective::latencies_of).unwrap_or_default();
         return Some(Chooses::Optimize(Optimized { aim, budget, rungs: 0, configurations: Vec::new(), limits }));
     }
-    // A batch size in addition to a rate is a cap.
+    // If there is also a rate, a batch size is a cap.
     let axis = if cell.get("qps").is_some() { "qps" } else { "batch_size" };
     Some(Chooses::Ladder { axis, stop: sweep.stop? })
 }
@@ -271,7 +270,8 @@ pub(super) fn wanted<'c>(sweep: &Sweep, chooses: &Chooses, cells: &[&'c Cell]) -
         };
         let until = first + repeats;
         let probes = (first..until).map(move |repeat| Wanted { cell, load, repeat, window: None, trial: None });
-        // Separate arrivals and texts, so that luck with those of the probes does not carry over to this run.
+        // This run has its own arrivals and texts, so that chance effects of the probes' arrivals and texts
+        // do not carry over.
         let confirming = confirm.into_iter().flat_map(move |window| {
             let repeats = until..until + MOST_CONFIRMATIONS;
             repeats.map(move |repeat| Wanted { cell, load, repeat, window: Some(window), trial: None })
@@ -288,14 +288,14 @@ fn load(cell: &Cell, axis: &str) -> Option<f64> {
     }
 }
 
-/// Gives a confirming run this window, or leaves its own if that is longer.
+/// Gives a confirming run this window, unless its own window is longer.
 pub(super) fn lengthen(spec: &mut RunSpec, window: Nanos) {
     let measure = &mut spec.phases.measure;
     measure.duration = measure.duration.max(window);
     measure.at_most = measure.at_most.map(|at_most| at_most.max(measure.duration));
 }
 
-/// Triples the window of a run with each rung; the first rung has the plan's window.
+/// Triples the window of a run for each rung. The first rung has the plan's window.
 pub(super) fn at_rung(spec: &mut RunSpec, rung: u32) {
     let times = u64::from(optimize::FACTOR).saturating_pow(rung);
     let measure = &mut spec.phases.measure;
@@ -303,8 +303,8 @@ pub(super) fn at_rung(spec: &mut RunSpec, rung: u32) {
     measure.at_most = measure.at_most.map(|at_most| Nanos(at_most.0.saturating_mul(times)));
 }
 
-/// The error for a budget that is too small: every setting has a run on the first rung. Windows that
-/// `min_requests` extends count with their written length.
+/// The error for a budget that is too small for one run of every setting on the first rung. Windows that
+/// `min_requests` may extend count with their written length.
 pub(super) fn too_small(chooses: &Chooses, members: &[Member]) -> Option<Mistake> {
     let Chooses::Optimize(Optimized { budget, configurations, .. }) = chooses else { return None };
     let first = members.iter().filter(|member| member.trial.is_some_and(|trial| (trial.rung, trial.repeat) == (0, 0)));
@@ -335,7 +335,7 @@ mod tests {
         expand(&plan).expect("expands").pools.remove(0)
     }
 
-    /// Returns the repeats of each load, by the load's text.
+    /// Returns the repeats of each load, keyed by the load's text.
     fn repeats(pool: &Pool) -> Vec<(String, BTreeSet<u32>)> {
         let of = |load: f64| {
             let members = pool.members.iter().filter(move |member| member.load == load);
@@ -349,7 +349,7 @@ mod tests {
         let all = repeats(&pool(1.0, 200.0));
         for (at, (load, own)) in all.iter().enumerate() {
             assert_eq!(own.len(), (MOST_OF_A_LOAD + MOST_CONFIRMATIONS) as usize, "{load}");
-            // One end of the range lies between two loads of the grid.
+            // One end of the range is between two loads of the grid.
             for (other, theirs) in all[at + 1..].iter().take(6).filter(|(other, _)| other != "200") {
                 assert!(own.is_disjoint(theirs), "{load} and {other}");
             }

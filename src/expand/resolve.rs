@@ -1,7 +1,7 @@
-//! Resolves a cell and a repeat to a RunSpec without any defaults left.
+//! Resolves a cell and a repeat to a RunSpec in which every value is explicit.
 //!
-//! The setting nearest to the cell wins: axis, then scenario, then sweep, then plan, then the built-in
-//! value.
+//! The setting nearest to the cell takes precedence: axis, then scenario, then sweep, then plan, then
+//! the built-in value.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use super::{
     RunSpec, Shaping,
 };
 
-/// Default of drain.
+/// The default length of drain.
 pub(super) const DRAIN: Nanos = Nanos::from_secs(30);
-/// Default limit of a window that `min_requests` extends, as a multiple of its length.
+/// Default maximum of a window that `min_requests` extends, as a multiple of its written length.
 pub(super) const AT_MOST: u64 = 5;
 /// A run that measures a start sends one request when the server is ready, and waits for its response.
 const OF_A_START: Phases = Phases {
@@ -37,20 +37,20 @@ const OF_A_START: Phases = Phases {
     measure: Measure { duration: Nanos(1_000_000), min_requests: None, at_most: None },
     drain: Drain { duration: Nanos::from_secs(60), mode: DrainMode::Keep },
 };
-/// Axes with their own fields in rows; the others are in the labels' `axes`.
+/// Axes that have their own fields in rows. All other axes are in `axes` of the labels.
 const OWN_COLUMNS: [&str; 5] = ["endpoint", "model", "scenario", "batch_size", "qps"];
 
-/// The key of a cell's server: its endpoint, and if that is launched or has hooks, also its model and
-/// the flags that axes set.
+/// The key of a cell's server: its endpoint and, if the endpoint is launched or has hooks, also its
+/// model and the flags that axes set.
 type ServerKey = (Arc<str>, Option<Arc<str>>, Vec<(Arc<str>, Arc<str>)>);
 
-/// Creates the runs of a plan's cells; parts that cells have in common are created once.
+/// Creates the runs of a plan's cells. Parts that cells have in common are created only once.
 pub(crate) struct Resolver<'p> {
     plan: &'p Plan,
     endpoints: HashMap<ServerKey, Arc<EndpointSpec>>,
     models: HashMap<(Arc<str>, Engine), Arc<ModelSpec>>,
     scenarios: HashMap<Arc<str>, Resolved>,
-    /// The scenario of a cell that names none: B1 if the plan declares none.
+    /// The scenario of a cell that names none, which is B1 if the plan declares no scenario.
     default_scenario: Option<Arc<str>>,
 }
 
@@ -161,7 +161,7 @@ impl<'p> Resolver<'p> {
         Ok((name, made))
     }
 
-    /// Whether an outage ends a run: set by the scenario, else by the endpoint.
+    /// Whether an outage ends a run, as set by the scenario or else by the endpoint.
     fn errors(&self, endpoint: &str, scenario: &Resolved) -> ErrorPolicy {
         let of_endpoint = || self.plan.endpoints.get(endpoint)?.errors;
         scenario.errors.or_else(of_endpoint).unwrap_or_default()
@@ -203,7 +203,7 @@ fn has_room(content: &Content) -> Result<(), Mistake> {
     }
 }
 
-/// Whether prompts that must share nothing open with their own nonces.
+/// Whether prompts that must share nothing begin with their own nonces.
 fn is_cold_by_a_nonce(scenario: &Resolved, of_plan: NonceMode) -> Result<(), Mistake> {
     let cold = scenario.classes().filter(|class| class.content.cache == Cache::Cold);
     let other = cold.map(|class| class.nonce.unwrap_or(of_plan)).find(|nonce| *nonce != NonceMode::On);
@@ -215,8 +215,8 @@ fn named<'a, T>(name: &str, axis: &'static str, table: &'a Table<T>) -> Result<&
     table.get(name).ok_or_else(|| Mistake::UnknownName { axis, name: name.to_owned() })
 }
 
-/// Arrivals of the sweep that are more than one word are listed among the axes: without them two sweeps
-/// of one rate would look alike.
+/// Arrivals of the sweep that are more than one word are listed among the axes, because two sweeps with
+/// the same rate would otherwise look alike.
 fn further_axes(cell: &Cell, load: &Load) -> AxisLabels {
     let further = cell.texts().filter(|(axis, _)| !OWN_COLUMNS.contains(&&***axis));
     let further = further.map(|(axis, value)| (Arc::clone(axis), Arc::clone(value)));
@@ -233,7 +233,7 @@ fn told(arrivals: &Arrivals) -> Option<String> {
     (!plain).then(|| arrivals.label())
 }
 
-/// How the load generator of a sweep is built.
+/// The load generator's settings for a sweep.
 pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
     let default = LoadEngine::default();
     LoadEngine {
@@ -243,12 +243,12 @@ pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
     }
 }
 
-/// Returns the processes that send the loads of a sweep together, if the plan configures them.
+/// Returns the number of processes that send the loads of a sweep together, if the plan sets it.
 pub fn workers<'p>(plan: &'p Plan, sweep: &'p Sweep) -> Option<&'p Workers> {
     sweep.engine.workers.as_ref().or(plan.engine.workers.as_ref())
 }
 
-/// The data that runs of a sweep record in addition to their numbers.
+/// The data that the runs of a sweep record in addition to their numbers.
 fn recording(plan: &Plan, sweep: &Sweep) -> Recording {
     Recording { text: sweep.record.text.or(plan.record.text).unwrap_or_default() }
 }
@@ -256,11 +256,11 @@ fn recording(plan: &Plan, sweep: &Sweep) -> Recording {
 fn load(sweep: &Sweep, cell: &Cell, scenario: &Resolved) -> Result<Load, Mistake> {
     let batch_size = whole(cell, "batch_size")?;
     if let Some(trace) = &scenario.content.trace {
-        // Its arrival times replace those of a process; the rate is their mean.
+        // The trace's arrival times replace an arrival process; the rate is the mean rate of the trace.
         return Ok(Load::Open { qps: trace.qps(), arrivals: Process::Trace.into(), cap: batch_size });
     }
     let qps = number(cell, "qps")?;
-    // Recorded arrivals of a profile are overridden by the sweep's.
+    // The sweep's arrivals override the arrivals that a profile recorded.
     let said = arrivals(cell)?.or_else(|| sweep.arrivals.clone());
     let recorded = scenario.arrivals.as_deref();
     let says_load = batch_size.is_some() || said.as_ref().is_some_and(|said| said.own_rate().is_some());
@@ -274,12 +274,12 @@ fn load(sweep: &Sweep, cell: &Cell, scenario: &Resolved) -> Result<Load, Mistake
     }
 }
 
-/// The plan's phases overridden by the sweep's, phase by phase.
+/// The plan's phases, overridden by the sweep's phases one by one.
 pub fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: &Load) -> Result<Phases, Mistake> {
     let mut measure =
         sweep.measure.or(plan.measure).unwrap_or(Measure { duration: MEASURE, min_requests: None, at_most: None });
-    // Without `min_requests` nothing extends the window, so a limit would only split equal runs into two
-    // ids.
+    // Without `min_requests`, nothing extends the window, so a limit would only give equal runs
+    // different ids.
     measure.at_most = measure.min_requests.map(|_| {
         let default = Nanos(measure.duration.0.saturating_mul(AT_MOST));
         measure.at_most.unwrap_or(default)

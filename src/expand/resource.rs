@@ -5,9 +5,10 @@ use crate::plan::{Endpoint, Plan, Table};
 
 /// For each endpoint of the plan, the resource that its runs occupy: runs on one resource never overlap.
 ///
-/// This is its `resource`, if set. Launched servers on one host take turns, because they share its
-/// devices. Other endpoints with the same scheme, host and port in their `url` are one server, and share
-/// a resource named after the first of them; an embedded mock has its own.
+/// This is the endpoint's `resource`, if it is set. Launched servers on the same host take turns,
+/// because they share its devices. Other endpoints with the same scheme, host and port in their `url`
+/// are the same server, so they share a resource that is named after the first of them. An embedded mock
+/// has its own resource.
 pub fn resources(plan: &Plan) -> Table<String> {
     let mut firsts: Vec<(String, &String)> = Vec::new();
     let mut resources = Table::with_capacity(plan.endpoints.len());

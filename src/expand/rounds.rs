@@ -9,9 +9,10 @@ use super::Cell;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rounds {
     /// Positions of the cells that are equal except for the axis, ordered by the first of each group; a
-    /// cell without a counterpart is alone.
+    /// cell without a counterpart forms its own group.
     pub groups: Vec<Vec<usize>>,
-    /// Other axes whose value is determined by that axis, as in a zip: they differ within a group too.
+    /// Other axes whose values are determined by the compared axis, as in a zip. They differ within a
+    /// group too.
     pub bound: Vec<String>,
 }
 
@@ -47,7 +48,7 @@ pub fn rounds<C: Borrow<Cell>>(cells: &[C], by: &str) -> Rounds {
     Rounds { groups, bound: bound.into_iter().map(|axis| axes[axis].to_owned()).collect() }
 }
 
-/// Whether an axis varies, and is determined by the compared one.
+/// Whether an axis varies and is determined by the compared axis.
 fn follows(rows: &[(u32, Vec<u32>)], axis: usize) -> bool {
     let (mut of_value, mut all) = (HashMap::new(), HashSet::new());
     let with = rows.iter().filter(|(value, _)| *value != ABSENT);
@@ -56,7 +57,7 @@ fn follows(rows: &[(u32, Vec<u32>)], axis: usize) -> bool {
     is_single && all.len() > 1
 }
 
-/// The cell lacks the axis.
+/// The cell does not have the axis.
 const ABSENT: u32 = 0;
 
 /// Maps texts to numbers, which need less memory for a million cells.

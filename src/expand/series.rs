@@ -1,5 +1,5 @@
 //! Repeats that end early: the last runs of a cell are skipped once the measurements suffice. All runs
-//! are known in advance, with the same ids as if every repeat were executed; nothing here decides.
+//! are known in advance, with the same ids as if every repeat were executed. No decisions are made here.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub enum Ends {
 pub struct CellEnd {
     /// The number of executed repeats.
     pub after: u32,
-    /// The result that they showed, as text.
+    /// The result that these repeats showed, as text.
     pub why: String,
 }
 
@@ -45,12 +45,12 @@ pub struct CellEnd {
 pub struct CellRuns {
     /// All possible runs.
     pub runs: Vec<PlannedRun>,
-    /// The end of the repeats, if results determine it; see [`super::Expansion::end_early`].
+    /// The end of the repeats, if results have determined it; see [`super::Expansion::end_early`].
     pub end: Option<CellEnd>,
 }
 
-/// Cells whose repeats end together, or depend on each other: a single cell, or the arms of a comparison
-/// with their baseline first.
+/// Cells whose repeats end together or depend on each other: a single cell, or the arms of a comparison
+/// with the baseline first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// Name of the sweep.
@@ -73,7 +73,7 @@ impl Series {
     }
 }
 
-/// The series of a plan, created from its runs.
+/// Creates the series of a plan from its runs.
 pub(super) fn series(plan: &Plan, runs: &[PlannedRun]) -> Vec<Series> {
     plan.sweeps.iter().flat_map(|(name, sweep)| of_sweep(plan, (name, sweep), runs)).collect()
 }
@@ -126,7 +126,7 @@ fn metrics(plan: &Plan, sweep: &Sweep, run: &PlannedRun) -> Vec<MetricName> {
     if run.spec.start {
         return vec![one("start_ready", None)];
     }
-    // In an open loop, latencies count from the schedule.
+    // In an open loop, latencies are measured from the schedule.
     let is_open = run.spec.load.qps().is_some();
     let of = |closed, open| if is_open { open } else { closed };
     let (ttft, e2e) = (of("ttft", "ttft_from_schedule"), of("e2e", "e2e_from_schedule"));

@@ -1,4 +1,4 @@
-//! Decides which loads several processes can send together such that the sum is exactly the load of one process.
+//! Decides which loads several processes can send together so that their sum is exactly the load of one process.
 
 use crate::plan::Sessions;
 use crate::plan::model::content::{Content, Reuse};
@@ -6,8 +6,8 @@ use crate::plan::model::content::{Content, Reuse};
 use super::error::Mistake;
 use super::{Load, LoadEngine, Phases};
 
-/// Returns the generator settings of a run with this load: a closed loop uses at most as many processes as it
-/// has slots.
+/// Returns the generator settings of a run with this load: a closed loop uses no more processes than it has
+/// slots.
 pub(super) fn engine(
     engine: LoadEngine,
     load: &Load,
@@ -25,13 +25,13 @@ pub(super) fn engine(
     }
 }
 
-/// Returns why several processes cannot send a load together, and the remedy; `None` if they can.
+/// Returns why several processes cannot send a load together, with the remedy; `None` if they can.
 fn undivided(load: &Load, phases: &Phases, content: &Content) -> Option<(&'static str, &'static str)> {
     let talks = content.reuse == Reuse::Conversation;
     let counts = phases.measure.min_requests.is_some();
     match load {
         Load::Open { cap: Some(_), .. } => Some((
-            "the cap on requests in flight (`batch_size` beside `qps`) needs the responses of all workers",
+            "the cap on requests in flight (`batch_size` next to `qps`) needs the responses of all workers",
             "remove the cap",
         )),
         Load::Open { .. } if talks && content.talk.sessions == Sessions::Pooled => Some((

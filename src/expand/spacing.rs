@@ -1,5 +1,5 @@
-//! Serializes the spacing of arrivals in stored runs: as written in a plan, or `trace`, which plans
-//! cannot contain.
+//! Serializes the spacing of arrivals in stored runs, either as written in a plan or as `trace`,
+//! which plans cannot contain.
 
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};

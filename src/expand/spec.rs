@@ -26,14 +26,14 @@ pub struct RunSpec {
     pub labels: Labels,
     /// The declared server.
     pub endpoint: Arc<EndpointSpec>,
-    /// The model as sent and declared.
+    /// The model as sent in requests and as declared in the plan.
     pub model: Arc<ModelSpec>,
     /// The content of the requests.
     pub scenario: Content,
     /// The fields of requests that do not depend on their content.
     pub shaping: Shaping,
-    /// The classes of a mix; each request belongs to one of them, and `scenario` holds the maximum of
-    /// any.
+    /// The classes of a mix; each request belongs to one of them, and `scenario` contains the maximum
+    /// over all classes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mix: Vec<ClassSpec>,
     /// The load pattern.
@@ -42,12 +42,12 @@ pub struct RunSpec {
     pub phases: Phases,
     /// The pause after the run.
     pub between: Between,
-    /// When a request is given up.
+    /// Timeouts after which a request is given up.
     pub timeouts: Timeouts,
     /// How requests get their connections.
     #[serde(default = "Connections::before_plans_said")]
     pub connections: Connections,
-    /// How the load generator is built; not hashed.
+    /// The load generator's settings; not hashed.
     #[serde(default)]
     pub engine: LoadEngine,
     /// The data that the run records in addition to its numbers; not hashed.
@@ -56,7 +56,7 @@ pub struct RunSpec {
     /// Whether an outage ends the run; not hashed.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub errors: ErrorPolicy,
-    /// Whether the run measures a start of its server, with one request to the ready server.
+    /// Whether the run measures a start of its server, with one request as soon as the server is ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub start: bool,
     /// The loads derived from earlier sweeps, with their evidence; not hashed, because the loads are.
@@ -73,7 +73,7 @@ pub struct RunSpec {
 pub struct ClassSpec {
     /// The plan's name of its scenario; not hashed.
     pub name: Arc<str>,
-    /// Its weight: its share of the requests is its part of the sum of all weights.
+    /// Its weight. Its share of the requests is its weight divided by the sum of all weights.
     pub weight: u64,
     /// The content of its requests.
     pub scenario: Content,
@@ -81,7 +81,7 @@ pub struct ClassSpec {
     pub shaping: Shaping,
 }
 
-/// Keeps the format of records from before `run` existed: true for `on`, false for `off`.
+/// Keeps the format of records from before `run` existed, with true for `on` and false for `off`.
 fn recorded_nonce<S: Serializer>(nonce: &NonceMode, serializer: S) -> Result<S::Ok, S::Error> {
     match nonce {
         NonceMode::On => serializer.serialize_bool(true),
@@ -90,10 +90,10 @@ fn recorded_nonce<S: Serializer>(nonce: &NonceMode, serializer: S) -> Result<S::
     }
 }
 
-/// How the load generator is built. The settings used for a run are among its facts.
+/// The load generator's settings. The settings that were used for a run are among its facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadEngine {
-    /// Threads that send and receive, from 1.
+    /// Number of threads that send and receive, at least 1.
     pub threads: u32,
     /// How the generator waits for the next dispatch of the schedule.
     pub timer: Timer,
@@ -137,7 +137,7 @@ pub struct EndpointSpec {
     pub gpu: Option<String>,
     /// The declared number of accelerators.
     pub gpus: Option<u32>,
-    /// Declared facts about the server; nested tables flattened with dots (`flags.max_num_seqs`).
+    /// Declared facts about the server. Nested tables are flattened with dots (`flags.max_num_seqs`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub server: BTreeMap<String, Scalar>,
     /// HTTP/2, if requests use it instead of HTTP/1.1.
@@ -146,10 +146,10 @@ pub struct EndpointSpec {
     pub mock: Option<MockFigures>,
     /// How sweepline starts the server, if it does.
     pub launch: Option<LaunchSpec>,
-    /// The state of the server to reset before the run.
+    /// The state of the server that is reset before the run.
     pub reset: Option<Reset>,
-    /// The hooks that affect the measurements, with the cell's values; expressions over the port stay as
-    /// written.
+    /// The hooks that affect the measurements, with the cell's values inserted; expressions over the
+    /// port stay as written.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks: BTreeMap<HookPoint, Vec<HookAction>>,
 }
@@ -161,13 +161,13 @@ impl EndpointSpec {
     }
 }
 
-/// The settings of a launched server that affect its speed. Its working directory, its port and how it
-/// is stopped are excluded.
+/// The settings of a launched server that affect its speed. Its working directory, its port and its stop
+/// command are excluded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LaunchSpec {
     /// Program and arguments with the cell's values; expressions over the port stay as written.
     pub command: Vec<String>,
-    /// Environment variables, secret ones by their references.
+    /// Environment variables; secret ones are represented by their references.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, TextOrSecret>,
 }
@@ -178,7 +178,8 @@ impl LaunchSpec {
         self.hashed_command() == other.hashed_command() && self.env == other.env
     }
 
-    /// The command as hashed: its program by base name, because its location is specific to this host.
+    /// The command in its hashed form: the program is given by its base name, because its location is
+    /// specific to this host.
     pub(crate) fn hashed_command(&self) -> Vec<&str> {
         let mut command: Vec<&str> = self.command.iter().map(String::as_str).collect();
         if let Some(program) = command.first_mut() {
@@ -203,7 +204,7 @@ pub struct ModelSpec {
     pub id: String,
     /// The declared number format.
     pub precision: Option<String>,
-    /// Digest of its tokenizer's files, if the plan names them; `server` if the server counts.
+    /// Digest of its tokenizer's files, if the plan names them; `server` if the server counts tokens.
     pub tokenizer: Option<String>,
 }
 
@@ -220,7 +221,7 @@ pub struct Shaping {
     /// Additional fields of the body, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, Json>,
-    /// The scope of the nonce that opens prompts.
+    /// The scope of the nonce with which prompts begin.
     #[serde(serialize_with = "recorded_nonce")]
     pub nonce: NonceMode,
 }
@@ -234,7 +235,7 @@ pub enum Load {
         /// Requests in flight.
         batch_size: u32,
     },
-    /// Requests arrive at a fixed schedule, regardless of the server.
+    /// Requests arrive on a fixed schedule, regardless of the server.
     Open {
         /// Arrivals per second, or 100 % of a profile in shares. For a profile in requests per second,
         /// its highest rate.
@@ -242,14 +243,14 @@ pub enum Load {
         /// How they are spaced, and how their rate changes.
         #[serde(with = "super::spacing")]
         arrivals: Arrivals,
-        /// The most that may be in flight; others wait at the client.
+        /// Maximum number of requests in flight; others wait at the client.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cap: Option<u32>,
     },
 }
 
 impl Load {
-    /// Batch size of a closed loop, or the cap of an open one.
+    /// Batch size of a closed loop, or the cap of an open loop.
     pub fn batch_size(&self) -> Option<u32> {
         match self {
             Load::Closed { batch_size } => Some(*batch_size),
@@ -257,7 +258,8 @@ impl Load {
         }
     }
 
-    /// Declared arrivals per second of an open loop; with a profile, its 100 % or its highest rate.
+    /// Declared arrivals per second of an open loop; with a profile, the rate for its 100 %, or its
+    /// highest rate.
     pub fn qps(&self) -> Option<Decimal> {
         match self {
             Load::Closed { .. } => None,

@@ -1,5 +1,5 @@
-//! Applies the findings of earlier sweeps to cells: their loads, and whether they are skipped. A pure
-//! function of the plan and of the findings: the same findings yield the same runs.
+//! Applies the findings of earlier sweeps to cells: their loads, and whether they are skipped. This is
+//! a pure function of the plan and the findings: the same findings yield the same runs.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::pending::{Pending, Waits};
 pub(super) struct Settled {
     /// The cells that are runs.
     pub cells: Vec<Cell>,
-    /// The others.
+    /// The cells that are not runs.
     pub pending: Vec<Pending>,
     /// The evidence for the loads of cells, by their ranks.
     pub evidence: HashMap<Vec<u32>, Vec<TakenValue>>,
@@ -51,7 +51,7 @@ pub(super) fn settle(
         };
         match filled {
             Ok((filled, taken)) => {
-                // Two values may result in the same load.
+                // Two values may lead to the same load.
                 if !seen.insert(filled.iter().map(|(axis, value)| (axis.to_owned(), value.clone())).collect()) {
                     continue;
                 }
@@ -74,7 +74,7 @@ pub(super) fn settle(
 struct Loads {
     /// The extended table; empty until something is added.
     entries: Vec<Entry>,
-    /// Maps a written entry and its resulting load to the entry with the load.
+    /// Maps a written entry and the load derived from it to the entry that contains the load.
     made: HashMap<(u32, Decimal), u32>,
 }
 
@@ -102,7 +102,7 @@ impl Loads {
         Ok((Cell::new(&self.entries.as_slice().into(), &at), evidence))
     }
 
-    /// Converts the cells to one shared table.
+    /// Makes all cells refer to one shared table.
     fn in_one_table(self, cells: Vec<Cell>) -> Vec<Cell> {
         if self.entries.is_empty() {
             return cells;
@@ -156,7 +156,7 @@ fn taken(take: &Take, axis: &str, cell: &Cell, known: Option<&Known>) -> Result<
     Ok(TakenValue { axis: axis.to_owned(), from: from.clone(), take: take.take, uses, times: take.times, load, found })
 }
 
-/// Whether `skip_if` skips a cell, or this is unknown.
+/// Whether `skip_if` skips a cell, or whether this is unknown.
 fn left_out(skip: &SkipIf, cell: &Cell, known: &Known) -> Option<Stop> {
     let about = about(known, (&skip.sweep, skip.metric), &[], cell);
     let told = || about.iter().map(|finding| (finding, broken(finding, skip.below, skip.above)));

@@ -1,6 +1,6 @@
 //! One page for each code that `check` prints, errors (E…) and lints (M…) alike: its meaning, the reason, a
-//! wrong and a right example. The pages are `docs/codes/CODE.md`; this module contains the one list of
-//! them. `tests/it/explain.rs` checks that every code has a page and that the examples of each page behave
+//! wrong and a right example. The pages are `docs/codes/CODE.md`; this module contains the only list of
+//! them. `tests/it/explain.rs` checks that every code has a page and that the examples on each page behave
 //! as described.
 
 /// The page of one code.
@@ -29,7 +29,8 @@ pages![
     "M032", "M033",
 ];
 
-/// The page about how numbers are counted: not a code, but the rules that `--explain` prints.
+/// The page about how numbers are counted. It does not describe a code, but the rules that `--explain`
+/// prints.
 pub(crate) const COUNTING: Page = Page { code: "counting", markdown: include_str!("../../docs/COUNTING.md") };
 
 /// The result of a lookup.
@@ -37,7 +38,7 @@ pub(crate) const COUNTING: Page = Page { code: "counting", markdown: include_str
 pub enum Answer {
     /// The page.
     Found(&'static Page),
-    /// No exact match, and the pages that may have been meant; empty if nothing is close.
+    /// There is no exact match. Contains the pages that may have been meant; empty if no page is similar.
     Perhaps(Vec<&'static Page>),
 }
 
@@ -58,7 +59,7 @@ pub fn find(asked: &str) -> Answer {
     let digits = code.get(1..).unwrap_or("none");
     let is_code = code.len() <= 5 && digits.bytes().all(|byte| byte.is_ascii_digit());
     let near = |page: &&Page| match is_code {
-        // Another letter with these digits, otherwise one wrong digit or two swapped ones.
+        // First, the same digits with another letter; otherwise, one wrong digit or two swapped digits.
         true => &page.code[1..] == digits || strsim::damerau_levenshtein(page.code, &code) <= 1,
         false => page.title().to_lowercase().contains(&asked.to_lowercase()),
     };
@@ -87,25 +88,25 @@ impl Page {
         first.split_once(": ").map_or(first, |(_, title)| title)
     }
 
-    /// Whether the prose of the page contains all requested words; a word may lack its ending.
+    /// Whether the prose of the page contains all requested words; the end of a word may be missing.
     fn tells_of(&self, asked: &str) -> bool {
         let lower = |text: &str| text.to_lowercase();
         let prose = self.markdown.split("```").step_by(2);
         let words: Vec<String> =
             prose.flat_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '_')).map(lower).collect();
         let has = |asked: &str| words.iter().any(|word| word.starts_with(asked));
-        // One or two letters would match words on every page.
+        // Words of one or two letters would match on every page.
         let mut asked = asked.split_whitespace().map(lower).peekable();
         asked.peek().is_some() && asked.all(|word| word.chars().count() > 2 && has(&word))
     }
 
-    /// Formats the page for a terminal: examples indented, headings without their markers.
+    /// Formats the page for a terminal, with indented examples and headings without markers.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut in_example = false;
         let mut after_heading = false;
         for line in self.markdown.lines() {
-            // A heading is directly followed by its text.
+            // The text follows directly after its heading.
             let skipped = after_heading && line.is_empty();
             after_heading = false;
             if let Some(language) = line.strip_prefix("```") {

@@ -1,4 +1,5 @@
-//! A table of parts of runs: each run's metrics over groups of its requests, one row per group.
+//! A table of parts of runs: the metrics of each run over groups of its requests, with one row per
+//! group.
 
 use crate::analysis::lengths::Bucket;
 use crate::analysis::metric::{self, Scope};
@@ -10,9 +11,9 @@ use super::{Cell, Column, Kind, Sheet, analysis_column};
 
 /// The attribute that the requests of a row have in common.
 pub(crate) trait Part {
-    /// The columns that identify it.
+    /// The columns that identify a group.
     fn columns() -> Vec<Column>;
-    /// Their cells.
+    /// The cells of these columns.
     fn cells(&self) -> Vec<Cell>;
 }
 
@@ -22,12 +23,12 @@ impl Part for Bucket {
             Column::new(
                 "by",
                 Kind::Text,
-                "What the requests of the row have in common: prompt_tokens or output_tokens.",
+                "The property that the requests of the row have in common: prompt_tokens or output_tokens.",
             ),
             Column::new(
                 "tokens",
                 Kind::Text,
-                "Number of tokens: intended to be sent, or requested; first and last of the bucket.",
+                "The bucket's first and last number of tokens: intended prompt tokens, or requested output tokens.",
             ),
         ]
     }
@@ -57,7 +58,7 @@ pub(crate) type Named = (Option<String>, RunLabels);
 /// A run with its measured parts.
 pub(crate) type PartsOfRun<P> = (Named, Vec<(P, RunMetrics)>);
 
-/// The columns; `axes` are the further axes of any of the runs (`run_row::axes`).
+/// The columns; `axes` lists the further axes of any of the runs (`run_row::axes`).
 pub(crate) fn columns<P: Part>(axes: &[String]) -> Vec<Column> {
     let mut others = P::columns();
     others.push(analysis_column());
@@ -68,8 +69,8 @@ pub(crate) fn columns<P: Part>(axes: &[String]) -> Vec<Column> {
     columns
 }
 
-/// All parts of runs of `plan`, in the order given. `axes` are the further axes of any of the runs
-/// (`run_row::axes`); `runs` may read each run lazily, so that only one is in memory.
+/// All parts of runs of `plan`, in the order given. `axes` lists the further axes of any of the
+/// runs (`run_row::axes`). `runs` may read each run lazily, so that only one run is in memory.
 pub(crate) fn sheet<'a, P: Part>(
     axes: &[String],
     plan: Option<&'a str>,

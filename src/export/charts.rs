@@ -1,5 +1,5 @@
 //! Curves as native charts of a workbook: throughput, TTFT and TPOT over load. They refer to the cells of a
-//! sheet of numbers, so that an edited number changes the chart.
+//! sheet of numbers, so editing a number changes the chart.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ pub(super) const CHARTS: &str = "charts";
 /// The sheet of their numbers.
 pub(super) const NUMBERS: &str = "chart_data";
 
-/// Figures of a group of curves, one chart each; of each list, the first one with values.
+/// Figures of a group of curves. Each list results in one chart, of the first figure that has values.
 const DRAWN: [&[&str]; 5] = [
     &["output_throughput", "request_throughput"],
     &["ttft_p50"],
@@ -32,13 +32,13 @@ const DRAWN: [&[&str]; 5] = [
 /// Maximum number of curves in a chart.
 const MOST_CURVES: usize = 6;
 
-/// Maximum number of charts in a workbook: the numbers of further ones are in the sheet of curves.
+/// Maximum number of charts in a workbook. The numbers of further charts are in the sheet of curves.
 const MOST_CHARTS: usize = 60;
 
-/// Maximum number of characters of a title: Excel accepts 255.
+/// Maximum number of characters in a title; Excel accepts 255.
 const LONGEST_TITLE: usize = 200;
 
-/// Number of charts next to each other.
+/// Number of charts per row.
 const ACROSS: u16 = 5;
 
 /// Size of a chart in pixels, and the number of sheet cells that it covers, including a gap.
@@ -68,7 +68,7 @@ const PLUS: u16 = 8;
 pub(crate) struct Charts {
     rows: Vec<Row>,
     charts: Vec<One>,
-    /// Number of charts that have no room.
+    /// Number of charts that are omitted because of the limit.
     pub(crate) left_out: usize,
 }
 
@@ -86,7 +86,7 @@ struct Row {
 /// A chart.
 #[derive(Debug)]
 struct One {
-    /// The group of curves it belongs to: each group begins a row.
+    /// The group of curves to which it belongs. Each group begins a new row.
     group: usize,
     title: String,
     x: &'static str,
@@ -99,7 +99,7 @@ struct One {
 struct Series {
     rows: [u32; 2],
     has_ends: bool,
-    /// Whether it is the objective's line.
+    /// Whether it is the line of the objective.
     is_limit: bool,
 }
 
@@ -117,7 +117,7 @@ impl Charts {
                     group.iter().flat_map(|curve| &curve.rungs).any(|rung| rung.figure(reading).is_some())
                 };
                 let Some(reading) = names.iter().filter_map(|name| Ordinate::named(name)).find(known) else { continue };
-                // A figure that replaces another one may be limited too.
+                // A figure that replaces another one may have a limit too.
                 if !seen.insert(reading.name) {
                     continue;
                 }
@@ -188,7 +188,7 @@ impl Charts {
 
     /// Adds rows; returns their numbers in the sheet.
     fn put(&mut self, rows: impl IntoIterator<Item = Row>) -> [u32; 2] {
-        // Row 0 has the names of the columns.
+        // Row 0 contains the names of the columns.
         let first = self.rows.len() as u32 + 1;
         self.rows.extend(rows);
         [first, (self.rows.len() as u32).max(first)]
@@ -249,7 +249,7 @@ impl One {
         chart.legend().set_position(ChartLegendPosition::Bottom);
         chart.x_axis().set_name(self.x).set_min(0);
         chart.y_axis().set_name(&self.y).set_min(0);
-        // Nothing is drawn between loads if one of them is n/a.
+        // No line is drawn between two loads if one of them is n/a.
         chart.show_empty_cells_as(ChartEmptyCells::Gaps);
         chart.set_width(SIZE[0]).set_height(SIZE[1]);
         chart.set_alt_text(format!("{}, over {}; its numbers are in the sheet {NUMBERS}", self.title, self.x));

@@ -1,7 +1,7 @@
-//! CSV: one header line, no comments, empty for null.
+//! CSV with one header line and no comments. Null is an empty cell.
 //!
-//! Spreadsheets run a cell that starts with `=`, `+`, `-`, `@`, a tab or a carriage return as a formula,
-//! and model names and error texts come from outside. Such texts get a leading apostrophe, which
+//! Spreadsheets execute a cell that starts with `=`, `+`, `-`, `@`, a tab or a carriage return as a
+//! formula, and model names and error texts come from outside. Such texts get a leading apostrophe, which
 //! spreadsheets hide; numbers never do.
 
 use std::io::{self, Write};
@@ -28,7 +28,8 @@ impl Format for Csv {
     }
 }
 
-/// The underlying error: csv's own conversion hides its kind, and a closed pipe is not an error.
+/// Returns the underlying error, because csv's own conversion hides its kind, and a closed pipe is not an
+/// error.
 fn cause(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
@@ -36,8 +37,8 @@ fn cause(error: csv::Error) -> io::Error {
     }
 }
 
-/// Appends the text of a cell to `field`. The standard library writes the same numbers, but takes twice the
-/// time.
+/// Appends the text of a cell to `field`. The standard library writes the same numbers but takes twice as
+/// long.
 fn put(cell: &Cell, field: &mut String) {
     match cell {
         Cell::Null => {}
@@ -62,7 +63,7 @@ fn float(value: f64, field: &mut String) {
         let text = buffer.format(value);
         field.push_str(text.strip_suffix(".0").unwrap_or(text));
     } else {
-        write!(field, "{value}").expect("a string takes all");
+        write!(field, "{value}").expect("a string accepts any text");
     }
 }
 
@@ -72,8 +73,8 @@ mod tests {
     use crate::export::sheet::tests::{awkward, written};
 
     proptest::proptest! {
-        /// As short as the standard library writes them, which may choose the other of two equally close
-        /// ones.
+        /// Numbers are as short as in the standard library's output, which may choose the other of two
+        /// equally close numbers.
         #[test]
         fn numbers_are_written_shortest_and_without_an_exponent(bits: u64, tame in -1e6..1e6f64, int: i64) {
             let written = |cell: Cell| {

@@ -8,15 +8,15 @@ use crate::plan::Slo;
 use super::runs::axis_column;
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// The columns; `axes` are the further axes of any of the runs (`run_row::axes`).
+/// The columns; `axes` lists the further axes of any of the runs (`run_row::axes`).
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let text = |name: &str, doc: &str| Column::new(name, Kind::Text, doc);
     let mut columns = vec![
         text("plan", "Name of the plan.").null("exported without one"),
         text("sweep", "Name of the sweep.").null("exported without a plan"),
-        text("endpoint", "The plan's name of the endpoint."),
-        text("model", "The plan's name of the model."),
-        text("scenario", "The plan's name of the scenario."),
+        text("endpoint", "Name of the endpoint in the plan."),
+        text("model", "Name of the model in the plan."),
+        text("scenario", "Name of the scenario in the plan."),
         Column::new("cap", Kind::Int, "In-flight cap of an open loop.").null("no cap, or a closed loop"),
     ];
     let mut others = vec![
@@ -49,21 +49,21 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
             "on_front_user_gpu",
             Kind::Bool,
             "Whether no other load of the same model and scenario has more tokens/s per user and per accelerator.",
-        ).null("the load lacks one of the two, was given up, or the server was not shown to keep up with it"),
+        ).null("the load lacks one of the two figures, was given up, or the server was not shown to keep up with it"),
         Column::new(
             "on_front_throughput_p99",
             Kind::Bool,
             "Whether no other load of the same model and scenario has more output throughput and a lower p99 of E2E.",
-        ).null("the load lacks one of the two, was given up, or the server was not shown to keep up with it"),
+        ).null("the load lacks one of the two figures, was given up, or the server was not shown to keep up with it"),
         Column::new(
             "on_front_cost_latency",
             Kind::Bool,
             "Whether no other load of the same model and scenario has a lower cost per million output tokens and a lower latency: the first that the objective limits, or p50 of TPOT.",
-        ).null("the load lacks one of the two, was given up, or the server was not shown to keep up with it"),
+        ).null("the load lacks one of the two figures, was given up, or the server was not shown to keep up with it"),
         text(
             "few_samples",
-            "Names of the percentiles that a run of the load has from few samples (p99 of fewer than 1 000 \
-            values), separated by spaces.",
+            "Names of the percentiles that are computed from few samples in a run of the load (p99 of fewer than 1 \
+             000 values), separated by spaces.",
         ).null("none"),
     ];
     others.extend(FIGURES.iter().flat_map(of_figure));
@@ -74,30 +74,36 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     columns
 }
 
-/// The energy of its GPUs.
+/// The columns for the energy of its GPUs.
 fn of_energy() -> [Column; 2] {
-    let null = "no run counts, one of them has no energy (not scraped, or a gap in the window), or their energy \
+    let null = "no run counts, one of the runs has no energy (not scraped, or a gap in the window), or their energy \
                 was measured in different ways";
     let tokens = "Output tokens per joule of the GPUs, over the windows of the runs.";
     [
         Column { unit: "tokens/J", ..Column::new("tokens_per_joule", Kind::Float, tokens).null(null) },
-        Column::new("energy_by", Kind::Text, "The source of their energy: counter, or power (its integral).")
-            .null(null),
+        Column::new(
+            "energy_by",
+            Kind::Text,
+            "The source of the GPUs' energy: counter, or power (the integral of the power).",
+        )
+        .null(null),
     ]
 }
 
-/// The four columns of a figure; for a percentile of a latency also its lower bound if it lies among
-/// failures.
+/// The four columns of a figure. A percentile of a latency has one more column, for its lower bound if it
+/// lies among failures.
 fn of_figure(reading: &Ordinate) -> Vec<Column> {
     let metric = reading.metric(true);
     let suffix = metric.unit.suffix();
     let name = reading.name;
-    let doc =
-        format!("{}. Of one run, or the mean over several (geometric for times, rates and money).", meaning(reading));
+    let doc = format!(
+        "{}. The value of one run, or the mean over several runs (geometric for times, rates and money).",
+        meaning(reading)
+    );
     let number = |name: String, doc: &str| Column { unit: metric.unit.name(), ..Column::new(name, Kind::Float, doc) };
     let end = |end: &str, doc: &str| number(format!("{name}_{end}{suffix}"), doc);
     let mut columns = vec![
-        number(format!("{name}{suffix}"), &doc).null("no run counts, or one of them has no value"),
+        number(format!("{name}{suffix}"), &doc).null("no run counts, or one of the runs has no value"),
         end("low", "Lower end of its 95 % interval.").null("no interval"),
         end("high", "Upper end of its 95 % interval.").null("no interval"),
         Column::new(format!("{name}_interval"), Kind::Text, "The basis of the interval.").null("no interval"),
@@ -109,8 +115,8 @@ fn of_figure(reading: &Ordinate) -> Vec<Column> {
     columns
 }
 
-/// The meaning of a figure, and for latencies their starting point: the column of the same name in `runs`
-/// always counts from the send.
+/// The meaning of a figure and, for latencies, their starting point. The column of the same name in
+/// `runs` always counts from sending.
 fn meaning(reading: &Ordinate) -> String {
     let (open, closed) = (reading.metric(true), reading.metric(false));
     let of = match reading.percentile {
@@ -120,8 +126,8 @@ fn meaning(reading: &Ordinate) -> String {
     };
     match closed.key {
         key if key != open.key => format!(
-            "{of}in open loops from the schedule, {}; in closed loops {}. Note: in `runs` the column of this \
-             name is from the send in both",
+            "{of}in open loops from the schedule, {}; in closed loops {}. Note: the column of this name in `runs` \
+             counts from the send in both",
             open.definition, closed.definition
         ),
         "user_throughput" => format!("{of}{}; the latency is from the send, in open loops too", open.definition),
@@ -129,8 +135,8 @@ fn meaning(reading: &Ordinate) -> String {
     }
 }
 
-/// All loads of all curves, on the fronts under this objective. `axes` are the further axes of any of the
-/// runs (`run_row::axes`).
+/// All loads of all curves, and whether they are on the fronts under this objective. `axes` lists the
+/// further axes of any of the runs (`run_row::axes`).
 pub(crate) fn sheet<'a>(axes: &[String], plan: Option<&str>, curves: &[Curve], slo: Option<&Slo>) -> Sheet<'a> {
     let fronts = on_fronts(curves, slo);
     let mut rows = Vec::new();
@@ -168,7 +174,7 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, O
         Cell::Bool(rung.is_saturated()),
         rung.state().map(|state| state.name().to_owned()).into(),
         rung.answer().map(|answer| answer.name().to_owned()).into(),
-        // A load that lacks a figure is neither on a front nor off it.
+        // If a load lacks a figure, it is unknown whether the load is on the front.
         on.user_over_gpu.map_or(Cell::Null, Cell::Bool),
         on.throughput_over_p99.map_or(Cell::Null, Cell::Bool),
         on.cost_over_latency.map_or(Cell::Null, Cell::Bool),

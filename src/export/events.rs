@@ -5,7 +5,8 @@ use crate::rows::EventRow;
 use super::breakdown::Named;
 use super::{Cell, Column, Kind, Sheet};
 
-/// The columns. Labels are in the table of requests, which has one row per `sweep`, `run_id` and `request`.
+/// The columns. Labels are in the table of requests, which has one row for each `sweep`, `run_id` and
+/// `request`.
 pub fn columns() -> Vec<Column> {
     let int = |name, doc| Column::new(name, Kind::Int, doc);
     vec![

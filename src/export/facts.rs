@@ -1,6 +1,6 @@
-//! Facts of a run as columns: what the plan declares about the server, the model and the requests, and what
-//! was read back. They are not part of a run's identity: they are read from the run's record and the plan
-//! when the table is created.
+//! Facts of a run as columns: the plan's declarations about the server, the model and the requests, and the
+//! values that were read back. They are not part of a run's identity. They are read from the run's record
+//! and the plan when the table is created.
 
 use std::collections::BTreeMap;
 
@@ -39,9 +39,9 @@ pub struct DeclaredFacts {
 /// The intended lengths of texts.
 #[derive(Debug, Clone, PartialEq)]
 enum Length {
-    /// All equal.
+    /// All lengths are equal.
     Tokens(u32),
-    /// By a rule, in words.
+    /// The lengths follow a rule, which is described in words.
     By(String),
 }
 
@@ -79,8 +79,8 @@ impl Length {
 }
 
 impl DeclaredFacts {
-    /// The facts of a run as specified; prices and objectives are the plan's, `limits` is the objective in
-    /// words.
+    /// The facts of a run according to its spec. Prices and objectives are the plan's, and `limits` is the
+    /// objective in words.
     pub(crate) fn of(spec: &RunSpec, plan: Option<&Plan>, limits: Option<String>) -> DeclaredFacts {
         let endpoint = plan.and_then(|plan| plan.endpoints.get(&spec.endpoint.name));
         let price = endpoint.and_then(|endpoint| declared(endpoint, spec.labels.axes.iter()).hardware.cost_per_hour());
@@ -123,7 +123,7 @@ impl DeclaredFacts {
             text("precision", "Number format of the model as the plan declares it.").null(undeclared),
             text(
                 "tokenizer",
-                "SHA-256 of the tokenizer's files that counted tokens; `server` if the server was to count.",
+                "SHA-256 of the files of the tokenizer that counted tokens; `server` if the server was to count.",
             )
             .null("no tokenizer: lengths are estimates"),
             length(

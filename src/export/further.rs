@@ -1,5 +1,5 @@
-//! The columns of facts of a table of runs: those of every table, and those that only some runs have, like
-//! flags of servers.
+//! The columns of facts in a table of runs: the columns of every table, and columns that only some runs
+//! have, such as server flags.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,8 @@ const PARTS: &str = "parts.";
 /// Prefix of a flag among the declared facts of a server.
 const FLAGS: &str = "flags.";
 
-/// Columns of facts that differ between runs only if servers, models or requests do: they distinguish rows.
+/// Columns of facts that differ between runs only if servers, models or requests differ, so they
+/// distinguish rows.
 pub(crate) const TELLING: [&str; 19] = [
     "engine",
     "engine_version",
@@ -52,8 +53,8 @@ pub(crate) const TELLING: [&str; 19] = [
     "client_gpu_driver",
 ];
 
-/// The columns that only some runs have: further axes, facts of servers, kinds of failures. All by name,
-/// sorted.
+/// The columns that only some runs have: further axes, facts of servers and kinds of failures. All are
+/// sorted by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Further {
     /// Further axes of the cells.
@@ -63,7 +64,7 @@ pub(crate) struct Further {
     failures: Vec<String>,
     /// Figures of servers, in the order of the canonical table: name, unit and meaning.
     server: Vec<(String, &'static str, String)>,
-    /// Mean latencies and their parts, likewise.
+    /// Mean latencies and their parts, also in canonical order.
     parts: Vec<(String, &'static str, String)>,
 }
 
@@ -85,8 +86,8 @@ impl Further {
         }
     }
 
-    /// The columns that distinguish servers: declared flags and those that were read back. A flag that is
-    /// an axis already has a column there.
+    /// The columns that distinguish servers: declared flags, and flags that were read back. A flag that is
+    /// an axis already has a column as an axis.
     pub(crate) fn telling(&self) -> impl Iterator<Item = String> {
         let is_axis = |fact: &str| {
             fact.strip_prefix(FLAGS).is_some_and(|flag| self.axes.contains(&format!("{SERVER_PREFIX}{flag}")))
@@ -143,7 +144,7 @@ impl Further {
     }
 }
 
-/// The columns of the parts of the time that some run has.
+/// The columns for the parts of the time that at least one run has.
 fn parts(runs: &[RunRow]) -> Vec<(String, &'static str, String)> {
     let mut parts: Vec<(String, &'static str, String)> = Vec::new();
     for (name, unit, doc, _) in runs.iter().flat_map(|run| &run.metrics.wholes).flat_map(|whole| whole.columns()) {
@@ -154,8 +155,8 @@ fn parts(runs: &[RunRow]) -> Vec<(String, &'static str, String)> {
     parts
 }
 
-/// The figures of servers that some run has. All runs have theirs in one order, so additional ones of a
-/// later run are appended.
+/// The server figures that at least one run has. All runs have their figures in the same order, so
+/// additional figures of a later run are appended.
 fn figures(runs: &[RunRow]) -> Vec<(String, &'static str, String)> {
     let mut figures: Vec<(String, &'static str, String)> = Vec::new();
     for figure in runs.iter().flat_map(|run| &run.metrics.server) {
@@ -178,19 +179,20 @@ fn sorted(names: impl Iterator<Item = String>) -> Vec<String> {
     names.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// Whether only some exports have a column of this name: a fact of a server, or a kind of failure.
+/// Whether only some exports have a column of this name, because it is a fact of a server or a kind of
+/// failure.
 pub(crate) fn is_of_some(name: &str) -> bool {
     [DECLARED, READ_BACK, FAILED, SERVER, PARTS].iter().any(|start| name.starts_with(start))
 }
 
-/// Whether a column contains a fact of the run rather than a metric: a pivot includes it only if it is
-/// named.
+/// Whether a column contains a fact of the run rather than a metric. A pivot includes such a column only if
+/// it is named.
 pub(crate) fn is_fact(name: &str) -> bool {
     let declared = DeclaredFacts::columns();
     declared.iter().any(|column| column.name == name) || name.starts_with(DECLARED) || name.starts_with(READ_BACK)
 }
 
-/// All columns of facts, those of `further` last.
+/// All columns of facts; the columns of `further` come last.
 pub(crate) fn columns(further: &Further) -> Vec<Column> {
     let mut columns: Vec<Column> = FoundHosts::columns().into();
     columns.extend(DeclaredFacts::columns());
@@ -219,7 +221,7 @@ pub(crate) fn cells(run: &RunRow, further: &Further) -> Vec<Cell> {
     cells
 }
 
-/// The cells of a run that was given up: declared facts, and no observed ones.
+/// The cells of a run that was given up, with declared but no observed facts.
 pub(crate) fn cells_of_given_up(run: &GivenUpRow, further: &Further) -> Vec<Cell> {
     let mut cells: Vec<Cell> = FoundHosts::columns().iter().map(|_| Cell::Null).collect();
     cells.extend(run.declared.cells());

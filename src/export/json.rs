@@ -1,5 +1,5 @@
-//! JSON: an array of objects, keys in column order; null stays null, numbers stay numbers. One row per
-//! line.
+//! JSON: an array of objects with keys in column order, one row per line. Null stays null, and numbers
+//! stay numbers.
 
 use std::io::{self, Write};
 

@@ -1,5 +1,5 @@
-//! Markdown: an aligned table, `n/a` for null, pipes and line ends escaped. Numbers are rounded for
-//! readability.
+//! Markdown: an aligned table with `n/a` for null and with escaped pipes and line ends. Numbers are
+//! rounded for readability.
 
 use std::io::{self, Write};
 
@@ -39,27 +39,28 @@ impl Format for Markdown {
     }
 }
 
-/// Marks a percentile from few samples. A space or the end follows, so it does not start emphasis.
+/// Marks a percentile from few samples. A space or the end of the cell follows, so it does not start
+/// emphasis.
 const MARK: char = '*';
 /// The legend of the mark, below the table.
 pub(super) const LEGEND: &str =
     r"\* from few samples (p99 of fewer than 1 000 values, p99.9 of fewer than 100 000, or no upper end)";
 
-/// The index of a percentile in a row, and of the columns with its number of values.
+/// The index of a percentile in a row, and the indices of the columns with its number of values.
 struct Counts {
     at: usize,
     n: usize,
-    /// The end of its interval on the worse side: the upper one, for rates the lower one.
+    /// The end of its interval on the worse side: the upper end or, for rates, the lower end.
     worse: usize,
     failures: usize,
-    /// For gaps: the number of requests that have some.
+    /// For gaps: the number of requests that have gaps.
     streams: Option<usize>,
     percentile: Percentile,
     fewest_requests: u64,
 }
 
 impl Counts {
-    /// The mark after the percentile if its values are few, or why there is none.
+    /// The mark after the percentile if it has few values, or why there is no percentile.
     fn mark(&self, row: &[Cell]) -> Option<Cell> {
         let Cell::Int(n) = row[self.n] else { return None };
         let need = quantile::need(self.percentile) as i64;
@@ -68,7 +69,7 @@ impl Counts {
             _ => None,
         });
         let unmarked_from = quantile::unmarked_from(self.percentile) as i64;
-        // An end among failures is not open.
+        // An end that lies among failures is not open.
         let is_open = matches!((&row[self.worse], &row[self.failures]), (Cell::Null, Cell::Int(0)));
         match (&row[self.at], streams) {
             (Cell::Float(value), _) if n < unmarked_from || unmarked_from > 0 && is_open => {
@@ -83,8 +84,8 @@ impl Counts {
     }
 }
 
-/// Adds marks to the table by its columns `…_n`: a mark if samples are few, n if there are too few. Gaps
-/// count with their effective number.
+/// Adds marks to the table, based on its `…_n` columns: a mark if there are few samples, and n if there
+/// are too few. Gaps count with their effective number.
 pub fn marked(sheet: Sheet<'_>) -> Sheet<'_> {
     let place = |name: &str| sheet.columns.iter().position(|column| column.name == name);
     let counts = |column: &metric::Column| {
@@ -127,14 +128,14 @@ fn text(cell: &Cell, is_label: bool) -> String {
         Cell::Null => "n/a".into(),
         Cell::Bool(value) => value.to_string(),
         Cell::Int(value) => value.to_string(),
-        // A value of an axis is a name: 40 is not 40.00.
+        // A value of an axis is a name, so 40 is not written as 40.00.
         Cell::Float(value) if is_label => value.to_string(),
         Cell::Float(value) => rounded(*value),
         Cell::Text(text) => escaped(text),
     }
 }
 
-/// Four significant digits, whole numbers in full.
+/// Formats four significant digits; whole numbers are written in full.
 fn rounded(value: f64) -> String {
     let whole = if value == 0.0 { 1 } else { value.abs().log10().floor() as i32 + 1 };
     format!("{value:.*}", (4 - whole).clamp(0, 6) as usize)

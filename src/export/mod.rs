@@ -1,4 +1,5 @@
-//! Tables: CSV, XLSX, JSON, Markdown, Parquet. Every table is a `Sheet`; every format is one small file.
+//! Tables as CSV, XLSX, JSON, Markdown and Parquet. Every table is a `Sheet`, and every format is one
+//! small file.
 
 pub(crate) mod breakdown;
 pub(crate) mod charts;
@@ -34,8 +35,8 @@ pub(crate) use wide::NoPivot;
 pub use wide::wide;
 pub(crate) use xlsx::Workbook;
 
-/// Version of the columns: increased when one is renamed, removed or moved. Adding one does not increase
-/// it.
+/// Version of the columns. It is increased when a column is renamed, removed or moved, but not when a
+/// column is added.
 pub(crate) const COLUMNS_VERSION: u32 = 1;
 
 /// Marks a Parquet file or a workbook as an export; its value is the version of the columns.

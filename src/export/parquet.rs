@@ -19,10 +19,10 @@ use super::{ANALYSIS_MARK, COLUMNS_VERSION, Cell, Column, Format, Kind, MARK, Sh
 /// Rows per batch.
 const BATCH: usize = 4096;
 
-/// Maximum number of rows in a row group …
+/// Maximum number of rows in a row group.
 const GROUP_ROWS: usize = 128 * 1024;
 
-/// … and approximate maximum of encoded bytes.
+/// Approximate maximum number of encoded bytes in a row group.
 const GROUP_BYTES: usize = 16 * 1024 * 1024;
 
 /// A Parquet file.
@@ -60,7 +60,7 @@ pub(super) fn marks() -> Vec<KeyValue> {
     vec![mark(MARK, COLUMNS_VERSION), mark(ANALYSIS_MARK, ANALYSIS)]
 }
 
-/// The underlying error, if it is one of the operating system.
+/// The underlying error, if it comes from the operating system.
 fn cause(error: parquet::errors::ParquetError) -> io::Error {
     match error {
         parquet::errors::ParquetError::External(inner) => match inner.downcast::<io::Error>() {
@@ -84,7 +84,7 @@ fn field(column: &Column) -> Field {
     Field::new(&column.name, data_type, true).with_metadata(about)
 }
 
-/// A cell that is not of the column's kind becomes null; a whole number counts as a number.
+/// A cell that does not have the column's type becomes null. A whole number counts as a number.
 fn array<'a>(kind: Kind, cells: impl Iterator<Item = &'a Cell>) -> ArrayRef {
     match kind {
         Kind::Bool => Arc::new(BooleanArray::from_iter(cells.map(|cell| match cell {

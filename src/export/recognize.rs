@@ -1,9 +1,9 @@
-//! Recognizes files that an export wrote: such a file may be replaced by the next export, any other one may
-//! not.
+//! Recognizes files that were written by an export. The next export may replace such a file, but no other
+//! file.
 //!
-//! CSV, JSON and Markdown have no room for a mark, so they are recognized by their columns: either the
-//! first ones are those of a table with all columns, or every name is a column of an export and one of them
-//! is unique to exports. Workbooks and Parquet files carry a mark.
+//! CSV, JSON and Markdown cannot contain a mark, so they are recognized by their columns: either the first
+//! columns are the first columns of a table with all columns, or every name is a column of an export and
+//! at least one name is unique to exports. Workbooks and Parquet files contain a mark.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -18,10 +18,10 @@ use super::markdown::LEGEND;
 use super::schema::tables;
 use super::{Column, MARK};
 
-/// Number of bytes that are read of a file: enough for a header, or the first row of a JSON list.
+/// Number of bytes that are read from a file: enough for a header, or for the first row of a JSON list.
 const HEAD: u64 = 1 << 20;
 
-/// Number of first columns that distinguish a table with all columns from foreign tables.
+/// Number of leading columns that distinguish a table with all columns from tables of other programs.
 const UNMISTAKABLE: usize = 4;
 
 /// Suffixes of column names that only exports have.
@@ -32,10 +32,10 @@ const OUR_NAMES: [&str; 4] = ["run_id", "verdict", "intended_prompt_tokens", "me
 /// Columns that only a pivot has; they are followed by the loads.
 const OF_PIVOT: [&str; 2] = ["metric", "unit"];
 
-/// Whether the file at `path` was written by an export, or is empty. `columns` are those to be written now,
-/// including the names of the plan's axes.
+/// Whether the file at `path` was written by an export or is empty. `columns` lists the columns to be
+/// written now, including the names of the plan's axes.
 ///
-/// Fails if the file cannot be read.
+/// Returns an error if the file cannot be read.
 pub(crate) fn is_export(path: &Path, columns: &[Column]) -> io::Result<bool> {
     let mut file = File::open(path)?;
     let mut head = Vec::new();
@@ -68,7 +68,7 @@ fn is_marked_parquet(file: File) -> bool {
 /// The column names of a text that may be a table; empty for an empty text, or a list without rows. `None`
 /// if it is not a table.
 fn names(head: &[u8]) -> Option<Vec<String>> {
-    // The last character may be truncated; names of columns come long before it.
+    // The last character may be truncated, but column names come long before it.
     let text = String::from_utf8_lossy(head);
     let text = text.trim_start();
     match text.chars().next() {
@@ -87,7 +87,7 @@ fn of_json(rows: &str) -> Option<Vec<String>> {
     Some(first.ok()?.into_iter().map(|(name, _)| name).collect())
 }
 
-/// `None` if there is text after the table: that belongs to the user.
+/// `None` if there is text after the table, because that text belongs to the user.
 fn of_markdown(text: &str) -> Option<Vec<String>> {
     let is_ours = |line: &str| line.is_empty() || line.starts_with('|') || line == LEGEND;
     let header = text.lines().next().filter(|_| text.lines().all(is_ours))?;

@@ -12,36 +12,37 @@ use super::breakdown::Named;
 use super::runs::{label_cells, label_columns, name_cells, name_columns};
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// A column of the row itself: name, kind, meaning, when it is null (empty if never), value.
+/// A column of the row itself: its name, kind, meaning, when it is null (empty if it never is), and
+/// value.
 type RowColumn = (&'static str, Kind, &'static str, &'static str, fn(&RequestRow) -> Cell);
 
 /// The row's own columns, named as in `requests.parquet`.
 #[rustfmt::skip]
 const ROW: [RowColumn; 43] = [
     ("request", Int, "Number of the request in its run, from 0.", "", |r| r.request.into()),
-    ("phase", Text, "Phase in which it was scheduled: fill, stabilize, measure or drain.", "", |r| r.phase.name().into()),
+    ("phase", Text, "Phase in which the request was scheduled: fill, stabilize, measure or drain.", "", |r| r.phase.name().into()),
     ("class", Text, "Class of a mix.", "no classes", |r| r.class.clone().into()),
     ("conversation", Int, "Number of the conversation, from 0.", "none", |r| r.conversation.into()),
     ("turn", Int, "Turn of the conversation, from 0.", "none", |r| r.turn.into()),
-    ("scheduled_ns", Int, "Time at which the load pattern required the request; ns since the run's start, like all times.", "", |r| r.scheduled_ns.into()),
-    ("released_ns", Int, "Time at which an in-flight cap released it.", "never", |r| r.released_ns.into()),
+    ("scheduled_ns", Int, "Time at which the request was due according to the load pattern; in ns since the run's start, like all times.", "", |r| r.scheduled_ns.into()),
+    ("released_ns", Int, "Time at which the in-flight cap released the request.", "never", |r| r.released_ns.into()),
     ("sent_ns", Int, "Time just before the write call that carries the request.", "never", |r| r.sent_ns.into()),
     ("headers_ns", Int, "Time of the response headers.", "never", |r| r.headers_ns.into()),
     ("first_chunk_ns", Int, "Time of the first SSE data event of any kind.", "never", |r| r.first_chunk_ns.into()),
     ("first_token_ns", Int, "Time of the first event with text.", "never", |r| r.first_token_ns.into()),
-    ("first_output_ns", Int, "Time of the first event with content or tool call.", "never", |r| r.first_output_ns.into()),
+    ("first_output_ns", Int, "Time of the first event with content or a tool call.", "never", |r| r.first_output_ns.into()),
     ("last_token_ns", Int, "Time of the last event with text.", "never", |r| r.last_token_ns.into()),
     ("done_ns", Int, "Time of the end of the stream.", "never", |r| r.done_ns.into()),
-    ("ended_ns", Int, "Time at which the request was over, with any outcome.", "it never started", |r| r.ended_ns.into()),
+    ("ended_ns", Int, "Time at which the request ended, with any outcome.", "it never started", |r| r.ended_ns.into()),
     ("dns_ns", Int, "Duration of the name lookup.", "connection reused", |r| r.dns_ns.into()),
     ("connect_ns", Int, "Duration of the TCP handshake.", "connection reused", |r| r.connect_ns.into()),
     ("tls_ns", Int, "Duration of the TLS handshake.", "connection reused, or no TLS", |r| r.tls_ns.into()),
     ("stamp", Text, "Source of the receive timestamps: user or kernel.", "", |r| r.stamp.name().into()),
-    ("read_delay_ns", Int, "Our read − kernel's timestamp at the first token.", "user timestamps", |r| r.read_delay_ns.into()),
+    ("read_delay_ns", Int, "Time of our read minus the kernel's timestamp, at the first token.", "user timestamps", |r| r.read_delay_ns.into()),
     ("outcome", Text, "Outcome of the request.", "", |r| r.outcome.name().into()),
     ("http_status", Int, "Status of the response.", "no response", |r| r.http_status.into()),
     ("error", Text, "The error.", "no error", |r| r.error.clone().into()),
-    ("finish_reason", Text, "The server's reason to stop.", "none given", |r| r.finish_reason.clone().into()),
+    ("finish_reason", Text, "The server's reason for stopping.", "none given", |r| r.finish_reason.clone().into()),
     ("prompt_tokens", Int, "Prompt tokens as counted by the server.", "not counted", |r| r.prompt_tokens.into()),
     ("cached_tokens", Int, "Prompt tokens from the prefix cache.", "not reported by the server", |r| r.cached_tokens.into()),
     ("output_tokens", Int, "Output tokens.", "not counted", |r| r.output_tokens.into()),
@@ -63,7 +64,7 @@ const ROW: [RowColumn; 43] = [
     ("measured", Bool, "Whether the request belongs to the measurement.", "", |r| Cell::Bool(r.phase == crate::rows::Phase::Measure)),
 ];
 
-/// The columns; `axes` are the further axes of any of the runs (`run_row::axes`).
+/// The columns; `axes` lists the further axes of any of the runs (`run_row::axes`).
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let of_row = |(name, kind, doc, null, _): &RowColumn| Column::new(*name, *kind, *doc).null(*null);
     let mut others: Vec<Column> = ROW.iter().map(of_row).collect();
@@ -76,7 +77,7 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     columns
 }
 
-/// The column of the response's stalls.
+/// The column for the stalls of the response.
 fn stalled_column() -> Column {
     let doc = "Excess over the response's median gap between tokens, for gaps longer than five times the median.";
     let null = "fewer than eight gaps, tokens in bunches, or a failed request";
@@ -93,8 +94,8 @@ fn of_metric(metric: Metric) -> Column {
     Column::new(entry.column(), Float, format!("{}.", entry.definition)).null(null)
 }
 
-/// All requests of runs of `plan`, in the order given. `axes` are the further axes of any of the runs
-/// (`run_row::axes`); `runs` may read each row lazily, so that only a few are in memory.
+/// All requests of runs of `plan`, in the order given. `axes` lists the further axes of any of the
+/// runs (`run_row::axes`). `runs` may read each row lazily, so that only a few rows are in memory.
 pub(crate) fn sheet<'a, R>(
     axes: &[String],
     plan: Option<&'a str>,

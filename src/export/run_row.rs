@@ -6,7 +6,7 @@ use crate::rows::{GivenUp, RunLabels};
 
 use super::facts::{DeclaredFacts, FoundHosts};
 
-/// One run with everything that a table shows of it. A run shared by two sweeps has two rows.
+/// One run with everything that a table shows about it. A run that two sweeps share has two rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRow {
     /// Name of the plan; `None` without a plan.
@@ -23,11 +23,11 @@ pub struct RunRow {
     pub verdict: Verdict,
     /// Its metrics.
     pub metrics: RunMetrics,
-    /// Its metrics under the plan.
+    /// Its metrics that depend on the plan.
     pub(crate) plan_metrics: PlanMetrics,
-    /// The plan's limits on latencies, tested on it; empty for classes.
+    /// Results of testing the plan's latency limits on it; empty for classes.
     pub slo: Vec<SloTest>,
-    /// Whether its tokens cost at most what the objective allows; `None` without a limit.
+    /// Whether its tokens cost no more than the objective allows; `None` without a cost limit.
     pub cost: Option<Answer>,
     /// Number of its hooks that failed; `None` if it had none.
     pub hooks_failed: Option<u64>,
@@ -41,7 +41,7 @@ pub struct RunRow {
     pub objective: Option<Answer>,
 }
 
-/// A run that was given up: it has names and a reason, but no numbers.
+/// A run that was given up, which has names and a reason but no numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GivenUpRow {
     /// Name of the plan; `None` without a plan.

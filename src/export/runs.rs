@@ -8,7 +8,8 @@ use super::further::{self, Further};
 use super::run_row::{GivenUpRow, RunRow};
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// The columns; `further` are those that only some runs have, `by_class` means that the rows are classes.
+/// The columns. `further` contains the columns that only some runs have; `by_class` means that the rows
+/// are classes.
 pub(crate) fn columns(further: &Further, by_class: bool) -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
     let mut others = vec![
@@ -32,7 +33,7 @@ pub(crate) fn columns(further: &Further, by_class: bool) -> Vec<Column> {
     others.extend(metrics.iter().map(if by_class { of_part } else { of_run }));
     let mut columns = name_columns();
     if by_class {
-        columns.push(text("class", "Class of the mix: the plan's name of its scenario."));
+        columns.push(text("class", "Class of the mix: the name of its scenario in the plan."));
     }
     columns.extend(label_columns(&further.axes, &others));
     columns.extend(others);
@@ -66,7 +67,7 @@ pub(super) fn of_part(metric: &metric::Column) -> Column {
     Column { null: null.to_owned(), ..column }
 }
 
-/// All runs, in the order given, followed by those that were given up.
+/// All runs, in the order given, followed by runs that were given up.
 pub(crate) fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow]) -> Sheet<'a> {
     let further = Further::of(runs, given_up);
     let Sheet { columns, rows } = sheet(runs, &further, false);
@@ -77,7 +78,7 @@ pub(crate) fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow]) 
         cells.push(run.started.clone().into());
         cells.push(ANALYSIS.into());
         cells.push("given_up".into());
-        // Reasons, labels and errors belong to measured requests.
+        // Reasons, labels and errors apply only to measured requests.
         cells.extend([Cell::Null, Cell::Null, Cell::Null]);
         cells.push(run.given_up.spoiled.detail.clone().into());
         cells.extend([run.given_up.reason().into(), Cell::Null]);
@@ -88,7 +89,8 @@ pub(crate) fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow]) 
     Sheet { columns, rows: Box::new(rows.chain(given_up.iter().map(row))) }
 }
 
-/// All runs, in the order given, or all their classes. `further` are the columns that only some runs have.
+/// All runs, in the order given, or all of their classes. `further` contains the columns that only some
+/// runs have.
 pub(crate) fn sheet<'a>(runs: &'a [RunRow], further: &Further, by_class: bool) -> Sheet<'a> {
     let metrics = metric::columns(Scope::Plan);
     let (columns, further) = (columns(further, by_class), further.clone());
@@ -119,7 +121,7 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> Cell {
     (!names.is_empty()).then(|| names.join(" ")).into()
 }
 
-/// The column of a further axis, next to these others.
+/// The column of a further axis, given the other columns.
 pub(super) fn axis_column(axis: &str, others: &[Column]) -> Column {
     let taken = others.iter().any(|column| column.name == axis);
     let name = if taken { format!("axis_{axis}") } else { axis.to_owned() };
@@ -127,7 +129,7 @@ pub(super) fn axis_column(axis: &str, others: &[Column]) -> Column {
     Column { unit: "", ..Column::new(name, Kind::Text, doc).null("the axis does not apply") }
 }
 
-/// Columns of the run's place in the plan: a run that two sweeps share has a row for each.
+/// Columns for the run's place in the plan. A run that two sweeps share has a row for each sweep.
 pub(super) fn name_columns() -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
     vec![
@@ -136,7 +138,7 @@ pub(super) fn name_columns() -> Vec<Column> {
     ]
 }
 
-/// Their cells.
+/// The cells of these columns.
 pub(super) fn name_cells(plan: Option<&str>, sweep: Option<&str>) -> [Cell; 2] {
     [plan.map(str::to_owned).into(), sweep.map(str::to_owned).into()]
 }
@@ -145,15 +147,19 @@ pub(super) fn name_cells(plan: Option<&str>, sweep: Option<&str>) -> [Cell; 2] {
 pub(super) fn label_columns(axes: &[String], others: &[Column]) -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
     let mut columns = vec![
-        text("endpoint", "The plan's name of the endpoint."),
-        text("model", "The plan's name of the model."),
-        text("scenario", "The plan's name of the scenario."),
-        Column::new("batch_size", Kind::Int, "Requests in flight of a closed loop, or the cap of an open one.")
-            .null("an open loop without a cap"),
+        text("endpoint", "Name of the endpoint in the plan."),
+        text("model", "Name of the model in the plan."),
+        text("scenario", "Name of the scenario in the plan."),
+        Column::new(
+            "batch_size",
+            Kind::Int,
+            "Requests in flight in a closed loop, or the in-flight cap of an open loop.",
+        )
+        .null("an open loop without a cap"),
         Column::new("qps", Kind::Float, "Declared arrivals per second.").null("a closed loop").label(),
     ];
     columns.extend(axes.iter().map(|axis| axis_column(axis, others)));
-    columns.push(Column::new("repeat", Kind::Int, "Number of the repeat in its cell, from 0."));
+    columns.push(Column::new("repeat", Kind::Int, "Number of the repeat within its cell, from 0."));
     columns.push(text("run_id", "The full RunId."));
     columns.push(Column::new("attempt", Kind::Int, "Number of the attempt at the run, from 1."));
     columns

@@ -1,6 +1,6 @@
-//! `runs.parquet`: one row per run with every metric that needs no plan. Derived only from stored data,
-//! sorted by run, with fixed writer properties: if it is deleted and rebuilt, it is identical byte for
-//! byte.
+//! `runs.parquet`: one row per run with every metric that needs no plan. It is derived only from stored
+//! data, sorted by run and written with fixed writer properties, so a rebuilt file is identical byte
+//! for byte.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -87,17 +87,17 @@ fn label_columns(runs: &[StoredRun]) -> Result<Vec<(String, String, ArrayRef)>, 
     let columns = [
         ("run_id", "The full RunId.", text(|run| &run.labels.run_id)),
         ("attempt", "Number of the attempt at the run, from 1.", whole(|labels| Some(labels.attempt))),
-        ("endpoint", "The plan's name of the endpoint.", text(|run| &run.labels.endpoint)),
-        ("model", "The plan's name of the model.", text(|run| &run.labels.model)),
-        ("scenario", "The plan's name of the scenario.", text(|run| &run.labels.scenario)),
+        ("endpoint", "Name of the endpoint in the plan.", text(|run| &run.labels.endpoint)),
+        ("model", "Name of the model in the plan.", text(|run| &run.labels.model)),
+        ("scenario", "Name of the scenario in the plan.", text(|run| &run.labels.scenario)),
         (
             "batch_size",
-            "Requests in flight, or the cap of an open loop. Null: no cap.",
+            "Requests in flight, or the in-flight cap of an open loop. Null if there is no cap.",
             whole(|labels| labels.batch_size),
         ),
-        ("qps", "Declared arrivals per second. Null: a closed loop.", Arc::new(qps)),
-        ("repeat", "Number of the repeat in its cell, from 0.", whole(|labels| Some(labels.repeat))),
-        ("axes", "The cell's values on further axes.", axes(runs)?),
+        ("qps", "Declared arrivals per second. Null in a closed loop.", Arc::new(qps)),
+        ("repeat", "Number of the repeat within its cell, from 0.", whole(|labels| Some(labels.repeat))),
+        ("axes", "The cell's values on the other axes.", axes(runs)?),
         ("started", "When the run started, RFC 3339.", text(|run| &run.started)),
         ("analysis", "Version of the analysis that computed the row's numbers.", whole(|_| Some(ANALYSIS))),
     ];

@@ -1,5 +1,5 @@
-//! The JSON Schema of exports: every column of every kind of row, in order, with unit, meaning and when it
-//! is null. The copy in `schemas/` makes changes of the columns visible.
+//! The JSON Schema of exports: every column of every kind of row, in order, with its unit, its meaning and
+//! when it is null. The copy in `schemas/` makes changes to the columns visible.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use super::breakdown::{self, Turn};
 use super::further::Further;
 use super::{COLUMNS_VERSION, Column, Kind, curves, events, requests, runs};
 
-/// The kinds of rows with their columns, without the axes of any run.
+/// The kinds of rows with their columns, without axes of runs.
 pub fn tables() -> [(&'static str, Vec<Column>); 7] {
     [
         ("runs", runs::columns(&Further::default(), false)),
@@ -30,8 +30,7 @@ pub fn text() -> String {
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sweepline export --format json",
-        "description": "Rows of one kind, the columns in this order in every format. A run's further axes are \
-            columns before `repeat`; an axis with the name of another column is called axis_<name>. Rows of \
+        "description": "Rows of one kind, with the columns in this order in every format. A run's other axes are columns before `repeat`; an axis with the name of another column is called axis_<name>. Rows of \
             runs and classes have further columns if some run has them: declared.<fact> and read_back.<flag> of \
             its server, failed.<kind>, the number of requests with this failure, server.<figure>, metrics \
             reported by the server, and parts.<part>, where the time of requests went.",
@@ -96,7 +95,7 @@ mod tests {
         old.iter().all(|name| new.any(|other| other == name))
     }
 
-    /// Readers use names and may use the order: neither changes without a new version.
+    /// Readers use the names and may use the order, so neither changes without a new version.
     #[test]
     fn columns_are_those_of_their_version_and_the_file_is_current() {
         let kept = std::fs::read_to_string(PATH).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A table of any origin: the only input of formats.
+//! A table of any origin, which is the only input of formats.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use crate::analysis::metric::{self, Number};
 /// A text of a table: cheap to clone, since labels are repeated in every row of a run.
 #[derive(Debug, Clone)]
 pub enum Text {
-    /// One of the program's own words.
+    /// A text that is part of the program.
     Word(&'static str),
     /// Any other text.
     Shared(Arc<str>),
@@ -75,20 +75,21 @@ pub struct Column {
     pub unit: &'static str,
     /// Its meaning.
     pub doc: String,
-    /// When it is null; empty if never.
+    /// When it is null; empty if it never is.
     pub null: String,
-    /// Whether its numbers are names from the plan, and are shown in their original form.
+    /// Whether its numbers are names from the plan, which are shown in their original form.
     pub(crate) is_label: bool,
 }
 
 impl Column {
-    /// A column of that name and meaning that is never null; the unit follows from the suffix of the name.
+    /// A column with this name and meaning that is never null. The unit follows from the suffix of the
+    /// name.
     pub fn new(name: impl Into<String>, kind: Kind, doc: impl Into<String>) -> Column {
         let name = name.into();
         Column { unit: unit_of(&name), name, kind, doc: doc.into(), null: String::new(), is_label: false }
     }
 
-    /// The same column, null in that case; never if the case is empty.
+    /// The same column, which is null in the given case; if the case is empty, it is never null.
     pub fn null(self, case: impl Into<String>) -> Column {
         Column { null: case.into(), ..self }
     }
@@ -138,8 +139,8 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// The indices of the columns that match `patterns`, in the order of the patterns, each once; a `*` in a
-/// pattern matches any characters. The error is the first pattern that matches no name.
+/// The indices of the columns that match `patterns`, in the order of the patterns, each index once. A `*`
+/// in a pattern matches any characters. The error is the first pattern that matches no name.
 pub(crate) fn matching<'p>(names: &[&str], patterns: &'p [String]) -> Result<Vec<usize>, &'p str> {
     let mut places: Vec<usize> = Vec::new();
     for pattern in patterns {

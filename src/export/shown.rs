@@ -1,10 +1,9 @@
-//! The default columns of a table for people: about thirty in reading order. First the names, then the
-//! verdict, then the main numbers with their intervals, then errors, money and the objective; ids come
-//! last.
+//! The default columns of a table for people: about thirty in reading order. Names come first, followed by
+//! the verdict, the main numbers with their intervals, errors, cost and the objective; ids come last.
 //!
 //! Further axes follow the scenario, then every fact of a server, a model or a request that differs between
-//! rows. A column that is null in every row is omitted if the rows are in memory; those of [`ESSENTIAL`]
-//! are kept.
+//! rows. A column that is null in every row is omitted if the rows are in memory, unless it is in
+//! [`ESSENTIAL`].
 
 use crate::analysis::curve::Ordinate;
 use crate::analysis::quantile;
@@ -159,7 +158,8 @@ pub(crate) const REQUESTS: [&str; 31] = [
     "run_id",
 ];
 
-/// Columns that are kept even if they are null in every row: that a value is unknown is information.
+/// Columns that are kept even if they are null in every row, because the fact that a value is unknown is
+/// informative.
 const ESSENTIAL: [&str; 16] = [
     "endpoint",
     "engine",
@@ -185,8 +185,8 @@ const BEFORE_AXES: &str = "scenario";
 /// The percentiles that the objective limits follow this column.
 const BEFORE_LIMITED: &str = "e2e_p99_ms";
 
-/// The columns of the percentiles that an objective limits, in any table, with the bounds of those that lie
-/// among failures.
+/// The columns of the percentiles that an objective limits, in any table, with the bounds for percentiles
+/// that lie among failures.
 pub(crate) fn limited(slo: Option<&Slo>) -> Vec<String> {
     let of = |reading: &Ordinate| {
         let percentile = reading.percentile.map(quantile::column).unwrap_or_default();
@@ -209,7 +209,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Consumes a table whose rows are created only for this.
+    /// Determines this from a table whose rows are created only for this purpose.
     pub(crate) fn of(sheet: Sheet<'_>) -> Values {
         let mut of = vec![(false, false); sheet.columns.len()];
         let mut first: Option<Vec<Cell>> = None;
@@ -262,7 +262,7 @@ impl Choice<'_> {
         places
     }
 
-    /// Axes, and facts in which rows differ.
+    /// Axes, and facts that differ between rows.
     fn further(&self, columns: &[Column]) -> Vec<usize> {
         let find = |name: &str| columns.iter().position(|column| column.name == name);
         let axis = |axis: &String| find(&format!("axis_{axis}")).or_else(|| find(axis));

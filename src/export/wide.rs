@@ -1,5 +1,5 @@
-//! A pivot for spreadsheets: loads across, metrics down. A row is one metric of runs that differ only in
-//! their load: they share sweep, names, axes and repeat.
+//! A pivot for spreadsheets, with loads across and metrics down. A row is one metric of runs that differ only
+//! in their load and share sweep, names, axes and repeat.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ const OF_ONE_RUN: [&str; 5] = ["batch_size", "qps", "run_id", "attempt", "starte
 /// The first column of the table of runs that becomes a row of the pivot.
 const FIRST_METRIC: &str = "verdict";
 
-/// The pivot of runs: the metrics that match `patterns`, or all that some run has.
+/// The pivot of runs, with the metrics that match `patterns`, or with all metrics that any run has.
 pub fn wide(rows: &[RunRow], patterns: &[String]) -> Result<Sheet<'static>, NoPivot> {
     let further = Further::of(rows, &[]);
     let by_class = rows.iter().any(|row| row.class.is_some());
@@ -67,7 +67,7 @@ fn metrics(columns: &[Column], first: usize, cells: &[Vec<Cell>], patterns: &[St
     Ok(found.into_iter().map(|at| at + first).collect())
 }
 
-/// The runs of each row of the pivot, by load; rows in the order of their first runs.
+/// The runs of each row of the pivot, by load. Rows are in the order of their first runs.
 fn places(
     rows: &[RunRow],
     cells: &[Vec<Cell>],
@@ -103,7 +103,7 @@ impl Load {
         Load { qps: labels.qps, batch_size: labels.batch_size }
     }
 
-    /// Batch sizes come first, then rates, each with its caps.
+    /// Batch sizes come first, followed by rates, each with its caps.
     fn order(&self, other: &Load) -> std::cmp::Ordering {
         let rate = |load: &Load| load.qps.unwrap_or(f64::NEG_INFINITY);
         rate(self).total_cmp(&rate(other)).then(self.batch_size.cmp(&other.batch_size))
@@ -130,7 +130,8 @@ mod tests {
     use crate::export::runs::tests::runs;
     use crate::export::sheet::tests::written;
 
-    /// Returns runs at batch 16, 4 and 8 at one output length; 20 qps at another; a second repeat of batch 8.
+    /// Returns runs with batch sizes 16, 4 and 8 at one output length, a run with 20 qps at another, and a
+    /// second repeat of batch size 8.
     fn sweep() -> Vec<RunRow> {
         let [closed, open] = <[RunRow; 2]>::try_from(runs()).unwrap();
         let with = |batch: u32, repeat: u32| {

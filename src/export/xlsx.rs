@@ -1,9 +1,9 @@
-//! XLSX: a workbook with a sheet for each table, one that defines every column, and one that describes the
-//! export.
+//! XLSX: a workbook with a sheet for each table, a sheet that defines every column, and a sheet that
+//! describes the export.
 //!
 //! Rows are written to a temporary file, so memory does not grow with them. There are no formulas, and a
-//! string stays a string whatever it begins with. A table longer than a sheet continues in another one:
-//! `requests`, `requests-2`, ….
+//! string stays a string, whatever it begins with. If a table is too long for a sheet, it continues in
+//! another one: `requests`, `requests-2`, ….
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ use super::charts::{CHARTS, Charts, NUMBERS};
 use super::xlsx_text::cut;
 use super::{ANALYSIS_MARK, COLUMNS_VERSION, Cell, Column, Kind, MARK, Sheet};
 
-/// Maximum number of rows of a sheet that Excel can open, without the header.
+/// Maximum number of rows, without the header, in a sheet that Excel can open.
 const MOST_ROWS: u32 = 1_048_575;
 
 /// Days from Excel's day 0 to 1970-01-01.
@@ -26,7 +26,7 @@ const EPOCH: f64 = 25_569.0;
 pub(crate) struct Workbook {
     book: rust_xlsxwriter::Workbook,
     header: Look,
-    /// The columns of the tables so far: the sheet of each, and whether the sheet contains it.
+    /// The columns of the tables so far, each with its sheet and whether the sheet contains it.
     defined: Vec<(String, Column, bool)>,
     most_rows: u32,
 }
@@ -50,8 +50,8 @@ impl Workbook {
         self.add_part(name, table, Vec::new())
     }
 
-    /// Adds a table as the sheet `name`. Columns of `all` that the table does not have are defined after
-    /// its own.
+    /// Adds a table as the sheet `name`. Columns of `all` that are not in the table are defined after its
+    /// own columns.
     pub(crate) fn add_part(&mut self, name: &str, table: Sheet<'_>, all: Vec<Column>) -> io::Result<()> {
         let Sheet { columns, rows } = table;
         let mut rows = rows.peekable();
@@ -93,8 +93,8 @@ impl Workbook {
         Ok(())
     }
 
-    /// Adds the sheets of charts and of their numbers, in memory, since charts contain a copy of their
-    /// numbers.
+    /// Adds the sheets of charts and of their numbers. They are created in memory, because charts contain
+    /// a copy of their numbers.
     pub(crate) fn add_charts(&mut self, charts: &Charts) -> io::Result<()> {
         let sheet = self.book.add_worksheet();
         sheet.set_name(CHARTS).map_err(cause)?;
@@ -104,8 +104,8 @@ impl Workbook {
         charts.write_numbers(sheet, &self.header).map_err(cause)
     }
 
-    /// Finishes the workbook with the definitions of all columns and the facts in `about`. The first sheet
-    /// is active.
+    /// Finishes the workbook by adding the definitions of all columns and the facts in `about`. The first
+    /// sheet becomes active.
     pub(crate) fn write(mut self, about: &[(&'static str, String)], out: &mut (dyn Write + Send)) -> io::Result<()> {
         let text = |name: &str, doc: &str| Column::new(name, Kind::Text, doc);
         let columns = vec![
@@ -136,7 +136,7 @@ impl Workbook {
     }
 }
 
-/// The underlying error, if it is one of the operating system.
+/// The underlying error, if it comes from the operating system.
 fn cause(error: XlsxError) -> io::Error {
     match error {
         XlsxError::IoError(error) => error,
@@ -158,7 +158,7 @@ fn put(sheet: &mut Worksheet, (row, at): (u32, u16), cell: Cell, (kind, look): (
     Ok(())
 }
 
-/// Excel's number for a time: days, in UTC. `None` if Excel cannot represent it.
+/// Excel's number for a time, in days (UTC). `None` if Excel cannot represent it.
 fn serial(text: &str) -> Option<f64> {
     let instant: Timestamp = text.parse().ok()?;
     let days = instant.as_nanosecond() as f64 / 86_400e9 + EPOCH;
@@ -180,7 +180,8 @@ fn look(column: &Column) -> Look {
     Look::new().set_num_format(format)
 }
 
-/// Width of a column, in characters: its header's longest word, and the typical size of its cells.
+/// Width of a column in characters, based on the longest word of its header and the typical size of its
+/// cells.
 fn width(column: &Column) -> f64 {
     let cells = match (column.kind, column.name.as_str()) {
         (_, "definition") => 90.0,

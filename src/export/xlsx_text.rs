@@ -5,7 +5,7 @@ const MOST_CHARACTERS: usize = 32_767;
 
 /// Truncates a text to the size of a cell.
 pub(super) fn cut(text: &str) -> String {
-    // Excel counts UTF-16 units: no character has more than two.
+    // Excel counts UTF-16 units, and no character has more than two.
     if text.len() <= MOST_CHARACTERS {
         return text.to_owned();
     }

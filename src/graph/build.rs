@@ -26,15 +26,15 @@ pub enum GraphError {
     },
 }
 
-/// Builds the graph of the runs of `expansion` for which `todo` (called with the position) returns true.
+/// Builds the graph of those runs of `expansion` for which `todo`, called with the position, returns
+/// true.
 pub fn build(expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Graph, GraphError> {
     let turns = turns(&expansion.after)?;
     let mut builder = Builder { expansion, graph: DiGraph::new(), gates: HashMap::new() };
     builder.add_gates();
     let mut probes = HashMap::new();
     let levels = levels(expansion, &turns);
-    // A launched server is up for the runs of one level after the other, so the level takes precedence
-    // over the turn.
+    // A launched server runs for one level after the other, so the level takes precedence over the turn.
     let turn_of = |at: usize| {
         let run = &expansion.runs[at];
         let level = if run.spec.endpoint.launch.is_some() { levels[&*run.sweep] } else { 0 };
@@ -42,8 +42,8 @@ pub fn build(expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Grap
     };
     let mut owners = Vec::new();
     for positions in by_id(&expansion.runs, todo).into_values() {
-        // A run of several sweeps belongs to the first one: waiting for a later one could create a
-        // cycle.
+        // A run of several sweeps belongs to the first one, because waiting for a later one could create
+        // a cycle.
         let owner = positions.iter().copied().min_by_key(|at| turn_of(*at));
         owners.extend(owner.map(|owner| (owner, positions)));
     }
@@ -64,7 +64,7 @@ pub fn build(expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Grap
     Ok(Graph { inner: builder.graph })
 }
 
-/// The positions of each run to execute, by id, in execution order.
+/// The positions of each run to be executed, by id, in execution order.
 fn by_id(runs: &[PlannedRun], todo: &dyn Fn(usize) -> bool) -> IndexMap<RunId, Vec<usize>> {
     let mut groups: IndexMap<RunId, Vec<usize>> = IndexMap::new();
     for (at, run) in runs.iter().enumerate().filter(|(at, _)| todo(*at)) {
@@ -73,7 +73,7 @@ fn by_id(runs: &[PlannedRun], todo: &dyn Fn(usize) -> bool) -> IndexMap<RunId, V
     groups
 }
 
-/// The turn of each sweep, so that a sweep comes later than all sweeps in its `after`; otherwise in
+/// The turn of each sweep. A sweep comes later than all sweeps in its `after`; otherwise, sweeps are in
 /// declared order.
 fn turns(sweeps: &IndexMap<String, Vec<String>>) -> Result<HashMap<&str, usize>, GraphError> {
     for (name, after) in sweeps {
@@ -94,12 +94,12 @@ fn turns(sweeps: &IndexMap<String, Vec<String>>) -> Result<HashMap<&str, usize>,
     Ok(turns)
 }
 
-/// A cycle among the sweeps without a turn, with its first sweep repeated at the end.
+/// A cycle among the sweeps that have no turn, with its first sweep repeated at the end.
 fn circle(sweeps: &IndexMap<String, Vec<String>>, turns: &HashMap<&str, usize>) -> Vec<String> {
     let waits = |name: &str| !turns.contains_key(name);
     let mut path: Vec<String> = sweeps.keys().filter(|name| waits(name)).take(1).cloned().collect();
     while let Some(last) = path.last() {
-        // Every sweep without a turn waits for another one, so this ends when the path meets itself.
+        // Every sweep without a turn waits for another one, so the loop ends when the path meets itself.
         let Some(next) = sweeps[last].iter().find(|after| waits(after)).cloned() else { break };
         if let Some(start) = path.iter().position(|seen| *seen == next) {
             path.drain(..start);
@@ -111,8 +111,8 @@ fn circle(sweeps: &IndexMap<String, Vec<String>>, turns: &HashMap<&str, usize>) 
     path
 }
 
-/// The execution order of runs on launched servers: the runs of one resource keep their set of positions
-/// among all runs, but fill it in the order of their stays.
+/// The execution order of runs on launched servers. The runs of one resource keep their set of positions
+/// among all runs, but fill these positions in the order of their stays.
 fn turns_of(stays: &[Stay]) -> HashMap<usize, usize> {
     let mut by_resource: IndexMap<&str, Vec<usize>> = IndexMap::new();
     for stay in stays {
@@ -143,7 +143,8 @@ impl<'a> Builder<'a> {
                 self.gates.insert(after, gate);
             }
         }
-        // A gate waits for a gate, so that `after` also works across a sweep without remaining runs.
+        // A gate waits for the earlier gate, so that `after` also works across a sweep without remaining
+        // runs.
         for (name, gate) in &self.gates {
             for after in &self.expansion.after[*name] {
                 self.graph.update_edge(self.gates[after.as_str()], *gate, ());
@@ -151,7 +152,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds the runs of one start of a launched server, after the runs of the server that was up before.
+    /// Adds the runs of one start of a launched server, after the runs of the previous server.
     fn add_stay(
         &mut self,
         (runs, turns): (&[usize], &HashMap<usize, usize>),

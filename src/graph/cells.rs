@@ -1,5 +1,5 @@
-//! The cells of a drawn graph that are not runs, or not yet, because they depend on the findings of earlier
-//! sweeps.
+//! The cells of a drawn graph that have not become runs (yet), because they depend on the findings of
+//! earlier sweeps.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use crate::units::text::counted;
 
 use super::drawn::{DRAWN_RUNS, Drawing, DrawnNode};
 
-/// Adds the cells that are not runs, or not yet: after the gates of the sweeps that their sweep comes
-/// after, including those that they read, and before the gate of their own. Many similar cells of a
-/// sweep are drawn as one node.
+/// Adds the cells that have not become runs (yet). They are placed after the gates of the sweeps that
+/// their sweep comes after, including the sweeps that they read, and before the gate of their own sweep.
+/// Many similar cells of a sweep are drawn as one node.
 pub(super) fn add_cells(drawing: &mut Drawing, expansion: &Expansion, gates: &HashMap<&str, usize>) {
     let mut by_sweep: IndexMap<&str, Vec<&Pending>> = IndexMap::new();
     for pending in &expansion.pending {
@@ -34,7 +34,7 @@ pub(super) fn add_cells(drawing: &mut Drawing, expansion: &Expansion, gates: &Ha
     }
 }
 
-/// A cell that is not a run, or not yet.
+/// A cell that has not become a run (yet).
 fn waiting_cell(pending: &Pending) -> DrawnNode {
     DrawnNode {
         kind: "cell",
@@ -46,7 +46,7 @@ fn waiting_cell(pending: &Pending) -> DrawnNode {
     }
 }
 
-/// Many cells of a sweep: one node for each state and reason.
+/// Many cells of a sweep are drawn as one node for each state and reason.
 fn several_cells(sweep: &str, cells: &[&Pending]) -> Vec<DrawnNode> {
     let mut alike: IndexMap<(&'static str, &str), Vec<&Pending>> = IndexMap::new();
     for cell in cells {
@@ -66,7 +66,7 @@ fn several_cells(sweep: &str, cells: &[&Pending]) -> Vec<DrawnNode> {
     alike.into_iter().map(one).collect()
 }
 
-/// A value for each axis.
+/// A value for each axis of the cell.
 pub(super) fn cell_label(cell: &Cell) -> String {
     cell.iter().map(|(axis, value)| format!("{axis}={value}")).collect::<Vec<_>>().join(" ")
 }

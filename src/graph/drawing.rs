@@ -68,8 +68,8 @@ pub fn drawing(graph: &Graph, expansion: &Expansion, states: &States) -> Drawing
 }
 
 impl Drawing {
-    /// Adds a search or a series: after its runs, before the gate of its sweep. A run that it requested
-    /// waits for the previous one, unless another search has it too.
+    /// Adds a search or a series, after its runs and before the gate of its sweep. A run that it
+    /// requested waits for the previous one, unless it also belongs to another search.
     fn add(&mut self, pool: &PoolState, under: &[(usize, &str)], gate: Option<usize>, owned: &mut HashSet<usize>) {
         let at = self.nodes.len();
         self.nodes.push(DrawnNode {

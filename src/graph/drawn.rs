@@ -8,16 +8,16 @@ use serde::Serialize;
 
 use crate::expand::RunId;
 
-/// A sweep with more runs than this is drawn as one node with their number.
+/// A sweep with more runs than this is drawn as one node with the number of runs.
 pub(crate) const DRAWN_RUNS: usize = 200;
 
-/// The drawing: nodes in execution order, followed by searches and series with the loads that they skip,
-/// then the cells that are not runs or not yet, and edges as positions among them.
+/// The drawing. Nodes are in execution order, followed by searches and series with the loads that they
+/// skip, and by the cells that have not become runs (yet). Edges are positions among the nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Drawing {
     /// The nodes.
     pub nodes: Vec<DrawnNode>,
-    /// From, to, as positions among the nodes, from 0: the second waits for the first.
+    /// Pairs of positions among the nodes, from 0. The second node of a pair waits for the first.
     pub edges: BTreeSet<(usize, usize)>,
 }
 
@@ -25,31 +25,33 @@ pub struct Drawing {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DrawnNode {
     /// The action: serve, probe, run, runs (several, drawn as one), gate, search, ladder, optimize, pruned
-    /// (a load that a ladder skips) or cell (not a run, or not yet, because it depends on the findings of
-    /// an earlier sweep).
+    /// (a load that a ladder skips) or cell (has not become a run (yet), because it depends on the
+    /// findings of an earlier sweep).
     pub kind: &'static str,
     /// The label.
     pub label: String,
-    /// How many nodes of the graph it represents; for skipped loads and for a cell, how many runs.
+    /// Number of nodes of the graph that it represents; for skipped loads and for a cell, the number of
+    /// runs.
     pub count: usize,
     /// The run's id; absent for other nodes, and for several runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// For a run: pending, done, given_up, pruned (not needed for the result) or left_out (the budget
-    /// skips its sweep); for several runs the same, or partly; for a search or a ladder: pending,
-    /// searching or done; for a load that a ladder skips: pruned; for a cell: pending, blocked, pruned,
-    /// left_out, stopped or undecided. Absent for other nodes.
+    /// skips its sweep); for several runs also partly; for a search or a ladder: pending, searching or
+    /// done; for a load that a ladder skips: pruned; for a cell: pending, blocked, pruned, left_out,
+    /// stopped or undecided. Absent for other nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'static str>,
-    /// The outcome: the state of a search or a ladder, the result of a run that one requested, the
-    /// reason why a run or a load is skipped, the reason why a cell waits. Absent if there is none.
+    /// The outcome: the state of a search or a ladder, the result of a run that a search or a ladder
+    /// requested, the reason why a run or a load is skipped, or the reason why a cell waits. Absent if
+    /// there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
     /// The load that a search found, in the unit of its axis. Absent if none was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// The search or ladder that requested it, or skips it, as its position among the nodes. Absent if
-    /// there is none.
+    /// The search or ladder that requested or skips it, as a position among the nodes. Absent if there is
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<usize>,
 }
@@ -57,7 +59,8 @@ pub struct DrawnNode {
 /// The progress of a plan's runs.
 #[derive(Debug, Default)]
 pub struct States {
-    /// For each run of the expansion, by position. A run beyond its end is pending.
+    /// The progress of each run of the expansion, by position. A run beyond the end of the list is
+    /// pending.
     pub runs: Vec<RunState>,
     /// The searches and ladders.
     pub pools: Vec<PoolState>,

@@ -1,8 +1,8 @@
 //! Builds a graph of dependencies from RunSpecs.
 //!
-//! A server that sweepline starts is started before its endpoint is probed, an endpoint is probed before
+//! A server that sweepline starts is started before its endpoint is probed. An endpoint is probed before
 //! its runs, and a sweep that comes `after` another waits at that sweep's gate. The graph contains only
-//! work to be done, so a plan whose runs are all done has no probe, and sends nothing. Once built, the
+//! work to be done, so a plan whose runs are all done has no probe and sends nothing. Once built, the
 //! graph never changes; a [`Walk`] traverses it.
 
 mod build;
@@ -26,8 +26,8 @@ pub use walk::{Outcome, SkipReason, Skipped, Walk};
 /// A unit of work.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Node {
-    /// Start the server of an endpoint: the embedded one, or one that the plan launches, replacing the
-    /// one that is up.
+    /// Start the server of an endpoint: the embedded mock, or a server that the plan launches. It
+    /// replaces the server that is running.
     Serve {
         /// Name of the endpoint.
         endpoint: String,
@@ -38,10 +38,11 @@ pub enum Node {
     Probe {
         /// Name of the endpoint.
         endpoint: String,
-        /// The first run after it.
+        /// The first run after the probe.
         run: usize,
     },
-    /// Execute a run: its position in `Expansion.runs`. A run that several sweeps share is one node.
+    /// Execute a run, given by its position in `Expansion.runs`. A run that several sweeps share is one
+    /// node.
     Run(usize),
     /// All runs of a sweep have ended, successfully or not: sweeps after it may start.
     Gate {
@@ -50,10 +51,11 @@ pub enum Node {
     },
 }
 
-/// The priority of a node among those that are ready: position of its run, then Serve, Probe, Run, Gate.
+/// The priority of a node among those that are ready: first the position of its run, then its kind in
+/// the order Serve, Probe, Run, Gate.
 pub(crate) type Rank = (usize, u8);
 
-/// A node with the information that a walk needs.
+/// A node, with the information that a walk needs.
 #[derive(Debug, Clone)]
 struct Planned {
     node: Node,
@@ -74,8 +76,8 @@ impl Graph {
         self.inner.node_count()
     }
 
-    /// The starts of servers that the plan launches, by the endpoints of their runs: an endpoint once
-    /// for each start.
+    /// The starts of servers that the plan launches, each represented by the endpoint of its runs. An
+    /// endpoint occurs once for each start.
     pub fn launches<'a>(&'a self, expansion: &'a Expansion) -> impl Iterator<Item = &'a str> {
         self.nodes().into_iter().filter_map(|at| match self.node(at) {
             Node::Serve { endpoint, run } if expansion.runs[*run].spec.endpoint.launch.is_some() => {
@@ -95,8 +97,8 @@ impl Graph {
         &self.inner[at].node
     }
 
-    /// The resource that `at` occupies while it runs: two nodes of one resource never overlap. `None`
-    /// for a gate.
+    /// The resource that `at` occupies while it runs; `None` for a gate. Two nodes with the same
+    /// resource never overlap.
     pub fn resource(&self, at: NodeIndex) -> Option<&str> {
         self.inner[at].resource.as_deref()
     }

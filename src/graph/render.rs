@@ -90,11 +90,11 @@ const CLASSES: [(&str, &str); 9] = [
     ("undecided", "stroke: #c00, stroke-dasharray: 5 5"),
 ];
 
-/// Mermaid, as Markdown pages draw it.
+/// Mermaid, which Markdown pages can draw.
 pub fn mermaid(drawing: &Drawing) -> String {
     let mut out = String::from("flowchart LR\n");
     for (at, node) in drawing.nodes.iter().enumerate() {
-        // Mermaid parses markup in labels; its own escapes are entity codes.
+        // Mermaid parses markup in labels, and its own escapes are entity codes.
         let label = escape(&said(node), |c| match c {
             '"' | '#' | '&' | '<' | '>' | '`' | '\\' => Some(format!("#{};", u32::from(c))),
             _ => None,
@@ -125,7 +125,7 @@ pub fn json(drawing: &Drawing) -> serde_json::Value {
     serde_json::json!(drawing)
 }
 
-/// `text` on one line, with the characters that `special` handles escaped.
+/// `text` on one line, with the characters escaped that `special` handles.
 fn escape(text: &str, special: impl Fn(char) -> Option<String>) -> String {
     text.chars()
         .map(|c| if crate::units::text::is_unseen(c) { ' ' } else { c })

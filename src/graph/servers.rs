@@ -1,10 +1,11 @@
-//! Determines which launched server is up when: runs that need the same server follow each other, so
-//! that servers start as rarely as the order of the sweeps allows.
+//! Determines when each launched server is running. Runs that need the same server follow each other,
+//! so that servers start as rarely as the order of the sweeps allows.
 //!
-//! On a resource one launched server is up at a time. Sweeps that wait for others come later (`after`);
-//! among independent sweeps, runs are grouped by their server, beginning with the one that is up. A
-//! comparison between servers keeps its rounds: there a server starts again with every change, which is
-//! the price for a drift that affects both alike. With `reset: restart` every run has its own start.
+//! Only one launched server runs on a resource at a time. Sweeps that wait for others come later
+//! (`after`); among independent sweeps, runs are grouped by server, beginning with the server that is
+//! already running. A comparison between servers keeps its rounds, so a server starts again with every
+//! change. This is the price for a drift that affects both servers alike. With `reset: restart`, every
+//! run has its own start.
 
 use std::collections::HashMap;
 
@@ -37,13 +38,13 @@ pub(super) fn stays(expansion: &Expansion, runs: &[usize], levels: &HashMap<&str
     }
     let mut stays = Vec::new();
     for (resource, mut runs) in by_resource {
-        // Stable: within a level the execution order stays.
+        // The sort is stable, so the execution order within a level is kept.
         runs.sort_by_key(|(level, _)| *level);
         let mut last: Option<ServerOf> = None;
         for level in runs.chunk_by(|(a, _), (b, _)| a == b) {
             for at in ordered(expansion, level.iter().map(|(_, at)| *at), last) {
                 let server = server_of(expansion, at);
-                // A run that measures a start, or needs a new start, needs its own server.
+                // A run that measures a start, or requires a new start, needs its own server.
                 let spec = &expansion.runs[at].spec;
                 if server != last || stays.is_empty() || spec.start || spec.endpoint.restarts() {
                     stays.push(Stay { resource: resource.to_owned(), runs: Vec::new() });
@@ -63,7 +64,8 @@ fn server_of(expansion: &Expansion, at: usize) -> Option<ServerOf<'_>> {
     Some((endpoint.name.as_str(), endpoint.launch.as_ref()?))
 }
 
-/// The runs of one level: those that may be grouped by server, then those that keep their order.
+/// The runs of one level: first the runs that may be grouped by server, then the runs that keep their
+/// order.
 fn ordered<'a>(expansion: &'a Expansion, runs: impl Iterator<Item = usize>, up: Option<ServerOf<'a>>) -> Vec<usize> {
     let mut groups: IndexMap<Option<ServerOf>, Vec<usize>> = IndexMap::new();
     if up.is_some() {

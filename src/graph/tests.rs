@@ -10,8 +10,8 @@ use super::render::{dot, json, mermaid, text};
 use super::{Graph, GraphError, Node, Outcome, SkipReason, Walk, build};
 use crate::expand::{Expansion, Pending, RunId, Waits, expand};
 
-/// Returns the runs of a plan with the embedded mock `demo`, and `a`, `b` and `c`, of which the first two
-/// share a resource.
+/// Returns the runs of a plan with the embedded mock `demo` and the endpoints `a`, `b` and `c`, of which
+/// `a` and `b` share a resource.
 fn runs(sweeps: Value) -> Expansion {
     let plan = json!({
         "sweepline": 1,
@@ -46,8 +46,8 @@ fn name(graph: &Graph, expansion: &Expansion, at: NodeIndex) -> String {
     }
 }
 
-/// Returns the names of the nodes in the order in which a walk returns them, one at a time, all successful
-/// except `fails`.
+/// Returns the names of the nodes in the order in which a walk returns them one at a time. All nodes
+/// succeed except `fails`.
 fn walked(graph: &Graph, expansion: &Expansion, fails: &str) -> (Vec<String>, Vec<String>) {
     let (mut walk, mut order, mut skipped) = (Walk::new(graph, 1), Vec::new(), Vec::new());
     while let Some(at) = walk.next_node() {
@@ -211,7 +211,7 @@ fn cells_that_wait_stand_between_the_sweep_that_they_ask_and_their_own_gate() {
         (drawn.nodes[cell].kind, drawn.nodes[cell].count, drawn.nodes[cell].state),
         ("cell", 3, Some("pending"))
     );
-    // Of several cells, those with the same reason are one node.
+    // If there are several cells, all cells with the same reason are one node.
     let one = expansion.pending[0].clone();
     expansion.pending = vec![one.clone(); 200];
     expansion.pending.push(Pending { state: Waits::Blocked, why: "no answer".into(), ..one });
@@ -227,7 +227,7 @@ fn cells_that_wait_stand_between_the_sweep_that_they_ask_and_their_own_gate() {
 struct Case {
     sweeps: Vec<(Vec<&'static str>, Vec<u32>, Vec<usize>)>,
     jobs: usize,
-    /// The events: which of the running or waiting nodes does what.
+    /// The events: which running or waiting node does what.
     steps: Vec<(usize, Step)>,
 }
 
@@ -235,7 +235,7 @@ struct Case {
 enum Step {
     Ends,
     Fails,
-    /// For its server.
+    /// A running node waits for its server.
     Waits,
     /// A waiting node returns.
     ComesBack,
@@ -261,8 +261,8 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Returns the runs of a case: each sweep comes after the chosen ones among the previous ones, declared in
-/// reverse order.
+/// Returns the runs of a case. Each sweep comes after some of the previous sweeps, as chosen by the case,
+/// and the sweeps are declared in reverse order.
 fn case_runs(case: &Case) -> Expansion {
     let mut table = serde_json::Map::new();
     for (at, (endpoints, batches, after)) in case.sweeps.iter().enumerate().rev() {
@@ -286,7 +286,7 @@ proptest! {
         let mut seen = BTreeMap::<NodeIndex, u32>::new();
         let (mut ended, mut back) = (HashSet::new(), HashSet::new());
         let mut steps = case.steps.iter().cycle();
-        // The walk always terminates, whatever was drawn.
+        // The walk always terminates, whatever events were drawn.
         let last = [(0, Step::Ends), (0, Step::ComesBack)];
         for turn in 0.. {
             if walk.is_finished() {

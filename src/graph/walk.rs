@@ -1,9 +1,9 @@
-//! Traverses a graph: determines the next node, and the consequences of a node's end. No clock and no
-//! I/O.
+//! Traverses a graph: determines the next node and the consequences when a node ends. Uses no clock and
+//! no I/O.
 //!
 //! The caller calls [`Walk::next_node`] until it returns `None`, executes those nodes, and reports each
-//! to [`Walk::done`]. A pause after a run belongs to it: report the run as done after the pause; until
-//! then the resource stays occupied.
+//! to [`Walk::done`]. A pause after a run is part of the run: report the run as done only after the
+//! pause, because the resource stays occupied until then.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -47,7 +47,7 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// A node that will not be returned, because another one failed.
+/// A node that will not be returned, because another node failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// The node: a run, or the probe after a server start that failed.
@@ -63,12 +63,13 @@ pub struct Walk<'g> {
     jobs: usize,
     /// For each node, the number of nodes that it still waits for.
     waits: Vec<usize>,
-    /// Nodes that wait for nothing and were not returned yet.
+    /// Nodes that wait for nothing but have not been returned yet.
     ready: BTreeSet<(Rank, NodeIndex)>,
     running: HashSet<NodeIndex>,
     /// Resources occupied by running nodes.
     taken: HashSet<&'g str>,
-    /// Running nodes that wait for a server, and occupy no job meanwhile. Their resources stay reserved.
+    /// Running nodes that wait for a server. They occupy no job in the meantime, but their resources
+    /// stay reserved.
     waiting: HashSet<NodeIndex>,
     ended: HashSet<NodeIndex>,
 }
@@ -76,7 +77,7 @@ pub struct Walk<'g> {
 impl<'g> Walk<'g> {
     /// Creates a walk with at most `jobs` running nodes at once (not counting gates); 0 means 1.
     ///
-    /// Probes and starts count as jobs too, so that with one job nothing disturbs a run that is being
+    /// Probes and starts also count as jobs, so with one job, nothing disturbs a run that is being
     /// measured.
     pub fn new(graph: &'g Graph, jobs: usize) -> Walk<'g> {
         let waits: Vec<usize> = graph.inner.node_indices().map(|at| graph.before(at).count()).collect();
@@ -93,7 +94,7 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// The next node to start, in execution order; `None` while nothing can start.
+    /// The next node to start, in execution order; `None` if nothing can start at the moment.
     pub fn next_node(&mut self) -> Option<NodeIndex> {
         let next = *self.ready.iter().find(|(_, at)| self.may_start(*at))?;
         self.ready.remove(&next);
@@ -109,8 +110,8 @@ impl<'g> Walk<'g> {
         self.taken.len() < self.jobs && !self.taken.contains(resource) && !self.waiting.iter().any(is_kept)
     }
 
-    /// Marks a running node as waiting for its server: others may run, but none on its resource. A node
-    /// that already waits continues to wait.
+    /// Marks a running node as waiting for its server. Other nodes may run in the meantime, but not on
+    /// its resource. A node that already waits continues to wait.
     pub fn wait(&mut self, node: NodeIndex) {
         if self.running.remove(&node) {
             self.waiting.insert(node);
@@ -120,8 +121,8 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// Returns a waiting node to the queue: it starts again when a job is free. False if it was not
-    /// waiting.
+    /// Returns a waiting node to the queue; it starts again when a job is free. Returns false if it was
+    /// not waiting.
     pub fn come_back(&mut self, node: NodeIndex) -> bool {
         let waited = self.waiting.remove(&node);
         if waited {
@@ -130,8 +131,8 @@ impl<'g> Walk<'g> {
         waited
     }
 
-    /// Puts a running or waiting node back into the queue to continue with other work, at its own
-    /// priority: nodes that wait for it keep waiting.
+    /// Puts a running or waiting node back into the queue at its own priority, to continue with other
+    /// work. Nodes that wait for it keep waiting.
     pub fn again(&mut self, node: NodeIndex) {
         if self.come_back(node) {
             return;
@@ -146,8 +147,8 @@ impl<'g> Walk<'g> {
 
     /// Reports the end of a node that was returned; returns the nodes that are skipped because of it.
     ///
-    /// A failed run stops nothing else. An endpoint whose server or probe failed loses its runs; the
-    /// others continue.
+    /// A failed run stops nothing else. If the server or the probe of an endpoint failed, the runs of
+    /// this endpoint are skipped; all others continue.
     ///
     /// # Panics If `node` is not running.
     pub fn done(&mut self, node: NodeIndex, outcome: Outcome) -> Vec<Skipped> {
@@ -176,8 +177,8 @@ impl<'g> Walk<'g> {
             for behind in self.graph.after(at) {
                 if matches!(self.graph.node(behind), Node::Probe { .. } | Node::Run(_)) && self.end(behind) {
                     skipped.push(Skipped { node: behind, reason: reason.clone() });
-                    // Only after a probe are there nodes to skip: a run is followed by a gate, which a
-                    // skip does not stop.
+                    // There are nodes to skip only after a probe, because a run is followed by a gate,
+                    // which is never skipped.
                     if matches!(self.graph.node(behind), Node::Probe { .. }) {
                         lost.push(behind);
                     }
@@ -187,7 +188,8 @@ impl<'g> Walk<'g> {
         skipped.sort_by_key(|skip| self.graph.rank(skip.node));
     }
 
-    /// Marks `node` as ended and releases the nodes that waited for it; false if it had already ended.
+    /// Marks `node` as ended and releases the nodes that waited for it; returns false if it had already
+    /// ended.
     fn end(&mut self, node: NodeIndex) -> bool {
         if !self.ended.insert(node) {
             return false;
@@ -218,7 +220,7 @@ impl<'g> Walk<'g> {
         self.ended.len() == self.graph.len()
     }
 
-    /// The nodes that were neither returned nor skipped, in execution order: the remainder after an
+    /// The nodes that were neither returned nor skipped, in execution order. These remain after an
     /// interruption.
     pub fn left(&self) -> Vec<NodeIndex> {
         let mut left = self.graph.nodes();

@@ -1,4 +1,4 @@
-//! Addresses of servers, as people write them.
+//! Addresses of servers, in the forms that people write.
 
 use reqwest::Url;
 
@@ -6,7 +6,7 @@ use reqwest::Url;
 pub(super) struct Address {
     /// The address, without a slash at its end.
     pub url: String,
-    /// Whether it contained a user, a password or a query, which is not in `url`.
+    /// Whether it contained a user, a password or a query that `url` does not contain.
     pub(crate) had_secret: bool,
     /// Whether it differs from the original by more than a slash.
     pub(crate) is_changed: bool,
@@ -20,7 +20,7 @@ pub(super) fn address(text: &str) -> Result<Address, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err("neither http nor https".to_owned());
     }
-    // A base address has no use for a query, and a query mostly holds a key.
+    // A base address does not need a query, and a query usually contains a key.
     let had_secret = !url.username().is_empty() || url.password().is_some() || url.query().is_some();
     if had_secret {
         let _ = (url.set_username(""), url.set_password(None));
@@ -32,8 +32,8 @@ pub(super) fn address(text: &str) -> Result<Address, String> {
     Ok(Address { url, had_secret, is_changed })
 }
 
-/// Returns the base address of an API for any address of a server: without the call, and with `/v1` if it has
-/// no path; also returns the API of the call.
+/// Returns the base address of an API for any address of a server. The call is removed, and `/v1` is added if
+/// there is no path. Also returns the API of the call.
 pub(super) fn base(url: &str) -> (String, Option<&'static str>) {
     for (call, api) in [("/chat/completions", "chat"), ("/completions", "completions")] {
         if let Some(base) = url.strip_suffix(call) {
@@ -44,8 +44,8 @@ pub(super) fn base(url: &str) -> (String, Option<&'static str>) {
     (if has_path { url.to_owned() } else { format!("{url}/v1") }, None)
 }
 
-/// Returns the base address of an API from user input: `host:port`, without `/v1`, or followed by the call;
-/// and whether it contained a secret, which is removed.
+/// Returns the base address of an API from user input, which may be `host:port`, lack `/v1`, or end with
+/// the call. Also returns whether the input contained a secret, which is removed.
 pub(crate) fn api_base(text: &str) -> Result<(String, bool), String> {
     let read = address(text)?;
     Ok((base(&read.url).0, read.had_secret))

@@ -1,5 +1,5 @@
-//! The words of a command → its options, parsed as Python's argparse parses them: `--a b`, `--a=b`, `_` for
-//! `-`; the last of several wins, unless all count. Unknown options are listed.
+//! Converts the words of a command to options, parsed as by Python's argparse: `--a b`, `--a=b`, `_` for
+//! `-`. If an option is repeated, the last one wins, unless all of them count. Unknown options are listed.
 
 use std::cell::RefCell;
 use std::str::FromStr;
@@ -12,13 +12,13 @@ use super::secrets::{Secrets, names_headers, shown_headers};
 use super::shell::{marks, shown};
 use crate::units::secrecy::{is_scheme, names_secret};
 
-/// Options that only name a run: they are skipped if they have no value.
+/// Options that only give a run a name; they are skipped if they have no value.
 const IN_WORDS: [&str; 4] = ["experiment-name", "label", "metadata", "tag"];
 
 /// One option of a command.
 #[derive(Debug)]
 struct Given {
-    /// Its first name, without dashes.
+    /// The first name of the option, without dashes.
     name: String,
     values: Vec<String>,
     fate: Option<Fate>,
@@ -44,7 +44,7 @@ pub(crate) fn long_forms(words: &[String], short: &[(&str, &str)]) -> Vec<String
 
 /// The options of one command.
 pub(crate) struct Arguments<'a> {
-    /// The line where it begins.
+    /// The line at which the command begins.
     pub line: usize,
     given: RefCell<Vec<Given>>,
     /// The command's notes.
@@ -59,7 +59,7 @@ impl<'a> Arguments<'a> {
         let mut words = words.iter().peekable();
         while let Some(word) = words.next() {
             let Some(option) = word.strip_prefix("--").filter(|option| !option.is_empty()) else {
-                // Such a word may be a key after a mistyped option, so it is not repeated.
+                // The word may be a key after a mistyped option, so it is not repeated.
                 let before = arguments.given.borrow().last().map(|given| format!("a word after --{}", given.name));
                 let what = before.unwrap_or_else(|| "a word before any option".to_owned());
                 arguments.missing(&what, "not an option, and this command takes no other arguments");
@@ -79,8 +79,8 @@ impl<'a> Arguments<'a> {
                 Arity::Many => usize::MAX,
             };
             while values.len() < most {
-                // The text after `Bearer` is a key, regardless of its beginning; so is the value of an option
-                // for secrets, unless it is an option itself.
+                // The text after `Bearer` is a key, whatever it begins with. The value of an option for
+                // secrets is also a key, unless it is itself an option.
                 let is_key = values.last().is_some_and(|word| is_scheme(word));
                 let holds_key = values.is_empty() && (names_headers(&name) || names_secret(&name));
                 let is_value = |word: &&String| match word.strip_prefix("--") {
@@ -178,12 +178,13 @@ impl<'a> Arguments<'a> {
         Some(said.map(|values| values.into_iter().next().unwrap_or_default()))
     }
 
-    /// Returns the single value of an option that the measurement needs: a variable in it must have a value.
+    /// Returns the single value of an option that the measurement needs; variables in it must have a value.
     pub(crate) fn needed(&self, place: &str, name: &str) -> Result<Option<Said<String>>, ImportError> {
         self.needed_unless(false, place, name)
     }
 
-    /// Like [`Arguments::needed`]; if another source provides the value, the option is read but not needed.
+    /// Like [`Arguments::needed`], except that the option is read but not needed if another source provides
+    /// the value.
     pub(crate) fn needed_unless(
         &self,
         is_known: bool,
@@ -218,7 +219,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A whole number.
+    /// Returns a whole number.
     pub(crate) fn whole(&self, name: &str) -> Option<Said<u32>> {
         self.number(name, "a whole number")
     }
@@ -238,12 +239,12 @@ impl<'a> Arguments<'a> {
         self.notes.differs(what, why, self.line);
     }
 
-    /// The notes for this command.
+    /// Returns the notes for this command.
     pub(crate) fn noted(&self) -> Noted<'_> {
         self.notes.at(self.line)
     }
 
-    /// The secrets that must not be repeated.
+    /// Returns the secrets that must not be repeated.
     pub(crate) fn secrets(&self) -> &Secrets {
         self.notes.secrets
     }

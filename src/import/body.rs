@@ -1,5 +1,5 @@
-//! The body of a request as a tool builds it, from the tool's own fields and from options → fields of a
-//! scenario.
+//! Converts the body of a request, as a tool builds it from its own fields and from options, to fields
+//! of a scenario.
 
 use serde_json::Value;
 
@@ -64,8 +64,8 @@ impl Body {
         Some(Said { value: u32::try_from(length).unwrap_or(LONGEST), origin })
     }
 
-    /// Returns the fields of a scenario for an endpoint of this engine. Fields without a place there are
-    /// listed. A sampling parameter that is null is not sent.
+    /// Returns the fields of a scenario for an endpoint of this engine. Fields that have no place in a
+    /// scenario are listed. A sampling parameter that is null is not sent.
     pub(super) fn fields(self, engine: &str, notes: &Notes, line: usize) -> Vec<Field> {
         let is_omitted = |(key, value, _): &BodyField| value.is_null() && sampling::named(key).is_some();
         let (omitted, said): (Vec<BodyField>, Vec<BodyField>) = self.0.into_iter().partition(is_omitted);

@@ -1,6 +1,6 @@
-//! Removes secrets from the future plan: a value that contains one is omitted and listed, never written with
-//! `***` in its place, which a run would send. Readers recognize most secrets themselves; this module catches
-//! the rest.
+//! Removes secrets from the plan that is being created. A value that contains a secret is omitted and
+//! listed; it is never replaced with `***`, because a run would send that. Readers recognize most secrets
+//! themselves, and this module catches the rest.
 
 use serde_json::Value;
 
@@ -120,7 +120,7 @@ fn cleaned(field: Field, file: &str, notes: &Notes) -> Result<Option<Field>, Imp
     }
 }
 
-/// Lists an omitted value by the words that specify it.
+/// Lists an omitted value, identified by the words that specify it.
 fn lost(origin: &str, notes: &Notes) {
     let (what, line) = origin.rsplit_once(", line ").unwrap_or((origin, "0"));
     match line.parse() {

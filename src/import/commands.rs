@@ -1,4 +1,5 @@
-//! The commands of a script or a command line → a plan: the benchmarks and the servers started for them.
+//! Converts the commands of a script or a command line to a plan, with the benchmarks and the servers
+//! that are started for them.
 
 use super::bench;
 use super::draft::{Draft, Field};
@@ -15,7 +16,7 @@ use super::tables;
 use super::text::{name_of, one_line, text_value};
 use super::write;
 
-/// Returns the plan of these commands, and their tool. `only` is the requested format.
+/// Returns the plan of these commands and the name of their tool. `only` is the requested format.
 pub(super) fn draft(
     commands: &[Command],
     only: Option<&'static Importer>,
@@ -82,7 +83,7 @@ fn one_server(jobs: &[Job], context: &Context) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// The results of the commands read so far.
+/// The results of the commands that have been read so far.
 struct Taken<'a> {
     context: &'a Context<'a>,
     only: Option<&'static Importer>,
@@ -94,7 +95,7 @@ struct Taken<'a> {
     others: Vec<String>,
     /// The line of the server that no benchmark has used yet.
     unmeasured: Option<usize>,
-    /// The line of a benchmark that still runs while the script continues.
+    /// The line of a benchmark that is still running while the script continues.
     behind: Option<usize>,
 }
 
@@ -104,7 +105,7 @@ impl<'a> Taken<'a> {
         Taken { context, only, around: context.around(), jobs, tool, title, others, unmeasured, behind }
     }
 
-    /// Whether a command that measures or starts a server runs. If not, it is listed.
+    /// Whether a command that measures or starts a server is executed. If not, it is listed.
     fn does_run(&self, command: &Command) -> Result<bool, ImportError> {
         let known = FORMATS.iter().filter_map(|one| one.command.as_ref());
         let mut measures = known.map(|reader| (reader.arguments)(&command.words).is_some());
@@ -218,7 +219,7 @@ impl<'a> Taken<'a> {
         Ok(())
     }
 
-    /// Lists the words before a benchmark: another host, a container, cores.
+    /// Lists the words before a benchmark, such as another host, a container or a choice of cores.
     fn wrappers(&self, command: &Command, words: &[String]) {
         let before = &command.words[..command.words.len().saturating_sub(words.len())];
         let notes = self.context.notes;
@@ -251,7 +252,7 @@ impl<'a> Taken<'a> {
         let origin = serve::origin(&command.words, command.line);
         let found = bench::facts(words, origin.clone(), notes.secrets);
         let before = self.context.around();
-        // `--url` names a server that already runs.
+        // `--url` names a server that is already running.
         let serve = match &before.url {
             None => Some(serve::serve(command, &[], &origin, notes)),
             Some(_) => {

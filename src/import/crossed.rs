@@ -1,22 +1,22 @@
-//! Scenarios that differ only in their two lengths, and combine each length of one side with each of the
-//! other: one scenario and two axes.
+//! Merges scenarios that differ only in their two lengths, and combine each prompt length with each
+//! output length, into one scenario and two axes.
 
 use super::draft::{Entries, Entry, Field};
 
-/// With fewer combinations, scenarios are just as short.
+/// With fewer combinations, separate scenarios are just as short.
 const FEWEST: usize = 4;
 
 /// One scenario that replaces several.
 pub(super) struct Crossed {
     /// A hint for its name.
     pub name: String,
-    /// Its fields, without the lengths.
+    /// The fields of the scenario, without the lengths.
     pub fields: Vec<Field>,
     /// The axes `prompt_tokens` and `output_tokens`.
     pub axes: Vec<Field>,
 }
 
-/// The distinct values of one side, and the words that specify them.
+/// The distinct values of one of the two lengths, and the words that specify them.
 #[derive(Default)]
 struct Side {
     values: Vec<String>,
@@ -40,8 +40,8 @@ fn is_length(field: &Field) -> bool {
     ["prompt_tokens", "output_tokens"].contains(&field.key.as_str()) && field.value.parse::<u32>().is_ok()
 }
 
-/// Returns the scenario and the axes of these entries if they are all combinations of their lengths.
-/// `together` joins the words that specify the values of an axis.
+/// Returns the scenario and the axes of these entries if they consist of all combinations of their
+/// lengths. `together` joins the words that specify the values of an axis.
 pub(super) fn crossed(all: &Entries, names: &[String], together: fn(&[String]) -> String) -> Option<Crossed> {
     let find = |name: &String| all.all.iter().find(|entry| entry.name == *name);
     let entries: Vec<&Entry> = names.iter().map(find).collect::<Option<_>>()?;
@@ -62,7 +62,8 @@ pub(super) fn crossed(all: &Entries, names: &[String], together: fn(&[String]) -
         prompts.add(prompt);
         outputs.add(output);
     }
-    // All entries differ: if their number equals the number of combinations, they are all combinations.
+    // All entries are distinct, so if their number equals the number of combinations, every combination
+    // occurs.
     let is_all = prompts.values.len() * outputs.values.len() == entries.len();
     if !is_all || entries.len() < FEWEST || prompts.values.len() < 2 || outputs.values.len() < 2 {
         return None;

@@ -8,24 +8,24 @@ use super::text::name_of;
 /// How a listed setting was handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It is lost: the plan has no counterpart.
+    /// The setting is lost because the plan has no counterpart.
     Missing,
-    /// It is in the plan with a different meaning.
+    /// The setting is in the plan with a different meaning.
     Differs,
-    /// sweepline does it anyway, or differently.
+    /// sweepline does this anyway, or does it differently.
     Needless,
 }
 
-/// A setting of the source that is not in the plan unchanged, and why.
+/// A setting of the source that the plan does not contain unchanged, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     /// The setting.
     pub what: String,
-    /// Why it is missing, and what the plan does instead.
+    /// Why the setting is missing, and what the plan does instead.
     pub why: String,
-    /// Its lines, from 1; empty if there are no lines.
+    /// The lines of the setting, from 1; empty if there are no lines.
     pub lines: Vec<usize>,
-    /// How it was handled.
+    /// How the setting was handled.
     pub(crate) kind: Kind,
 }
 
@@ -44,11 +44,11 @@ impl Listed {
 /// One value of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Field {
-    /// Its key.
+    /// The key of the field.
     pub key: String,
-    /// Its value, in YAML's flow style.
+    /// The value, in YAML's flow style.
     pub value: String,
-    /// Its origin; empty if that is obvious.
+    /// The origin of the value; empty if it is obvious.
     pub origin: String,
 }
 
@@ -62,9 +62,9 @@ impl Field {
 /// An entry of `endpoints`, `models` or `scenarios`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
-    /// Its name.
+    /// The name of the entry.
     pub name: String,
-    /// Its fields.
+    /// The fields of the entry.
     pub fields: Vec<Field>,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// Returns the name of the entry with this content; a new one is named `hint`, or similar.
+    /// Returns the name of the entry with this content; a new entry is named `hint`, or similar.
     pub(super) fn add(&mut self, hint: &str, fields: Vec<Field>) -> String {
         let number = *self.known.entry(content(&fields)).or_insert(self.all.len());
         if number == self.all.len() {
@@ -96,7 +96,7 @@ impl Entries {
     }
 }
 
-/// The content by which two entries are equal.
+/// The content that is compared to decide whether two entries are equal.
 fn content(fields: &[Field]) -> String {
     fields.iter().map(|field| format!("{}: {}\n", field.key, field.value)).collect()
 }
@@ -116,11 +116,11 @@ pub(super) fn unused(names: &mut HashMap<String, usize>, name: &str) -> String {
 /// A sweep.
 #[derive(Debug, Clone)]
 pub(super) struct Sweep {
-    /// Its name.
+    /// The name of the sweep.
     pub name: String,
-    /// The origin of the name; empty if it is made up.
+    /// The origin of the name; empty if the name was made up.
     pub origin: String,
-    /// Its axes.
+    /// The axes of the sweep.
     pub matrix: Vec<Field>,
     /// The fields next to the matrix.
     pub fields: Vec<Field>,
@@ -129,13 +129,13 @@ pub(super) struct Sweep {
 /// A table of the plan without entries: `phases`, `goodput`, …
 #[derive(Debug, Clone, Default)]
 pub(super) struct Section {
-    /// Its key.
+    /// The key of the table.
     pub key: &'static str,
-    /// Its value, if it is not a table.
+    /// The value, if it is not a table.
     pub value: Option<Field>,
-    /// The comment above it.
+    /// The comment above the table.
     pub notes: Vec<String>,
-    /// Its fields.
+    /// The fields of the table.
     pub fields: Vec<Field>,
 }
 
@@ -154,7 +154,7 @@ pub(super) struct Draft {
     pub(crate) sections: Vec<Section>,
     /// `sweeps`.
     pub sweeps: Vec<Sweep>,
-    /// The settings that are not in it.
+    /// The settings that the plan does not contain.
     pub listed: Vec<Listed>,
 }
 
@@ -184,13 +184,13 @@ impl Draft {
     }
 }
 
-/// Values of one option that are listed individually.
+/// Values of the same option that are listed individually.
 const MOST_VALUES: usize = 5;
 
-/// Merges the same entry of several lines into one.
+/// Merges equal entries from several lines into one.
 pub(super) fn merged(listed: &[Listed]) -> Vec<Listed> {
     let mut merged: Vec<Listed> = Vec::new();
-    // An option with several values is one entry.
+    // An option with several values counts as one entry.
     let option = |what: &'_ str| {
         what.split_once(' ').filter(|(option, _)| option.starts_with("--")).map(|(o, v)| (o.to_owned(), v.to_owned()))
     };

@@ -14,13 +14,14 @@ use crate::units::text::is_variable;
 /// How the tool extends the address in a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Path {
-    /// The tool calls `/v1/…` below it.
+    /// The tool calls `/v1/…` below the address.
     AddsV1,
-    /// It is already the base of the API.
+    /// The address is already the base of the API.
     IsBase,
 }
 
-/// Returns the field `url` of the server at this address; `remedy` is the way to set another one in the tool.
+/// Returns the field `url` of the server at this address; `remedy` states how to set another address in the
+/// tool.
 pub(super) fn url(
     place: &str,
     said: Said<String>,
@@ -49,10 +50,10 @@ pub(super) fn url(
     if read.had_secret {
         clean::credentials(notes, line);
     }
-    // A changed address is not repeated: it may have contained the secret.
+    // A changed address is not repeated, because the original may have contained a secret.
     let first = said.origin.split(' ').next().unwrap_or_default();
     let origin = if read.is_changed && read.had_secret { first.to_owned() } else { said.origin };
-    // A listening address is not an address for requests.
+    // The address on which a server listens is not necessarily one to which requests can be sent.
     let base = read.url.replacen("://0.0.0.0", "://127.0.0.1", 1);
     let base = ["/chat/completions", "/completions"].iter().find_map(|call| base.strip_suffix(call)).unwrap_or(&base);
     let url = match path {
@@ -62,14 +63,14 @@ pub(super) fn url(
     Ok(Field::new("url", text_value(&url), origin))
 }
 
-/// Returns the effective address: `import --url`, then the command's own, then that of the server that the
-/// script started before.
+/// Returns the effective address: `import --url`, or else the command's own, or else that of the server
+/// that the script started before.
 pub(super) fn base(said: Option<Said<String>>, around: &Around, notes: &Notes, line: usize) -> Option<Said<String>> {
     first(said, around.url.as_ref(), "the server's address", notes, line)
 }
 
-/// Returns the effective model: `import --model`, then the command's own, then that of the server that the
-/// script started.
+/// Returns the effective model: `import --model`, or else the command's own, or else that of the server
+/// that the script started.
 pub(super) fn model_id(
     said: Option<Said<String>>,
     around: &Around,
@@ -98,7 +99,7 @@ fn first(
     }
 }
 
-/// Returns the address from the options for host and port; `None` without either.
+/// Returns the address from the options for host and port; `None` if neither is given.
 pub(super) fn of_parts(host: Option<Said<String>>, port: Option<Said<String>>, default: &str) -> Option<Said<String>> {
     let origins: Vec<&str> = [&host, &port].into_iter().flatten().map(|said| said.origin.as_str()).collect();
     let port = port.as_ref().map_or(default, |port| port.value.as_str());
@@ -113,8 +114,8 @@ pub(super) fn host_and_port(host: Option<&str>, port: &str) -> String {
     format!("http://{host}:{port}")
 }
 
-/// Returns the reference to the key: from an option, else from the first of these variables that is set for
-/// the command.
+/// Returns the reference to the key, from an option or else from the first of these variables that is set
+/// for the command.
 pub(super) fn api_key(
     option: Option<Said<String>>,
     variables: &[&str],
@@ -142,7 +143,8 @@ pub(super) fn api_key(
 /// The prefix of the key in an authorization header.
 const BEARER: &str = "bearer ";
 
-/// Returns the reference to the key in an authorization header; `None` if it contains no bearer token.
+/// Returns the reference to the key in an authorization header; `None` if the header contains no
+/// bearer token.
 pub(super) fn key_of_header(value: &str, origin: &str) -> Option<Field> {
     let begin = value.get(..BEARER.len()).filter(|begin| begin.eq_ignore_ascii_case(BEARER))?;
     let key = value[begin.len()..].trim();
@@ -156,7 +158,7 @@ pub(super) fn key_of_header(value: &str, origin: &str) -> Option<Field> {
     Some(Field::new("api_key", secret(variable.unwrap_or(usual)), origin))
 }
 
-/// Returns the value that a script or a line gives a variable.
+/// Returns the value that a script or a command line assigns to a variable.
 pub(super) fn variable(command: &Command, name: &str, notes: &Notes) -> Option<Said<String>> {
     let (_, value) = command.env.iter().rfind(|(known, _)| known == name)?;
     let shown = super::shell::shown(&notes.secrets.hide(value));

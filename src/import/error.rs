@@ -1,4 +1,4 @@
-//! Import errors: the cause, the place and the remedy.
+//! Import errors, with the cause, the place and the remedy.
 
 use crate::plan::PlanErrors;
 
@@ -10,7 +10,7 @@ pub enum ImportError {
     TooLarge {
         /// The file.
         name: String,
-        /// Its length.
+        /// The length of the text.
         bytes: usize,
         /// The maximum that is read.
         most: usize,
@@ -20,14 +20,14 @@ pub enum ImportError {
     TooMany {
         /// The file, and the line if known.
         place: String,
-        /// The things that are too many.
+        /// What there is too much of.
         what: &'static str,
         /// The maximum that is accepted.
         most: usize,
         /// The remedy.
         remedy: &'static str,
     },
-    /// Neither a file of a known format nor a command.
+    /// The input is neither a file of a known format nor a command.
     #[error("{name}: unknown configuration or command: {seen}; import accepts {takes}; --format selects one")]
     Unknown {
         /// The file.
@@ -49,7 +49,7 @@ pub enum ImportError {
         /// The parser's reason.
         reason: String,
     },
-    /// A value of an unknown shape.
+    /// A value of an unexpected form.
     #[error("{place}: {what}; {remedy}")]
     Shape {
         /// The file and the path or line inside it.
@@ -64,7 +64,7 @@ pub enum ImportError {
     Unclosed {
         /// The file.
         name: String,
-        /// Where it begins, from 1.
+        /// The line at which it begins, from 1.
         line: usize,
         /// The construct that begins there.
         what: String,
@@ -74,7 +74,7 @@ pub enum ImportError {
         "{place}: cannot read {path}: {reason}; specify the path relative to the script's folder or to the current one"
     )]
     File {
-        /// The place that names it.
+        /// The place that names the file.
         place: String,
         /// The file.
         path: String,
@@ -92,12 +92,12 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    /// Input that does not match its expected format.
+    /// Creates the error for input that does not match its expected format.
     pub(super) fn shape(place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> ImportError {
         ImportError::Shape { place: place.into(), what: what.into(), remedy: remedy.into() }
     }
 
-    /// Known input that contains nothing measurable; `why` lists the reasons.
+    /// Creates the error for known input that contains nothing measurable; `why` lists the reasons.
     pub(super) fn nothing(name: impl Into<String>, why: impl Into<String>) -> ImportError {
         let why = why.into();
         let what = if why.is_empty() { "it contains nothing that can be measured".to_owned() } else { why };
@@ -108,7 +108,8 @@ impl ImportError {
         )
     }
 
-    /// An unknown file or command. The caller that has all formats adds the known ones.
+    /// Creates the error for an unknown file or command. The caller, which has the list of all
+    /// formats, adds the known ones.
     pub(super) fn unknown(name: impl Into<String>, seen: impl Into<String>) -> ImportError {
         ImportError::Unknown { name: name.into(), seen: seen.into(), takes: String::new() }
     }
@@ -121,8 +122,8 @@ impl ImportError {
         self
     }
 
-    /// Returns the same error with changed quotes and source texts; a plan's errors quote a plan that was
-    /// changed before.
+    /// Returns the same error with changed quotes and source texts. Errors of the plan are not changed,
+    /// because they quote a plan that has already been changed.
     pub(super) fn changed(
         mut self,
         change: impl Fn(&str) -> String,

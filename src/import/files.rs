@@ -9,15 +9,15 @@ use super::said::Said;
 use super::text::scalar;
 use crate::plan;
 
-/// Returns the path of a file, relative to here or to `folder`, as a plan in `folder` names it; the error
-/// gives the reason why it cannot.
+/// Returns the path of a file, relative to here or to `folder`, in the form in which a plan in
+/// `folder` names it; the error gives the reason why it cannot be named.
 pub(super) fn named(folder: &Path, file: &str) -> Result<String, String> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let found = std::fs::canonicalize(file).or_else(|_| std::fs::canonicalize(here.join(file)));
     let found = found.map_err(|_| format!("file `{file}` not found here"))?;
     let home = std::fs::canonicalize(here).map_err(|error| error.to_string())?;
     let inside = found.strip_prefix(&home).ok().and_then(Path::to_str);
-    // The folder itself.
+    // The folder itself counts too.
     let inside = inside.map(|inside| if inside.is_empty() { "." } else { inside });
     inside.map(str::to_owned).ok_or_else(|| format!("`{file}` is not in the plan's folder"))
 }
@@ -38,8 +38,9 @@ pub(super) fn fits(folder: &Path, model: &str, scenario: &str) -> Result<(), Str
 /// Engines whose servers count tokens on request.
 const COUNTING: [&str; 3] = ["vllm", "sglang", "llamacpp"];
 
-/// Returns the tokenizer that an option names: a folder or file that the plan can name, else the server
-/// itself, which counts with its own. The error gives the reason why there is none.
+/// Returns the tokenizer that an option names. This is a folder or file that the plan can name, or else
+/// the server itself, which counts with its own tokenizer. The error gives the reason why there is
+/// none.
 pub(super) fn counted_by(said: &Said<String>, folder: &Path, engine: &str) -> Result<Field, String> {
     let read = named(folder, &said.value).and_then(|path| {
         let path = scalar(&path);
@@ -57,7 +58,7 @@ pub(super) fn counted_by(said: &Said<String>, folder: &Path, engine: &str) -> Re
     }
 }
 
-/// The same for an option of a command.
+/// Does the same for an option of a command.
 pub(super) fn tokenizer_of(option: &str, arguments: &Arguments, folder: &Path, engine: &str) -> Option<Field> {
     let said = arguments.text(option)?;
     counted_by(&said, folder, engine).map_err(|why| arguments.missing(&said.origin, &why)).ok()

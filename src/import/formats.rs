@@ -6,8 +6,8 @@ use super::{
     suite,
 };
 
-/// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to the
-/// commands after it.
+/// Command lines of vLLM. `commands` reads them itself, because a server that one command starts belongs
+/// to the commands after it.
 pub(super) const VLLM: Importer = Importer {
     name: "vllm-bench",
     title: "vllm bench",
@@ -19,7 +19,7 @@ pub(super) const VLLM: Importer = Importer {
 /// All formats.
 pub(super) const FORMATS: &[&Importer] = &[
     &VLLM,
-    // Its profiles are files of another tool with placeholders.
+    // Profiles of this format are files of another tool with placeholders.
     &llmd::IMPORTER,
     &inferencex::IMPORTER,
     &mlperf::IMPORTER,
@@ -37,7 +37,7 @@ pub(super) const FORMATS: &[&Importer] = &[
 
 /// Formats whose files are read together with a command after `--`.
 const WITH_COMMAND: [&str; 3] = ["guidellm", "llm-d", "vllm-sweep-params"];
-/// Formats whose files have entries to choose from.
+/// Formats whose files have several entries to choose from.
 const WITH_ENTRIES: [&str; 2] = ["inferencex", "mlperf"];
 
 /// Whether a command after `--` belongs to a file of this format.
@@ -55,12 +55,12 @@ pub(super) fn named(name: &str) -> Option<&'static Importer> {
     FORMATS.iter().copied().find(|importer| importer.name == name)
 }
 
-/// The accepted values of `--format`.
+/// Returns the accepted values of `--format`.
 pub(crate) fn names() -> Vec<&'static str> {
     std::iter::once("auto").chain(FORMATS.iter().map(|importer| importer.name)).collect()
 }
 
-/// The accepted formats as text.
+/// Returns the accepted formats as text.
 pub(super) fn takes() -> String {
     FORMATS.iter().map(|importer| importer.takes).collect::<Vec<_>>().join("; ")
 }

@@ -1,5 +1,5 @@
-//! A first plan for new users: filled from flags and from the server's own reports, with every part
-//! explained.
+//! A first plan for new users. It is filled from flags and from the server's own reports, and every
+//! part of it is explained.
 
 use std::path::Path;
 
@@ -31,28 +31,28 @@ pub struct Fresh {
 /// A running server.
 #[derive(Debug, Clone)]
 pub struct FreshServer {
-    /// Base address of its API.
+    /// Base address of the server's API.
     pub url: String,
     /// The engine, and how it was recognized.
     pub engine: (Engine, String),
     /// Which API is called.
     pub api: Api,
-    /// The environment variable that holds its key.
+    /// The environment variable that holds the server's key.
     pub(crate) api_key_env: Option<String>,
-    /// Its version, as it reports it.
+    /// The version that the server reports.
     pub version: Option<String>,
-    /// Its flags, as it reports them.
+    /// The flags that the server reports.
     pub(crate) flags: Vec<(String, String)>,
 }
 
 /// The loads of a first plan.
 #[derive(Debug, Clone)]
 pub enum FreshLoad {
-    /// Batch sizes: closed loops.
+    /// Closed loops with these batch sizes.
     Closed(Vec<u32>),
-    /// Requests per second: open loops.
+    /// Open loops with these rates in requests per second.
     Open(Vec<Decimal>),
-    /// A sweep of each.
+    /// One sweep of closed loops and one of open loops.
     Both(Vec<u32>, Vec<Decimal>),
     /// The highest load that meets an objective.
     Search(FreshSearch),
@@ -77,7 +77,8 @@ pub struct FreshSearch {
     pub min_requests: u64,
     /// The shortest window of a run.
     pub measure: Nanos,
-    /// The longest window: the time that a light load may take for the deciding number of requests.
+    /// The longest window, which is the time that a light load may take for a number of requests
+    /// that is enough to decide.
     pub at_most: Nanos,
 }
 
@@ -96,7 +97,7 @@ pub fn fresh(wish: &Fresh) -> Result<String, ImportError> {
     Ok(text)
 }
 
-/// The template's values, each as written in YAML.
+/// Returns the template's values, each of them as written in YAML.
 fn values(wish: &Fresh) -> Value {
     let last = wish.model.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let (batch_size, qps) = match &wish.load {
@@ -158,7 +159,7 @@ fn server(server: &FreshServer) -> Value {
     }
 }
 
-/// Version and flags, as facts of a server; `None` if it reports nothing.
+/// Returns version and flags as facts of a server; `None` if it reports nothing.
 fn facts(server: &FreshServer) -> Option<String> {
     let version = server.version.as_ref().map(|version| format!("version: {}", scalar(&one_line(version))));
     let flag = |(name, value): &(String, String)| {
@@ -173,7 +174,7 @@ fn facts(server: &FreshServer) -> Option<String> {
     (!facts.is_empty()).then(|| facts.join(", "))
 }
 
-/// The requested lengths, so that prompt and response fit the model.
+/// Returns the requested lengths, chosen so that prompt and response fit the model.
 fn answer(wish: &Fresh) -> String {
     let task = wish.server.as_ref().map_or(Task::Generate, |server| server.api.protocol().task());
     match (task, wish.longest, &wish.server) {

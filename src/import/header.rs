@@ -1,8 +1,9 @@
-//! The headers of another tool that a plan accepts.
+//! Determines which headers of another tool a plan accepts.
 
 use crate::plan::is_sent_by_itself;
 
-/// Returns why a plan accepts no header of this name, and the alternative; `None` if it accepts it.
+/// Returns why a plan does not accept a header with this name, and the alternative; `None` if it
+/// does.
 pub(crate) fn refused(name: &str) -> Option<&'static str> {
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     if !is_name {

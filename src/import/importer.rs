@@ -10,24 +10,24 @@ use super::tree::{At, Item, Known};
 
 /// A format of another tool.
 pub(super) struct Importer {
-    /// Its name for `--format`.
+    /// The name of the format for `--format`.
     pub name: &'static str,
-    /// Its name in the plan's first line.
+    /// The name of the format in the plan's first line.
     pub title: &'static str,
-    /// The accepted input, for the message about unknown input.
+    /// The accepted input, described for the message about unknown input.
     pub takes: &'static str,
-    /// The reader of its files, if it has files.
+    /// The reader of the format's files, if it has files.
     pub file: Option<FileReader>,
-    /// The reader of its commands, if it has commands.
+    /// The reader of the format's commands, if it has commands.
     pub command: Option<CommandReader>,
 }
 
 /// A reader of files.
 pub(super) struct FileReader {
-    /// Whether a file has this format. It inspects the tree with `peek`, `has` and `keys`, and marks nothing
-    /// as read.
+    /// Whether a file has this format. It inspects the tree with `peek`, `has` and `keys`, and does not mark
+    /// anything as read.
     pub is: fn(&Input) -> bool,
-    /// The fate of fields that `read` does not read: the reason that is listed for each.
+    /// How fields that `read` does not read are handled: the reason that is listed for each.
     pub known: &'static [Known],
     /// Returns the plan. Fields of the tree that remain unread are listed, with their reason in `known` or as
     /// unknown.
@@ -36,25 +36,26 @@ pub(super) struct FileReader {
 
 /// A reader of commands.
 pub(super) struct CommandReader {
-    /// Returns the words after the program's name, if a command starts this program.
+    /// Returns the words after the program's name, if the command starts this program.
     pub arguments: fn(&[String]) -> Option<&[String]>,
-    /// Returns the jobs of the command: none if it contains nothing that can be measured here, which is
-    /// listed.
+    /// Returns the jobs of the command. There are none if it contains nothing that can be measured
+    /// here, which is then listed.
     pub read: fn(&Asked, &Context) -> Result<Vec<Job>, ImportError>,
 }
 
 /// A file that is imported.
 pub(super) struct Input<'a> {
-    /// Its name.
+    /// The name of the file.
     pub name: &'a str,
-    /// Its text.
+    /// The text of the file.
     pub text: &'a str,
-    /// Its values, if it is written in YAML, JSON or TOML; else it contains commands, or its own format.
+    /// The values in the file, if it is written in YAML, JSON or TOML; otherwise it contains commands,
+    /// or has its own format.
     pub tree: Option<Item>,
 }
 
 impl<'a> Input<'a> {
-    /// The file's table.
+    /// Returns the table in the file.
     pub(super) fn root(&'a self, context: &Context<'a>) -> Result<At<'a>, ImportError> {
         let none = || ImportError::unknown(self.name, "not a table in YAML, JSON or TOML");
         self.tree.as_ref().map(|tree| tree.at(context.notes)).ok_or_else(none)
@@ -73,15 +74,15 @@ pub(super) struct Asked<'a> {
     pub around: &'a Around,
 }
 
-/// The surroundings of an import.
+/// The inputs and outputs that all parts of an import share.
 pub(super) struct Context<'a> {
-    /// The command line's input.
+    /// The input from the command line.
     pub wishes: &'a Wishes<'a>,
     /// The notes, and the secrets that must not be repeated.
     pub notes: &'a Notes<'a>,
-    /// The plan's name, if the source contains no other.
+    /// The plan's name, if the source does not contain one.
     pub name: Field,
-    /// The known formats, for files that wrap others.
+    /// The known formats, for files that contain files of other formats.
     pub formats: &'static [&'static Importer],
 }
 
@@ -91,7 +92,7 @@ impl Context<'_> {
         self.place_of(command.line)
     }
 
-    /// Returns a line of the file, from 1, for errors; 0: the file.
+    /// Returns a line of the file, from 1, for errors; 0 stands for the file.
     pub(super) fn place_of(&self, line: usize) -> String {
         let file = &self.wishes.name;
         if line == 0 { file.clone() } else { format!("{file}:{line}") }

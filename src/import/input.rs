@@ -8,23 +8,24 @@ pub(crate) const MOST_BYTES: usize = 1 << 20;
 /// The input of an import.
 #[derive(Clone)]
 pub struct Wishes<'a> {
-    /// Its name in messages and comments: the file, or `the command line`.
+    /// The name of the input in messages and comments: the file, or `the command line`.
     pub name: String,
-    /// The file's text.
+    /// The text of the file.
     pub text: Option<String>,
-    /// The words of a command; with a text, the command that the parameter file belongs to.
+    /// The words of a command; if there is also a text, the command to which the parameter file
+    /// belongs.
     pub command: Vec<String>,
     /// The name of the text's format; `auto` detects it.
     pub format: String,
     /// Whether the plan contains short phases for a first look next to the full ones.
     pub quick: bool,
-    /// The model, instead of the text's.
+    /// The model, instead of the one in the text.
     pub model: Option<String>,
-    /// The server's base address, instead of the text's.
+    /// The server's base address, instead of the one in the text.
     pub url: Option<String>,
-    /// The entries of the text to import, if it has many; `*` matches any part of a name.
+    /// The entries of the text to import, if it has many entries; `*` matches any part of a name.
     pub entries: Vec<String>,
-    /// The plan's folder: files that it names are there or below.
+    /// The plan's folder. Files that the plan names are in this folder or below.
     pub folder: PathBuf,
     /// Returns the text of a file that the input names, of at most [`MOST_BYTES`].
     pub read: &'a dyn Fn(&str) -> Result<String, String>,

@@ -17,26 +17,26 @@ pub(crate) struct Job {
     pub endpoint: (String, Vec<Field>),
     /// The model: a hint for its name, and its fields.
     pub model: (String, Vec<Field>),
-    /// The varied flags that its server is started with.
+    /// The varied flags with which the job's server is started.
     pub setting: Option<Setting>,
     /// The scenario: a hint for its name, and its fields.
     pub scenario: (String, Vec<Field>),
     /// The load.
     pub load: Load,
-    /// The searched load, instead of its own.
+    /// The load to search for, instead of a load of the job.
     pub search: Option<Searched>,
     /// The duration of the measurement.
     pub lasts: Lasts,
     /// `fill`, `stabilize` and `drain`, if the source contains them.
     pub phases: Vec<Field>,
-    /// Other fields next to the matrix of its sweep: `stop`, `after`, `measure: start`, …
+    /// Other fields next to the matrix of the job's sweep: `stop`, `after`, `measure: start`, …
     pub fields: Vec<Field>,
     /// The name of the sweep.
     pub label: Option<String>,
-    /// Whether it is one of several workloads listed together: scenarios and loads that change together
-    /// become one axis.
+    /// Whether the job is one of several workloads that are listed together. Scenarios and loads that
+    /// change together become one axis.
     pub is_listed: bool,
-    /// The name of its sweep, if sweeps of other names stay separate.
+    /// The name of the job's sweep, if sweeps with other names stay separate.
     pub apart: Option<Said<String>>,
     /// The number of repeats, if set.
     pub repeats: Option<Field>,
@@ -48,7 +48,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Returns a job of these three, without a load.
+    /// Returns a job with these three parts, without a load.
     pub(crate) fn new(
         endpoint: (String, Vec<Field>),
         model: (String, Vec<Field>),
@@ -73,7 +73,7 @@ impl Job {
         }
     }
 
-    /// Whether it only measures how long the server takes to start.
+    /// Whether the job only measures how long the server takes to start.
     pub(super) fn is_start(&self) -> bool {
         self.fields.iter().any(|field| field.key == "measure")
     }
@@ -82,38 +82,38 @@ impl Job {
 /// The load of one job. If empty, the load comes from elsewhere: from a search, or a scenario with a `trace`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Load {
-    /// Requests in flight: a closed loop by themselves, a cap with rates.
+    /// Requests in flight: a closed loop if given alone, a cap if given with rates.
     pub batch_size: Option<Said<u32>>,
-    /// Requests per second, one cell each.
+    /// Requests per second, one cell for each.
     pub qps: Vec<Said<Decimal>>,
     /// The field `arrivals` of the sweep, unless arrivals are Poisson.
     pub arrivals: Option<Said<String>>,
-    /// Whether the rate is that of `arrivals` or of the scenario's trace: then `qps` is empty, and
-    /// `batch_size` is a cap.
+    /// Whether the rate is determined by `arrivals` or by the scenario's trace. If so, `qps` is
+    /// empty, and `batch_size` is a cap.
     pub is_own: bool,
 }
 
 /// The duration of a job's measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Lasts {
-    /// Until this number of requests is sent.
+    /// Until this number of requests has been sent.
     Requests(Said<u32>),
-    /// This number of seconds.
+    /// For this number of seconds.
     Seconds(Said<f64>),
     /// Until this time has passed or this number of requests has ended, whichever comes first.
     First(Said<f64>, Said<u32>),
-    /// Not specified: the plan's window.
+    /// Not specified, so the plan's window applies.
     Unsaid,
 }
 
-/// A searched load.
+/// A load that is searched for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Searched {
-    /// Its axis in the plan: `qps` or `batch_size`.
+    /// The axis of the load in the plan: `qps` or `batch_size`.
     pub axis: &'static str,
-    /// Its range and resolution, as in the plan: `from: 1, to: 1000, within: 5%`.
+    /// The range and resolution of the search, as in the plan: `from: 1, to: 1000, within: 5%`.
     pub range: String,
-    /// The words that request it.
+    /// The words that request the search.
     pub origin: String,
 }
 
@@ -122,26 +122,26 @@ pub(crate) struct Searched {
 pub(crate) struct Setting {
     /// The flags by name, each value in YAML.
     pub flags: Vec<(String, String)>,
-    /// Its name, if it has one.
+    /// The name of the value, if it has one.
     pub name: Option<String>,
     /// The words that specify the parameters.
     pub origin: String,
 }
 
 impl Setting {
-    /// Returns it as a YAML map.
+    /// Returns the value as a YAML map.
     pub(crate) fn value(&self) -> String {
         table(self.flags.iter().map(|(name, value)| (name, value)))
     }
 }
 
 impl Around {
-    /// Whether the address is that of `import --url`, which overrides any in a command.
+    /// Whether the address comes from `import --url`, which overrides addresses in commands.
     pub(super) fn is_given_url(&self) -> bool {
         is_given(self.url.as_ref())
     }
 
-    /// Whether the model is that of `import --model`, which overrides any in a command.
+    /// Whether the model comes from `import --model`, which overrides models in commands.
     pub(super) fn is_given_model(&self) -> bool {
         is_given(self.model.as_ref())
     }
@@ -164,15 +164,15 @@ pub(crate) struct Around {
     pub between: Option<Field>,
     /// The time limit for each start, as a field of an endpoint.
     pub ready: Option<Field>,
-    /// The model that the server was started with.
+    /// The model with which the server was started.
     pub model: Option<(String, String)>,
-    /// Its address, instead of the command's default.
+    /// The address of that server, instead of the command's default.
     pub url: Option<(String, String)>,
     /// The name of the scenario.
     pub name: Option<String>,
-    /// The parameter file's values that replace the command's options.
+    /// The values in the parameter file that replace the command's options.
     pub(crate) instead: Vec<(String, Value)>,
-    /// The searched load.
+    /// The load that is searched for.
     pub search: Option<Searched>,
     /// The number of runs per command.
     pub repeats: Option<Field>,

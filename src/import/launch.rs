@@ -1,4 +1,4 @@
-//! How the server of a command is launched, as fields of its endpoint.
+//! Determines how the server of a command is launched, as fields of its endpoint.
 
 use indexmap::IndexMap;
 use reqwest::Url;
@@ -24,7 +24,7 @@ pub(super) fn add(fields: &mut Vec<Field>, model: &str, around: &Around, notes: 
     fields.extend(around.between.clone());
 }
 
-/// Whether the plan can start the server. It must if an axis sets the server's flags.
+/// Whether the plan can start the server. It has to be able to if an axis sets the server's flags.
 fn is_launched(serve: &Serve, url: Option<&Url>, around: &Around, notes: Noted) -> bool {
     let host = url.and_then(Url::host_str).unwrap_or_default();
     let is_here = ["127.0.0.1", "localhost", "[::1]"].contains(&host) || serve.host.as_deref() == Some(host);
@@ -42,7 +42,7 @@ fn is_launched(serve: &Serve, url: Option<&Url>, around: &Around, notes: Noted) 
         ),
         None => return true,
     };
-    // With its line: the other one is the benchmark's.
+    // The line is included because another line belongs to the benchmark.
     notes.missing(&serve.origin, &why);
     false
 }
@@ -72,18 +72,18 @@ fn launched(fields: &mut Vec<Field>, serve: &Serve, model: &str, url: Option<&Ur
     ready(fields, around, notes);
 }
 
-/// The time limit for each start.
+/// Returns the time limit for each start.
 fn ready(fields: &mut Vec<Field>, around: &Around, notes: Noted) {
     let of_client = fields.iter().position(|field| field.key == "ready");
     let is_none = |field: &Field| field.value == "{ within: 0s }";
     if let Some(at) = of_client.filter(|at| around.ready.is_some() || is_none(&fields[*at])) {
         let field = fields.remove(at);
-        notes.needless(&field.origin, "the plan waits for a server that it starts, at every start");
+        notes.needless(&field.origin, "at every start of a server, the plan waits until it is ready");
     }
     fields.extend(around.ready.clone());
 }
 
-/// The server requires the same key that clients send: one variable holds it.
+/// The server requires the same key that clients send, so one variable holds both.
 fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, notes: Noted) -> Option<Field> {
     let of_server = serve.key.as_ref()?;
     let reference = secret(of_server);
@@ -99,7 +99,8 @@ fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, note
     }
 }
 
-/// The number of accelerators, if the axis sets it: values per accelerator and costs depend on it.
+/// Returns the number of accelerators if the axis sets it, because values per accelerator and costs
+/// depend on it.
 fn hardware(serve: &Serve) -> Option<Field> {
     let is_on_axis = |flag: &&&str| serve.varied.iter().any(|varied| varied == **flag);
     let varied = SPREAD.iter().filter(is_on_axis).count();
@@ -109,7 +110,7 @@ fn hardware(serve: &Serve) -> Option<Field> {
     (varied > 0).then(|| Field::new("hardware", value, "accelerators per setting"))
 }
 
-/// Returns a word in YAML: values that the plan contains elsewhere become templates.
+/// Returns a word in YAML. Values that the plan also contains elsewhere become templates.
 fn in_yaml(word: &Word, model: &str, port: &str) -> String {
     match word {
         Word::Model(text) if text.is_empty() || text_value(text) == model => "\"{{ model.id }}\"".to_owned(),

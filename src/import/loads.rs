@@ -10,7 +10,7 @@ pub(super) const MOST_IN_FLIGHT: u32 = 100_000;
 /// The maximum rate in a plan.
 pub(super) const MOST_PER_SECOND: u32 = 1_000_000;
 
-/// Limits requests in flight to the range of a plan.
+/// Limits requests in flight to the range that a plan allows.
 pub(super) fn bounded(said: Said<u32>, arguments: &Arguments) -> Said<u32> {
     if said.value == 0 {
         arguments.notes.wrong(&said.origin, "with no request in flight nothing is sent", arguments.line);
@@ -43,7 +43,7 @@ pub(super) fn whole(place: &str, option: &str, arguments: &Arguments) -> Result<
     let Some(said) = arguments.needed(place, option)? else { return Ok(None) };
     match said.value.trim().parse() {
         Ok(value) => Ok(Some(Said { value, origin: said.origin })),
-        // Parameter files use this value for none.
+        // In parameter files, this value means that there is none.
         Err(_) if said.value == "None" => Ok(None),
         Err(_) => {
             let what = format!("{} is not a number of requests", said.origin);

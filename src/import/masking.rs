@@ -1,6 +1,6 @@
-//! Finds secrets in the text of another tool, by place only: after the name of a secret, in the user name,
-//! password or query of an address, after `Bearer`. The length of the secret and other occurrences of the
-//! same text do not matter.
+//! Finds secrets in the text of another tool, judged only by place: after the name of a secret, in the
+//! user name, password or query of an address, after `Bearer`. The length of the secret and other
+//! occurrences of the same text do not matter.
 
 use std::ops::Range;
 
@@ -11,17 +11,17 @@ use crate::units::secrecy::{SCHEMES, is_scheme, keys_in, names_secret};
 
 /// The replacement of a secret.
 pub(super) const HIDDEN: &str = "***";
-/// Values that mean "no key" to servers without one.
+/// Values that mean "no key" for servers that do not require one.
 const NO_KEY: [&str; 5] = ["empty", "none", "dummy", "-", ""];
 /// Headers whose value extends to the end of the text.
 const LONG_VALUES: [&str; 2] = ["authorization", "cookie"];
-/// The shortest number after the name of a secret that may be one.
+/// The length of the shortest number that may be a secret if it follows the name of a secret.
 const SHORTEST_NUMBER: usize = 4;
 
-/// The secrets found, each with whether the name before it is the name of a secret.
+/// The secrets that were found; for each, whether the name before it is the name of a secret.
 pub(super) type Found = Vec<(String, bool)>;
 
-/// Whether an option or a key contains headers; argparse accepts a prefix of a name.
+/// Whether an option or a key contains headers. argparse also accepts a prefix of a name.
 pub(super) fn names_headers(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.contains("header") || (name.len() >= 3 && "header".starts_with(&name))
@@ -49,12 +49,12 @@ pub(super) fn masked(text: &str, found: &mut Found) -> String {
 /// Returns the value of a name without its secrets, which are added to `found`.
 pub(super) fn masked_json(name: &str, value: &Value, found: &mut Found) -> Value {
     match value {
-        // A reference of a plan.
+        // This is a reference in a plan.
         Value::Object(entries) if entries.len() == 1 && entries.get("secret").is_some_and(is_plan_reference) => {
             value.clone()
         }
         Value::Object(entries) => {
-            // The name of a varied parameter is not a server's key.
+            // The name of a varied parameter is not the key of a server.
             let is_pair = ["value", "levels"].iter().any(|beside| entries.contains_key(*beside));
             let one = |(key, value): (&String, &Value)| {
                 let is_below = names_secret(name) || names_headers(name);
@@ -95,12 +95,12 @@ pub(super) fn is_no_key(value: &str) -> bool {
     NO_KEY.contains(&value.trim().to_ascii_lowercase().as_str())
 }
 
-/// Whether the value of a name is a secret, and not the name of one.
+/// Whether the value of a name is a secret rather than the name of a secret.
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
     names_secret(name) && !is_no_key(value) && value != HIDDEN && !is_reference(name, value)
 }
 
-/// Whether a value refers to a secret: the name of a variable.
+/// Whether a value refers to a secret by the name of a variable.
 fn is_reference(name: &str, value: &str) -> bool {
     let is_variable = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let is_upper = |text: &str| is_variable(text) && !text.contains(|c: char| c.is_ascii_lowercase());
@@ -118,7 +118,7 @@ struct Place {
     is_named: bool,
 }
 
-/// Returns the places in a text that is not JSON, in order, none inside another.
+/// Returns the places in a text that is not JSON, in order and without nesting.
 fn places(text: &str) -> Vec<Place> {
     let mut all = addresses(text);
     all.extend(pairs(text));
@@ -139,7 +139,7 @@ fn places(text: &str) -> Vec<Place> {
     kept
 }
 
-/// Returns an address without user, password and query: safe to show in any sentence.
+/// Returns an address without user, password and query, so that it is safe to show in any sentence.
 pub(super) fn without_credentials(text: &str) -> String {
     let mut clean = text.to_owned();
     for place in addresses(text).into_iter().rev() {
@@ -168,7 +168,7 @@ fn is_quote(c: char) -> bool {
     c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>')
 }
 
-/// User, password and query of every address.
+/// Finds user, password and query of every address.
 fn addresses(text: &str) -> Vec<Place> {
     let mut places = Vec::new();
     let mut done = 0;
@@ -176,7 +176,8 @@ fn addresses(text: &str) -> Vec<Place> {
         let start = at + 3;
         let word = &text[start..start + text[start..].find(is_quote).unwrap_or(text.len() - start)];
         let authority = &word[..word.find(['/', '?', '#']).unwrap_or(word.len())];
-        // A password may contain an unescaped slash: then the text after the colon is not a port.
+        // A password may contain an unescaped slash. In that case, the text after the colon is not
+        // a port.
         let is_port = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
         let is_cut = authority.split_once(':').is_some_and(|(_, port)| !port.is_empty() && !is_port(port));
         let user = authority.rfind('@').or_else(|| word.rfind('@').filter(|_| is_cut));
@@ -214,7 +215,7 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
-/// The text after the name of a secret: `name=value`, `name: value`, `"name": "value"`.
+/// Finds the text after the name of a secret: `name=value`, `name: value`, `"name": "value"`.
 fn pairs(text: &str) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     for (at, sign) in text.match_indices(['=', ':']) {
@@ -245,7 +246,8 @@ fn pairs(text: &str) -> Vec<Place> {
     places
 }
 
-/// Whether a colon separates a host and its port: the host's name does not indicate a secret.
+/// Whether a colon separates a host and its port, in which case the host's name does not indicate a
+/// secret.
 fn is_port_of(before: &str, behind: &str) -> bool {
     let digits = behind.bytes().take_while(u8::is_ascii_digit).count();
     let ends = behind[digits..].is_empty() || behind[digits..].starts_with('/');
@@ -253,8 +255,8 @@ fn is_port_of(before: &str, behind: &str) -> bool {
     (2..=5).contains(&digits) && ends && begins
 }
 
-/// Returns the end of the value that begins at `start`: its quote, a blank, or the position before the next
-/// name.
+/// Returns the end of the value that begins at `start`: its closing quote, a blank, or the position before
+/// the next name.
 fn value_at(text: &str, start: usize, name: &str) -> Range<usize> {
     let rest = &text[start..];
     if rest.starts_with('[') {
@@ -288,7 +290,7 @@ fn value_at(text: &str, start: usize, name: &str) -> Range<usize> {
     start..start + value.len()
 }
 
-/// The text after an option for a secret, after `Bearer`, and after `curl`'s short options.
+/// Finds the text after an option for a secret, after `Bearer`, and after `curl`'s short options.
 fn words(text: &str) -> Vec<Place> {
     let mut places = Vec::new();
     let all = split(text);
@@ -309,7 +311,8 @@ fn words(text: &str) -> Vec<Place> {
             places.push(Place { range: next, is_named: true });
             continue;
         }
-        // A text that begins with the option is a sentence about it, and names a header.
+        // A text that begins with the option is a sentence about it, and contains the name of a
+        // header.
         let is_header = word == "-H" || (!option.contains('=') && option.len() > 2 && names_headers(option));
         if is_header && number > 0 {
             let values = all[number + 1..].iter().take_while(|range| !text[(*range).clone()].starts_with('-'));
@@ -326,7 +329,8 @@ fn header_value(text: &str, range: &Range<usize>) -> Place {
     Place { range: range.start + name.map_or(0, |at| at + 1)..range.end, is_named: false }
 }
 
-/// `Bearer` precedes a key; `bearer` and `basic` are also plain words, and a key looks like one.
+/// `Bearer` precedes a key; `bearer` and `basic` are also plain words, and a key looks like a
+/// single word.
 fn is_behind_scheme(scheme: &str, word: &str) -> bool {
     let is_key = word.len() >= 8 && word.bytes().any(|b| b.is_ascii_digit());
     !word.starts_with('$') && marks(word).is_empty() && word != HIDDEN && (scheme == "Bearer" || is_key)

@@ -1,17 +1,18 @@
-//! Configurations and command lines of other tools → a plan, with a comment after every value that gives its
-//! origin, and a list of the settings without a counterpart. The input is read, never run. The plan is
-//! checked like any other before it is returned, and contains no secret.
+//! Converts configurations and command lines of other tools to a plan, with a comment after every value that
+//! gives its origin, and a list of the settings without a counterpart. The input is only read, never
+//! executed. The plan is checked like any other before it is returned, and contains no secret.
 //!
-//! A file becomes a tree (`tree`) or commands (`shell`); `formats` finds its tool; that tool's folder turns
-//! it into `Job`s, one for each load of each server, model and scenario; `tables` merges jobs into sweeps, a
-//! `Draft`, and `write` writes it. Each tool has its own file or folder and one entry in `formats`.
+//! A file becomes a tree (`tree`) or commands (`shell`). `formats` determines the tool, whose folder
+//! converts the input to `Job`s, one for each load of each server, model and scenario. `tables` merges jobs
+//! into sweeps, which form a `Draft`, and `write` writes the plan. Each tool has its own file or folder and
+//! one entry in `formats`.
 //!
-//! No setting is lost silently: every option (`arguments`) and every value of a tree counts as a setting, and
-//! settings that no reader used are listed at the end, even if the reader forgets them. Reading a value marks
-//! it as used; a reader must list the values that it does not put into the plan: as `missing` (no counterpart,
-//! with the nearest setting of the plan), `differs` (in the plan with a different meaning) or `needless`
-//! (sweepline does it anyway). The tests change every field of every fixture and verify that the plan or the
-//! list changes.
+//! No setting is lost silently: every option (`arguments`) and every value of a tree counts as a setting.
+//! Settings that no reader used are listed at the end, so that a reader cannot forget them. Reading a value
+//! marks it as used; a reader must list the values that it does not put into the plan: as `missing` (no
+//! counterpart, with the nearest setting of the plan), `differs` (in the plan with a different meaning) or
+//! `needless` (sweepline does it anyway). The tests change every field of every fixture and verify that the
+//! plan or the list changes.
 
 mod address;
 mod aiperf;
@@ -89,13 +90,13 @@ use text::{name_of, one_line, text_value};
 pub struct Imported {
     /// The plan, YAML.
     pub plan: String,
-    /// How many settings of the source are in it, and how many are not.
+    /// The number of settings of the source that are in the plan, and the number that are not.
     pub counts: Counts,
-    /// With `--quick`: how long the first look takes, if more than 2 minutes.
+    /// With `--quick`, how long the first look takes, if more than 2 minutes.
     pub look: Option<String>,
-    /// The settings without a counterpart, which are not in the plan, in whole sentences.
+    /// The settings without a counterpart, which are not in the plan, as whole sentences.
     pub missing: Vec<String>,
-    /// The settings in it that have a different meaning.
+    /// The settings in the plan that have a different meaning.
     pub differs: Vec<String>,
     /// The settings that need no counterpart.
     pub needless: Vec<String>,
@@ -147,10 +148,11 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
     named(&mut draft);
     let look = if wishes.quick { quick::quick(&mut draft) } else { None };
     if tool == aiperf::GENAI_PERF.title {
-        // Its settings are read under AIPerf's names.
+        // The settings of this tool are read under AIPerf's names.
         draft.change_comments(|text| text.replace(aiperf::IMPORTER.title, tool));
     }
-    // Before any text is truncated to the line length, which would leave an unrecognizable part of a secret.
+    // This happens before any text is truncated to the line length, because truncation could leave an
+    // unrecognizable part of a secret.
     draft.change_comments(|text| secrets.hide_quoted(text));
     let plan = write::text(&draft, &from);
     if secrets.hide_known(&plan) != plan {
@@ -190,7 +192,7 @@ fn of_text(text: &str, context: &Context) -> Result<(Draft, &'static str), Impor
     let Context { wishes, notes, .. } = context;
     let asked = formats::named(&wishes.format);
     let tree = match asked.filter(|importer| importer.file.is_none()) {
-        // With `--format` of a script it is read as one.
+        // If `--format` selects a script, the input is read as one.
         Some(_) => None,
         None => tree::parse(&wishes.name, text)?,
     };
@@ -230,7 +232,7 @@ fn has_entries(format: &str, wishes: &Wishes) -> Result<(), ImportError> {
     Err(ImportError::shape(&wishes.name, what, "remove --entry"))
 }
 
-/// Returns the plan of a file, with all settings that its reader did not use.
+/// Returns the plan of a file, and lists all settings that its reader did not use.
 fn of_file(input: &Input, file: &FileReader, context: &Context) -> Result<Draft, ImportError> {
     if let Some(tree) = &input.tree {
         tree.enter(context.notes);
@@ -285,7 +287,7 @@ fn named(draft: &mut Draft) {
     }
 }
 
-/// Returns the plan's name: the file's without its extension, if descriptive.
+/// Returns the plan's name: the name of the file without its extension, if it is descriptive.
 fn title(wishes: &Wishes) -> Field {
     let stem = wishes.text.as_ref().and_then(|_| Path::new(&wishes.name).file_stem()).and_then(|stem| stem.to_str());
     let says = |stem: &&str| {

@@ -12,9 +12,9 @@ use super::text::one_line;
 /// The number of settings of the source, by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// In the plan, or done by sweepline anyway.
+    /// Settings that are in the plan, or that sweepline applies anyway.
     pub mapped: usize,
-    /// Without a counterpart: each is listed.
+    /// Settings without a counterpart, each of which is listed.
     pub missing: usize,
 }
 
@@ -22,13 +22,13 @@ pub struct Counts {
 pub(super) struct Notes<'a> {
     pub(super) secrets: &'a Secrets,
     pub(super) listed: RefCell<Vec<Listed>>,
-    /// Every setting by name and line, and whether it is mapped.
+    /// Every setting by name and line, and whether it is mapped to the plan.
     settings: RefCell<IndexMap<(String, usize), bool>>,
-    /// Mapped options whose value contains a variable without a value: the words, the variable and the line.
+    /// Mapped options whose value contains a variable without a value, as words, variable and line.
     pub(super) unset: RefCell<Vec<(String, String, usize)>>,
     /// Variables whose value depends on a branch, each with the line of its condition.
     pub(super) branched: RefCell<Vec<(String, usize)>>,
-    /// Invalid values: the words, the reason, and the line.
+    /// Invalid values, as words, reason and line.
     wrong: RefCell<Vec<(String, String, usize)>>,
 }
 
@@ -40,7 +40,8 @@ impl<'a> Notes<'a> {
         Notes { secrets, listed, settings, unset, branched, wrong }
     }
 
-    /// Counts a setting of the source, an option or a field. It is mapped unless it is listed as missing.
+    /// Counts a setting of the source, which is an option or a field. The setting counts as mapped unless
+    /// it is listed as missing.
     pub(super) fn setting(&self, name: &str, line: usize) {
         self.settings.borrow_mut().entry((name.to_owned(), line)).or_insert(true);
     }
@@ -57,8 +58,8 @@ impl<'a> Notes<'a> {
         self.add(Kind::Missing, what, why, line);
     }
 
-    /// Lists a setting without a counterpart whose line is unknown: uses the line of the first setting that
-    /// `what` begins with.
+    /// Lists a setting without a counterpart whose line is unknown. The line of the first setting with
+    /// which `what` begins is used.
     pub(super) fn missing_somewhere(&self, what: &str, why: &str) {
         let begins = |name: &str| {
             what.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '=', ':']))
@@ -70,13 +71,14 @@ impl<'a> Notes<'a> {
         self.missing(what, why, lines.into_iter().max_by_key(|(length, _)| *length).map_or(0, |(_, line)| line));
     }
 
-    /// Notes that the value of a mapped option contains a variable without a value. A default instead would
-    /// be another benchmark, so the import fails.
+    /// Notes that the value of a mapped option contains a variable without a value. Using a default would
+    /// change the benchmark, so the import fails.
     pub(super) fn add_unset(&self, words: &str, variable: &str, line: usize) {
         self.unset.borrow_mut().push((self.secrets.hide(words), variable.to_owned(), line));
     }
 
-    /// The first option whose value contains a variable without a value, as an error with its line.
+    /// Returns the first option whose value contains a variable without a value, as an error with
+    /// its line.
     pub(super) fn first_unset(&self, place: impl Fn(usize) -> String) -> Option<ImportError> {
         let unset = self.unset.borrow();
         let (words, variable, line) = unset.first()?;
@@ -101,12 +103,12 @@ impl<'a> Notes<'a> {
         ))
     }
 
-    /// Notes an invalid value. A default instead would be another benchmark, so the import fails.
+    /// Notes an invalid value. Using a default would change the benchmark, so the import fails.
     pub(super) fn wrong(&self, what: &str, why: &str, line: usize) {
         self.wrong.borrow_mut().push((self.secrets.hide(what), why.to_owned(), line));
     }
 
-    /// The first invalid value, as an error with its line.
+    /// Returns the first invalid value, as an error with its line.
     pub(super) fn first_wrong(&self, place: impl Fn(usize) -> String) -> Option<ImportError> {
         let wrong = self.wrong.borrow();
         let (what, why, line) = wrong.first()?;
@@ -129,7 +131,7 @@ impl<'a> Notes<'a> {
         self.listed.borrow_mut().push(Listed { what, why, lines: vec![line], kind });
     }
 
-    /// Adds entries listed elsewhere.
+    /// Adds entries that were listed elsewhere.
     pub(super) fn extend(&self, listed: Vec<Listed>) {
         for Listed { what, why, lines, kind } in listed {
             let line = lines.first().copied().unwrap_or_default();
@@ -140,7 +142,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Returns the setting that a text begins with.
+    /// Returns the setting with which a text begins.
     fn name_in<'t>(&self, what: &'t str, line: usize) -> Option<&'t str> {
         let settings = self.settings.borrow();
         let ends = what.match_indices([' ', '=', ':']).map(|(at, _)| at).take(4).chain([what.len()]);
@@ -148,24 +150,24 @@ impl<'a> Notes<'a> {
         names.into_iter().rev().find(|name| settings.contains_key(&((*name).to_owned(), line)))
     }
 
-    /// Stops counting a setting: another one counts instead.
+    /// Stops counting a setting, because another one is counted instead.
     pub(super) fn uncount(&self, name: &str, line: usize) {
         self.settings.borrow_mut().swap_remove(&(name.to_owned(), line));
     }
 
-    /// Removes the counted settings, if they are counted again in another form.
+    /// Removes the counted settings, for use if they are counted again in another form.
     pub(super) fn forget(&self) {
         self.settings.borrow_mut().clear();
     }
 
-    /// The number of settings.
+    /// Returns the number of settings.
     pub(super) fn counts(&self) -> Counts {
         let settings = self.settings.borrow();
         let mapped = settings.values().filter(|is_mapped| **is_mapped).count();
         Counts { mapped, missing: settings.len() - mapped }
     }
 
-    /// Returns these notes for one line.
+    /// Returns a view of these notes for one line.
     pub(super) fn at(&self, line: usize) -> Noted<'_> {
         Noted { notes: self, line }
     }

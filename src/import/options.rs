@@ -1,4 +1,4 @@
-//! Options of command lines: the number of words after each, and its fate.
+//! Options of command lines: the number of words after each option, and how the option is handled.
 
 /// The number of words after an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,24 +7,24 @@ pub(crate) enum Arity {
     Flag,
     /// One.
     One,
-    /// All up to the next option.
+    /// All words up to the next option.
     Many,
-    /// One, and the option may be repeated: all count.
+    /// One word; the option may be repeated, and all occurrences count.
     Each,
 }
 
-/// The fate of an option.
+/// How an option is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It is read; if it has no effect, it is listed.
+    /// The option is read; if it has no effect, it is listed.
     Read,
-    /// sweepline does it anyway, or does not need it.
+    /// sweepline does this anyway, or does not need it.
     Needless(&'static str),
-    /// It has no counterpart.
+    /// The option has no counterpart.
     Lost(&'static str),
 }
 
-/// An option without its dashes.
+/// An option, with its name without dashes.
 pub(crate) type Known = (&'static str, Arity, Fate);
 
 /// Results of a run.

@@ -1,5 +1,5 @@
-//! `vllm bench sweep serve` and its parameter files: a list of objects, or an object of named ones, whose keys are options
-//! (docs.vllm.ai/en/latest/benchmarking/sweeps).
+//! `vllm bench sweep serve` and its parameter files: a list of objects or an object of named objects,
+//! whose keys are options (docs.vllm.ai/en/latest/benchmarking/sweeps).
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -25,10 +25,10 @@ use super::write;
 use Arity::{Flag, Many, One};
 use Fate::{Needless, Read};
 
-/// More combinations than a parameter file has.
+/// A limit that is higher than the number of combinations in any parameter file.
 const MOST_RECORDS: usize = 10_000;
-/// The number of levels that `serve_workload` explores, and the maximum that double within the range of a
-/// plan.
+/// The number of levels that `serve_workload` explores, and the maximum number of levels that can double
+/// within the range of a plan.
 const LEVELS: u32 = 10;
 const MOST_LEVELS: u32 = 16;
 /// The default number of prompts of `vllm bench serve`.
@@ -73,7 +73,7 @@ pub(super) const IMPORTER: Importer = Importer {
     command: None,
 };
 
-/// Whether a file is a list of objects, or an object of objects.
+/// Whether a file is a list of objects or an object of objects.
 fn is(input: &Input) -> bool {
     let is_json = input.text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
     let children = input.tree.as_ref().map(Item::children).unwrap_or_default();
@@ -95,7 +95,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     if command.words.is_empty() {
         command.words = ["vllm", "bench", "serve"].map(str::to_owned).to_vec();
     }
-    // Its values count as their options.
+    // The values in the file are counted as the corresponding options.
     notes.forget();
     input.tree.iter().for_each(Item::take);
     let each = match are_of_server(&records) {
@@ -116,7 +116,7 @@ pub(super) type Reader<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
 /// The result of one `vllm bench sweep`: the measuring command, and the differences of each combination.
 pub(super) struct Combinations {
-    /// The words of the bench command, with its program's name.
+    /// The words of the bench command, with the name of the program.
     pub command: Vec<String>,
     /// The differences.
     pub each: Vec<Around>,
@@ -208,9 +208,9 @@ fn in_flight(prompts: u32, levels: u32) -> Vec<u32> {
     all
 }
 
-/// The levels of `serve_workload`. In the tool they are between the throughput of one request at a time and
-/// of all at once, which must be measured first; here requests in flight rise to all prompts, and rates
-/// double until the server no longer keeps up.
+/// The levels of `serve_workload`. In the tool, the levels lie between the throughput of one request at a
+/// time and that of all at once, which must be measured first. In the plan, requests in flight rise to all
+/// prompts, and rates double until the server no longer keeps up.
 fn ladder(each: Vec<Around>, prompts: Option<u32>, arguments: &Arguments) -> Vec<Around> {
     let said = arguments.text("workload-var");
     let var = said.as_ref().map_or("request_rate", |said| said.value.as_str());
@@ -224,11 +224,12 @@ fn ladder(each: Vec<Around>, prompts: Option<u32>, arguments: &Arguments) -> Vec
         }
     };
     let levels = arguments.whole("workload-iters").map(|said| said.value).unwrap_or(LEVELS).clamp(2, MOST_LEVELS);
-    let why = "vLLM spreads the levels between the throughput of one request at a time and of all at once; here \
+    let why = "vLLM spreads the levels between the throughput of one request at a time and that of all requests at \
+               once; here \
                requests in flight rise from 1 to all prompts by a constant factor per level, and rates double until \
                the server no longer keeps up (`stop: saturated`)";
     arguments.differs("serve_workload", why);
-    let stop = Field::new("stop", "saturated", "serve_workload: up to the throughput of all at once");
+    let stop = Field::new("stop", "saturated", "serve_workload: up to the throughput of all requests at once");
     let mut all = Vec::new();
     for around in each {
         if around.instead.iter().any(|(key, _)| key.replace('-', "_") == option) {
@@ -274,12 +275,12 @@ fn searched(kind: &str, arguments: &Arguments) -> Option<Searched> {
 const RANGE: (&str, &str) =
     ("from: 1, to: 1000, within: 5%", "vLLM searches up to 65536; raise `to` if the result lies above it");
 
-/// Returns the words that request a search, without their explanation.
+/// Returns the words that request a search, without the explanation.
 fn said_by(search: &Searched) -> &str {
     search.origin.split(": ").next().unwrap_or_default()
 }
 
-/// Searches the load of one combination; until then any load stands in for the result.
+/// Searches the load of one combination. Until the result is known, any load stands in for it.
 fn search_in(around: &mut Around, search: &Searched, arguments: &Arguments) {
     if !around.once.iter().any(|(section, _)| *section == "slo") {
         arguments.missing(said_by(search), "a search needs an objective that `slo` supports");
@@ -407,15 +408,15 @@ fn after_bench(words: &[String], origin: &str, arguments: &Arguments) -> Option<
     (!words.is_empty()).then(|| Field::new("hooks", command, origin))
 }
 
-/// Without such a command the tool empties the caches of `vllm serve` after each benchmark, and starts it
-/// with the necessary settings.
+/// Without such a command the tool empties the caches of `vllm serve` after each benchmark, and starts
+/// the server with the necessary settings.
 fn emptied(around: &mut Around) -> Option<Field> {
     let serve = around.serve.as_mut().filter(|serve| serve.is_vllm)?;
     serve.env[0].entry("VLLM_SERVER_DEV_MODE".to_owned()).or_insert_with(|| scalar("1"));
     Some(Field::new("reset", "prefix_cache".to_owned(), "default without --after-bench-cmd"))
 }
 
-/// The time limit for each start of the server.
+/// Returns the time limit for each start of the server.
 fn ready(arguments: &Arguments) -> Option<Field> {
     let said = arguments.whole("server-ready-timeout")?;
     if said.value == 0 {
@@ -451,8 +452,8 @@ fn links(text: &str) -> Vec<(String, String)> {
     text.split(',').filter_map(pair).collect()
 }
 
-/// Whether each linked pair has both its values, and they are equal. Dashes and underscores are equal, as in
-/// the tool.
+/// Whether both values of each linked pair are present and equal. Dashes and underscores are treated as
+/// equal, as in the tool.
 fn is_linked(server: &Record, bench: &Record, links: &[(String, String)]) -> bool {
     let value = |record: &Record, key: &str| {
         let found = record.values.iter().find(|(known, _)| flag_name(known) == flag_name(key));

@@ -1,6 +1,6 @@
-//! The function of a command: the program that it starts, and that program's arguments.
+//! Determines what a command does: the program that it starts, and that program's arguments.
 
-/// The tool that the command belongs to; the two differ in defaults.
+/// The tool to which a command belongs; the two tools differ in their defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// `vllm bench serve`.
@@ -10,7 +10,7 @@ pub(crate) enum Tool {
 }
 
 impl Tool {
-    /// Its name.
+    /// Returns the name of the tool.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Tool::Bench => "vllm bench serve",
@@ -19,20 +19,20 @@ impl Tool {
     }
 }
 
-/// The function of a command.
+/// What a command does.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Program<'a> {
-    /// It measures; the words are its arguments.
+    /// The command measures; the words are its arguments.
     Measure(Tool, &'a [String]),
-    /// It starts `vllm bench sweep …`: the kind of sweep, and its arguments.
+    /// The command starts `vllm bench sweep …`, with the kind of sweep and the arguments.
     Sweep(&'a str, &'a [String]),
-    /// It measures how long a server takes to start; the words are its arguments.
+    /// The command measures how long a server takes to start; the words are its arguments.
     Startup(&'a [String]),
-    /// It starts a server; the words are its arguments.
+    /// The command starts a server; the words are its arguments.
     Serve(&'a [String]),
-    /// It measures without a server; its name.
+    /// The command measures without a server; contains its name.
     Offline(&'static str),
-    /// Anything else.
+    /// Any other command.
     Other,
 }
 
@@ -44,7 +44,7 @@ const OFFLINE: [(&str, &str); 4] = [
     ("benchmark_throughput.py", "benchmark_throughput.py"),
 ];
 
-/// Programs that name others but do not run them.
+/// Programs that only name other programs and do not run them.
 const NAMING: [&str; 5] = ["echo", "printf", "pkill", "pip", "alias"];
 
 fn file(word: &str) -> &str {
@@ -62,7 +62,7 @@ pub(super) fn module<'w>(words: &'w [String], names: &[&str]) -> Option<&'w [Str
     words.get(at + 1..)
 }
 
-/// Returns the words after a program and one of its commands: `guidellm benchmark …`.
+/// Returns the words after a program and one of its subcommands: `guidellm benchmark …`.
 pub(super) fn after<'w>(words: &'w [String], program: &str, commands: &[&str]) -> Option<&'w [String]> {
     let rest = module(words, &[program])?;
     rest.first().filter(|word| commands.contains(&word.as_str()))?;
@@ -73,10 +73,10 @@ fn offline(word: &str) -> Option<&'static str> {
     OFFLINE.iter().find(|(known, _)| *known == word).map(|(_, name)| *name)
 }
 
-/// Finds the program in a command; the words before it (`nohup`, `uv run`, `taskset …`) affect no number
-/// here.
+/// Finds the program in a command; the words before it (`nohup`, `uv run`, `taskset …`) do not affect
+/// any number in the plan.
 pub(crate) fn program(words: &[String]) -> Program<'_> {
-    // A shell starts nothing without a name.
+    // Without the name of a program, a shell starts nothing.
     if is_naming(words) || words.first().is_some_and(String::is_empty) {
         return Program::Other;
     }

@@ -1,21 +1,21 @@
-//! A first look: short phases next to the full ones, and a variable that selects them.
+//! The first look: short phases alongside the full ones, and a variable that selects between them.
 
 use super::draft::{Draft, Field, Section, Sweep};
 use super::text::{list_length, search_range, seconds};
 
 /// The duration of a first look, in seconds.
 const LOOK: usize = 120;
-/// Its longest and shortest run, in seconds.
+/// The longest and the shortest run of a first look, in seconds.
 const LONGEST: usize = 40;
 const SHORTEST: usize = 6;
 /// The number of loads that replace a search: enough to show where latencies rise.
 const LOADS: u32 = 4;
 
-/// Adds short phases before the full ones; `vars.quick` selects them.
+/// Adds short phases before the full ones; `vars.quick` selects the short ones.
 ///
-/// Short runs have too few requests to decide a percentile, so a search with them would end without a result:
-/// the first look measures a few loads between its bounds instead. Returns a sentence if it takes longer than
-/// the limit.
+/// Short runs have too few requests to decide a percentile, so a search with them would end without a result.
+/// The first look instead measures a few loads between the bounds of the search. Returns a sentence if the
+/// first look takes longer than the limit.
 pub(super) fn quick(draft: &mut Draft) -> Option<String> {
     let runs: usize = draft.sweeps.iter().map(runs).sum();
     let each = (LOOK / runs.max(1)).clamp(SHORTEST, LONGEST);
@@ -40,7 +40,7 @@ pub(super) fn quick(draft: &mut Draft) -> Option<String> {
     })
 }
 
-/// Makes a sweep selectable: its phases, its repeats, and loads instead of a search.
+/// Makes the parts of a sweep selectable: its phases, its repeats, and loads instead of a search.
 fn sweep_of(sweep: &mut Sweep, vars: &mut Variables) {
     let mut loads = None;
     for field in &mut sweep.fields {
@@ -63,7 +63,7 @@ fn sweep_of(sweep: &mut Sweep, vars: &mut Variables) {
     sweep.matrix.extend(loads);
 }
 
-/// A value of the first look, and the full one.
+/// A value of the first look, and the full value.
 fn chosen(look: &str, full: &str) -> String {
     format!("\"{{{{ {look} if quick else {full} }}}}\"")
 }
@@ -85,7 +85,7 @@ fn between(from: f64, to: f64, is_whole: bool) -> Vec<String> {
     loads
 }
 
-/// The number of runs of a sweep's first look.
+/// Returns the number of runs of a sweep's first look.
 fn runs(sweep: &Sweep) -> usize {
     let cells: usize = sweep.matrix.iter().map(|axis| list_length(&axis.value)).product();
     let search = sweep.fields.iter().find(|field| field.key == "search");
@@ -93,14 +93,14 @@ fn runs(sweep: &Sweep) -> usize {
     cells * range.map_or(1, |(axis, from, to)| between(from, to, axis == "batch_size").len())
 }
 
-/// The plan's variables: the selected look, the short phases, and the full look's values.
+/// Returns the plan's variables: the selected look, the short phases, and the full look's values.
 struct Variables {
     fields: Vec<Field>,
     full: Vec<(String, String)>,
 }
 
 impl Variables {
-    /// The selector, and phases for this number of runs of this duration in seconds.
+    /// Returns the selector, and phases for this number of runs with this duration in seconds.
     fn new(runs: usize, each: usize) -> Variables {
         let rise = (each / 6).max(1);
         let look = format!(

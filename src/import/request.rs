@@ -1,5 +1,5 @@
-//! Fields of a request's body, as tools receive them → fields of a scenario. All request fields of a plan are
-//! in one table, `plan::RequestFields`; this module maps each of them for importers.
+//! Converts fields of a request's body, as tools receive them, to fields of a scenario. All request fields of
+//! a plan are in one table, `plan::RequestFields`; this module maps each of them for importers.
 
 use serde_json::Value;
 
@@ -22,21 +22,21 @@ pub(super) type BodyField = (String, Value, String);
 /// The result of a body.
 #[derive(Debug, Default)]
 pub(super) struct Body {
-    /// Fields of the scenario.
+    /// The fields of the scenario.
     pub fields: Vec<Field>,
-    /// Its further fields, as `extra`.
+    /// The other fields, as `extra`.
     pub extra: Option<Field>,
 }
 
 impl Body {
-    /// The scenario's field of this name.
+    /// Returns the scenario's field with this name.
     pub(super) fn field(&self, key: &str) -> Option<Field> {
         self.fields.iter().rfind(|field| field.key == key).cloned()
     }
 }
 
-/// Maps the fields of a body for this engine; of duplicates the first is used. Fields that a plan or this
-/// engine does not support are listed.
+/// Maps the fields of a body for this engine. If there are duplicates, the first one is used. Fields that
+/// a plan or this engine does not support are listed.
 pub(super) fn body(fields: &[BodyField], engine: Option<Engine>, secrets: &Secrets, notes: Noted) -> Body {
     let mut body = Body::default();
     let (mut extra, mut origins): (Vec<(String, String)>, Vec<String>) = Default::default();
@@ -87,7 +87,7 @@ fn asks_for_length(field: &str) -> bool {
     LengthField::ALL.iter().any(|length| length.name() == field)
 }
 
-/// Maps a field that a scenario has a name for.
+/// Maps a field for which a scenario has a name.
 fn own(key: &str, value: &Value, origin: &str) -> Result<Field, String> {
     let number = || value.to_string().trim_matches('"').parse::<Decimal>().ok();
     let wrong = || "not an allowed value".to_owned();
@@ -140,8 +140,8 @@ fn further(key: &str, value: &Value, engine: Option<Engine>) -> Result<String, S
     flow(value).ok_or_else(|| "null sets nothing".to_owned())
 }
 
-/// Returns the stop texts of a response, one or a list, as a value of a plan; `None` if one of them is empty
-/// or not a text.
+/// Returns the stop texts of a response, which are one text or a list, as a value of a plan; `None` if one
+/// of them is empty or not a text.
 fn stop(value: &Value) -> Option<String> {
     let texts = match value {
         Value::Array(texts) => texts.as_slice(),
@@ -194,7 +194,8 @@ mod tests {
         ("query_tokens", "by the tool's option for the length of the query"),
     ];
 
-    /// A field added to the plan's table of request fields makes this test fail to compile or to pass.
+    /// If a field is added to the plan's table of request fields, this test fails to compile or to
+    /// pass.
     #[test]
     fn every_field_of_a_request_is_known_to_importers() {
         let RequestFields {

@@ -1,6 +1,6 @@
 //! Secrets that must not be repeated: keys, passwords and the values of headers, anywhere in the input. A
-//! secret is recognized by its place (`masking`). A long one that cannot be an ordinary word is also searched
-//! elsewhere, because scripts copy keys into other options.
+//! secret is recognized by its place (`masking`). A long secret that cannot be an ordinary word is also
+//! searched for elsewhere, because scripts copy keys into other options.
 
 use std::cell::RefCell;
 
@@ -14,10 +14,11 @@ use crate::units::secrecy::{SCHEMES, keys_in, names_secret};
 /// Why a value is not in the plan.
 pub(super) const WHY: &str = "it contains a secret, and a plan holds none: write `{ secret: env:NAME }` where the \
                               plan takes a reference (`api_key`, `headers`, `env` of `launch`)";
-/// The minimum length of a text that is searched elsewhere: with digits and letters, so that no ordinary word
-/// matches.
+/// The minimum length of a text that is searched for elsewhere. The text must contain digits and letters, so
+/// that no ordinary word matches.
 const SHORTEST: usize = 8;
-/// The minimum length without the name of a secret: with lower-case and upper-case letters as well.
+/// The minimum length of a text that does not follow the name of a secret. The text must also
+/// contain lower-case and upper-case letters.
 const SHORTEST_UNNAMED: usize = 10;
 
 /// Returns the name and value of a header, from `Name: value`, `Name:value` or `Name=value`. `None` for a
@@ -31,8 +32,8 @@ fn header(word: &str, is_first: bool) -> Option<(&str, &str)> {
     (is_token && (is_known || (is_first && has_value))).then_some((name, value.trim()))
 }
 
-/// Returns the headers in the words after an option; unquoted ones take several words. The name is empty if
-/// it cannot be separated from the value.
+/// Returns the headers in the words after an option. Unquoted headers take several words. The name is empty
+/// if it cannot be separated from the value.
 pub(super) fn headers(words: &[String]) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for (number, word) in words.iter().enumerate() {
@@ -45,13 +46,14 @@ pub(super) fn headers(words: &[String]) -> Vec<(String, String)> {
     found
 }
 
-/// Whether a text is only the address of a server: it is not a secret even if parsed as a header by error.
+/// Whether a text is only the address of a server, which is not a secret even if it was wrongly parsed as
+/// a header.
 fn is_bare_address(text: &str) -> bool {
     let authority = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
     authority.is_some_and(|host| !host.trim_end_matches('/').contains(['/', '@', '?', '#']))
 }
 
-/// Whether a secret is distinctive enough to be searched elsewhere too.
+/// Whether a secret is distinctive enough to be searched for elsewhere too.
 fn is_unmistakable(text: &str, is_named: bool) -> bool {
     let has = |test: fn(&u8) -> bool| text.bytes().any(|b| test(&b));
     let is_mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
@@ -62,7 +64,7 @@ fn is_unmistakable(text: &str, is_named: bool) -> bool {
     is_mixed && is_long && !is_bare_address(text)
 }
 
-/// Returns headers in their displayable form: their names.
+/// Returns headers in their displayable form, that is, their names.
 pub(super) fn shown_headers(words: &[String]) -> String {
     let one =
         |(name, _): (String, String)| if name.is_empty() { HIDDEN.to_owned() } else { format!("{name}={HIDDEN}") };
@@ -79,8 +81,8 @@ impl Secrets {
         self.add_parts(value, true);
     }
 
-    /// Adds a value and its parts, which may occur alone elsewhere: the key after `Bearer`, the text around
-    /// `$NAME`.
+    /// Adds a value and its parts that may occur alone elsewhere, such as the key after `Bearer` or the
+    /// text around `$NAME`.
     fn add_parts(&self, value: &str, is_named: bool) {
         let mut known = self.0.borrow_mut();
         for literal in without_mark_names(value.trim()) {
@@ -89,7 +91,7 @@ impl Secrets {
                 if is_scheme || !is_unmistakable(part, is_named) {
                     continue;
                 }
-                // Unchanged, and as quoted by JSON and YAML.
+                // The value is added unchanged, and as quoted by JSON and YAML.
                 let quoted = Value::from(part).to_string();
                 for form in [part, quoted.trim_matches('"')] {
                     if !known.iter().any(|known| known == form) {
@@ -108,14 +110,14 @@ impl Secrets {
         }
     }
 
-    /// Adds the value of a secret's name, unless it is only a reference.
+    /// Adds the value that follows the name of a secret, unless it is only a reference.
     pub(crate) fn add_named(&self, name: &str, value: &str) {
         if is_secret(name, value) {
             self.add(value);
         }
     }
 
-    /// Adds the values of headers: any header may be secret.
+    /// Adds the values of headers, because any header may be secret.
     pub(crate) fn add_headers(&self, words: &[String]) {
         for (name, value) in headers(words) {
             self.add_parts(&value, name.is_empty() || names_secret(&name));
@@ -141,8 +143,8 @@ impl Secrets {
         self.hide_known(&masked(text, &mut Found::new()))
     }
 
-    /// Returns a sentence without known secrets: it may mention keys, so names of keys in it indicate no
-    /// place.
+    /// Returns a sentence without known secrets. The sentence may mention keys, so the name of a key
+    /// does not mean that a secret follows.
     pub(crate) fn hide_known(&self, text: &str) -> String {
         let known = self.0.borrow();
         let text = known.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN));
@@ -157,7 +159,7 @@ impl Secrets {
         clean + &text[copied..]
     }
 
-    /// Returns a sentence without known secrets, and without those in its quotes.
+    /// Returns a sentence without known secrets, and without the secrets in its quotes.
     pub(crate) fn hide_quoted(&self, sentence: &str) -> String {
         self.hide_known(&masked_quotes(sentence))
     }
@@ -174,7 +176,7 @@ impl Secrets {
         clean != *value || self.hide_known(&text) != text
     }
 
-    /// Returns a named value in its displayable form.
+    /// Returns a named value in displayable form.
     pub(super) fn shown(&self, name: &str, value: &str) -> String {
         let is_hidden = (names_secret(name) || names_headers(name)) && !value.is_empty();
         if is_hidden { HIDDEN.to_owned() } else { self.hide(value) }

@@ -1,5 +1,5 @@
-//! A command that starts a server → its launch in a plan: its words, its flags, its variables. It is read,
-//! never run.
+//! Converts a command that starts a server to its launch in a plan, with its words, flags and variables.
+//! The command is only read, never executed.
 
 use indexmap::IndexMap;
 
@@ -20,9 +20,10 @@ pub(super) const SERVER_KEY: &str = "VLLM_API_KEY";
 const CLIENT_KEY: &str = "OPENAI_API_KEY";
 /// Programs that only detach from the terminal, which the launch does anyway.
 const LET_GO: [&str; 5] = ["nohup", "setsid", "exec", "command", "env"];
-/// Programs under which the server is not a child of the command, or does not end with it.
+/// Programs under which the server is not a child process of the command, or does not end with the
+/// command.
 const ELSEWHERE: [&str; 8] = ["docker", "podman", "nerdctl", "ssh", "kubectl", "tmux", "screen", "sbatch"];
-/// Options of `vllm serve` without a value: the word after one may be the model.
+/// Options of `vllm serve` without a value; the word after such an option may be the model.
 const SWITCHES: [&str; 14] = [
     "async_scheduling",
     "disable_custom_all_reduce",
@@ -67,25 +68,26 @@ pub(super) enum Word {
 /// A command that starts a server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Serve {
-    /// Its words, without the flags.
+    /// The words of the command, without the flags.
     pub(super) words: Vec<Word>,
-    /// Its flags by name, each value in YAML.
+    /// The flags by name, each value in YAML.
     pub(super) flags: IndexMap<String, String>,
-    /// The variables that it is given, each value in YAML; first those that are part of a run's identity.
+    /// The variables that are set for it, each value in YAML. Variables that are part of a run's identity
+    /// come first.
     pub(crate) env: [IndexMap<String, String>; 2],
-    /// The variable with the key that it requires from clients.
+    /// The variable with the key that the server requires from clients.
     pub(super) key: Option<String>,
-    /// Its listening address, if specified.
+    /// The address on which the server listens, if specified.
     pub(super) host: Option<String>,
-    /// Whether it is `vllm serve`, whose options are known.
+    /// Whether the command is `vllm serve`, whose options are known.
     pub(crate) is_vllm: bool,
-    /// Its default port; empty if unknown.
+    /// The default port; empty if unknown.
     pub(super) port: &'static str,
-    /// The program before it that prevents a plan from starting it unchanged.
+    /// The program before the command that prevents a plan from starting it unchanged.
     pub(super) behind: Option<String>,
     /// Flags that an axis sets in every combination.
     pub varied: Vec<String>,
-    /// The words that specify it, for comments.
+    /// The words of the command, for comments.
     pub(super) origin: String,
 }
 
@@ -103,14 +105,14 @@ impl Serve {
         }
     }
 
-    /// Returns the value of one of its flags, in YAML.
+    /// Returns the value of one of the flags, in YAML.
     pub(crate) fn flag(&self, name: &str) -> Option<&str> {
         self.flags.get(name).map(String::as_str)
     }
 }
 
-/// Returns the name of a flag: `max-num-seqs` as `max_num_seqs`. Keys inside an option's value stay
-/// unchanged.
+/// Returns the name of a flag in the form of a plan: `max_num_seqs` for `max-num-seqs`. Keys inside
+/// an option's value stay unchanged.
 pub(crate) fn flag_name(key: &str) -> String {
     let (option, inner) = key.split_at(key.find('.').unwrap_or(key.len()));
     format!("{}{inner}", option.replace('-', "_"))
@@ -128,7 +130,7 @@ pub(crate) fn flag_value(text: &str) -> Option<String> {
 
 /// Whether a plan can have an axis or a flag of this name.
 pub(crate) fn is_flag_name(name: &str) -> bool {
-    // Keywords of a matrix next to the values of an axis.
+    // Keywords that a matrix may have in addition to axes.
     let is_taken = ["when", "zip", "value"].contains(&name);
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     !is_taken && name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_name)
@@ -190,7 +192,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a variable of the server, a secret one by reference.
+    /// Adds a variable of the server; a secret variable is added by reference.
     fn secret(&mut self, name: &str, variable: &str) {
         self.serve.env[0].insert(name.to_owned(), secret(variable));
         if name == SERVER_KEY {
@@ -202,7 +204,7 @@ impl Reader<'_> {
         if !is_variable(name) {
             return self.missing(&format!("variable {name}"), "not a variable name: expected letters, digits and `_`");
         }
-        // A plan treats more names as secret.
+        // A plan treats more names as secret than the import does.
         if names_secret(name) || is_secret_name(name) {
             match is_no_key(value) {
                 true => self.needless(&format!("{name}="), "not a key"),
@@ -234,7 +236,7 @@ impl Reader<'_> {
         rest
     }
 
-    /// Adds a literal word; one without a value here, or with a secret, is listed.
+    /// Adds a literal word; a word that has no known value, or contains a secret, is listed.
     fn word(&mut self, text: &str) {
         if self.is_sayable("a word of the command", text) {
             self.serve.words.push(Word::Text(text.to_owned()));
@@ -296,7 +298,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the model of `vllm serve`; if it is only known when the script runs, the benchmark's model.
+    /// Returns the model of `vllm serve`; if that is known only when the script runs, returns the
+    /// benchmark's model.
     fn model(&mut self, word: &str) {
         match marks(word).first() {
             Some(unset) => {
@@ -346,7 +349,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A secret is never an argument of a plan's command: vLLM reads two of them from variables.
+    /// A secret is never an argument of a plan's command; vLLM reads two of its secrets from
+    /// variables.
     fn secret_option(&mut self, name: &str, dashed: &str, values: &[String]) {
         let variable = match name {
             "api_key" if self.serve.port == SGLANG_PORT => None,
@@ -386,7 +390,7 @@ impl Reader<'_> {
             let option = word.strip_prefix("--").map(|option| option.split_once('=').unwrap_or((option, "")));
             let Some((name, inline)) = option.map(|(name, value)| (flag_name(name), value.to_owned())) else {
                 if self.is_sayable("a word of the command", word) {
-                    // It may be the model.
+                    // The word may be the model.
                     self.serve.words.push(Word::Model(word.clone()));
                 }
                 continue;
@@ -419,7 +423,7 @@ fn is_sglang(words: &[String]) -> bool {
     words.iter().any(|word| word.rsplit('/').next().is_some_and(|file| file.starts_with("sglang")))
 }
 
-/// Returns the facts of a server from its command, in words for comments.
+/// Returns the facts of a server from its command, as words for comments.
 pub(crate) fn origin(words: &[String], line: usize) -> String {
     let program = match is_sglang(words) {
         true if words.iter().any(|word| word == "sglang.launch_server") => "sglang.launch_server",

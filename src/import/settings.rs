@@ -1,5 +1,5 @@
-//! Parameters of the server (`--serve-params`) → values of the `server` axis, and the command that they
-//! modify.
+//! Converts parameters of the server (`--serve-params`) to values of the `server` axis, and returns
+//! the command that they modify.
 
 use serde_json::{Map, Value};
 
@@ -35,7 +35,7 @@ pub(super) fn said_of(record: &Record, secrets: &Secrets) -> String {
     }
 }
 
-/// Returns the settings that a plan can start a server with, each with its record.
+/// Returns the settings with which a plan can start a server, each with its record.
 pub(super) fn settings(records: &[Record], origin: String, arguments: &Arguments) -> Vec<(Record, Setting)> {
     let mut all: Vec<(Record, Setting)> = Vec::new();
     for record in records {
@@ -57,8 +57,8 @@ fn what(record: &Record, arguments: &Arguments) -> String {
     format!("serve-params {}", said_of(record, arguments.secrets()))
 }
 
-/// Returns the flags of one record by name, each value in YAML; the error gives the reason why no plan can
-/// start a server with them.
+/// Returns the flags of one record by name, each value in YAML; the error gives the reason why a plan
+/// cannot start a server with them.
 fn flags(record: &Record, arguments: &Arguments) -> Result<Vec<(String, String)>, String> {
     let mut flags: Vec<(String, String)> = Vec::new();
     for (key, value) in &record.values {
@@ -81,7 +81,7 @@ fn flags(record: &Record, arguments: &Arguments) -> Result<Vec<(String, String)>
             return Err(format!("skipped: `{key}` cannot be the name of a flag"));
         }
         let yaml = match value {
-            // An option's value has no --no-KEY inside.
+            // An option's value cannot contain a --no-KEY.
             Value::Bool(value) if name.contains('.') => Some(format!("\"{value}\"")),
             Value::Bool(value) => Some(value.to_string()),
             _ => text.as_deref().and_then(flag_value),
@@ -110,8 +110,8 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// A setting that changes nothing (`{}`) repeats the base value of a flag that others set: a value of an axis
-/// always sets something.
+/// A setting that changes nothing (`{}`) repeats the base value of a flag that other settings set, because a
+/// value of an axis always has to set something.
 pub(super) fn with_baseline(settings: &mut Vec<(Record, Setting)>, around: &Around) {
     let first = settings.iter().find_map(|(_, setting)| setting.flags.first()).map(|(flag, _)| flag.clone());
     let Some(flag) = first else { return settings.clear() };

@@ -1,42 +1,44 @@
-//! Lengths that vary between requests, in the notations of other tools → `lengths`, or the two lengths of a
-//! scenario.
+//! Converts lengths that vary between requests, in the notations of other tools, to `lengths` or to the two
+//! lengths of a scenario.
 
 use super::draft::Field;
 use super::said::Said;
 
-/// The shortest prompt of a scenario: its nonce has to fit.
+/// The length of the shortest prompt of a scenario, in which its nonce has to fit.
 pub(super) const SHORTEST: u32 = 16;
-/// The longest length of a scenario.
+/// The maximum length in a scenario.
 pub(super) const LONGEST: u32 = 4_000_000;
 
 /// The lengths of texts, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Spread {
-    /// All equal.
+    /// All lengths are equal.
     One(u32),
-    /// Any length from the first to the second, both included.
+    /// Any length from the first to the second, both inclusive.
     Even(u32, u32),
-    /// Around a mean, within bounds.
+    /// Lengths around a mean, within bounds.
     Normal {
         /// The mean.
         mean: u32,
         /// The standard deviation.
         sd: u32,
-        /// The shortest.
+        /// The shortest length.
         min: u32,
-        /// The longest.
+        /// The longest length.
         max: u32,
     },
 }
 
 impl Spread {
-    /// Around a mean, up to five standard deviations: values beyond do not occur in a run.
+    /// Returns lengths around a mean, up to five standard deviations away; values beyond that do
+    /// not occur in a run.
     pub(super) fn around(mean: u32, sd: u32, least: u32) -> Spread {
         let far = sd.saturating_mul(5);
         Spread::Normal { mean, sd, min: mean.saturating_sub(far).max(least), max: mean.saturating_add(far) }
     }
 
-    /// Returns the same lengths within the bounds of a scenario, and the resulting changes in words.
+    /// Returns the same lengths within the bounds of a scenario, and a description of the resulting
+    /// changes.
     pub(super) fn fitted(self, least: u32) -> (Spread, Option<String>) {
         let within = |length: u32| length.clamp(least, LONGEST);
         let fitted = match self {
@@ -55,16 +57,16 @@ impl Spread {
         };
         let ((low, high), (new_low, new_high)) = (self.bounds(), fitted.bounds());
         let changed = if new_low != low && low < least {
-            Some(format!("the shortest length is {new_low} tokens here, and {low} there"))
+            Some(format!("the shortest length is {new_low} tokens here, and {low} in the source"))
         } else if new_high != high && high > LONGEST {
-            Some(format!("the longest length is {new_high} tokens here, and {high} there"))
+            Some(format!("the longest length is {new_high} tokens here, and {high} in the source"))
         } else {
             None
         };
         (fitted, changed)
     }
 
-    /// The shortest and the longest.
+    /// Returns the shortest and the longest length.
     fn bounds(self) -> (u32, u32) {
         match self {
             Spread::One(length) => (length, length),
@@ -84,7 +86,7 @@ impl Spread {
         }
     }
 
-    /// Returns it as a value of a plan.
+    /// Returns the lengths as a value of a plan.
     fn value(self) -> String {
         match self {
             Spread::One(length) => length.to_string(),
@@ -96,7 +98,8 @@ impl Spread {
     }
 }
 
-/// Returns the fields of a scenario with these lengths, and the notes: words of the source, and why.
+/// Returns the fields of a scenario with these lengths, and the notes, each with the words of the
+/// source and the reason.
 pub(super) fn lengths(prompt: Said<Spread>, output: Option<Said<Spread>>) -> (Vec<Field>, Vec<(String, String)>) {
     let mut told = Vec::new();
     let mut fit = |said: Said<Spread>, least: u32| {
@@ -136,7 +139,7 @@ mod tests {
         assert_eq!(Spread::around(550, 150, 1), Spread::Normal { mean: 550, sd: 150, min: 1, max: 1300 });
         let (fitted, told) = Spread::Even(1, 1024).fitted(SHORTEST);
         assert_eq!(fitted, Spread::Even(16, 1024));
-        assert!(told.unwrap().contains("is 16 tokens here, and 1 there"));
+        assert!(told.unwrap().contains("is 16 tokens here, and 1 in the source"));
         assert_eq!(Spread::Even(1, 8).fitted(SHORTEST).0, Spread::One(16));
         assert_eq!(Spread::around(100, 0, 1).fitted(1).0, Spread::One(100));
         let said = |spread| Said { value: spread, origin: "x".to_owned() };

@@ -1,4 +1,5 @@
-//! `vllm bench startup` and `vllm bench sweep startup` → a sweep that measures starts of the server.
+//! `vllm bench startup` and `vllm bench sweep startup` become a sweep that measures starts of the
+//! server.
 
 use super::arguments::Arguments;
 use super::bench;
@@ -32,7 +33,9 @@ const OWN: [Known; 4] = [
     (
         "num-iters-warmup",
         One,
-        Needless("starts before the first one that counts: ignore the first repeat, or run once before"),
+        Needless(
+            "these starts come before the first one that counts: ignore the first repeat, or run the plan once before",
+        ),
     ),
     ("output-json", One, FOLDER),
 ];
@@ -87,7 +90,7 @@ pub(super) fn sweep(
     Ok((jobs.into_iter().map(repeated).collect(), name))
 }
 
-/// A number of starts as repeats.
+/// Returns a number of starts as repeats.
 fn times(field: Field, runs: Option<&Said<u32>>) -> Field {
     let Some(runs) = runs.filter(|runs| runs.value > 1) else { return field };
     let count = field.value.parse::<u32>().unwrap_or(WARM).saturating_mul(runs.value).clamp(1, 1000);

@@ -1,5 +1,5 @@
-//! The serving suites of vLLM's own CI, `serving-tests*.json`: servers with their variables and options, each
-//! with all rates and concurrencies of its lists
+//! The serving suites of vLLM's own CI, `serving-tests*.json`: servers with their variables and options. Each
+//! test is measured at all rates and concurrencies in its lists
 //! (`.buildkite/performance-benchmarks/scripts/run-performance-benchmarks.sh`, `run_serving_tests`).
 
 use serde_json::Value;
@@ -18,9 +18,9 @@ use super::text::one_line;
 use super::tree::{At, Item, Known};
 use super::write;
 
-/// More loads than a suite has.
+/// A limit that is higher than the number of loads in any suite.
 const MOST_LOADS: usize = 10_000;
-/// The time limit of the suite's script for a server.
+/// The time limit that the suite's script sets for a server.
 const READY: &str = "{ within: 20m }";
 
 /// The suites.
@@ -71,8 +71,8 @@ struct Test<'a> {
 }
 
 impl<'a> Test<'a> {
-    /// Returns the loads of a list: the test's, or that of the defaults. Without a list there is one
-    /// unspecified load; an empty list has none.
+    /// Returns the loads of a list, which is the test's own or that of the defaults. Without a list,
+    /// there is one unspecified load; an empty list gives no loads.
     fn loads(&self, key: &str) -> Vec<Option<At<'a>>> {
         let Some(said) = self.test.get(key).or_else(|| self.defaults?.get(key)) else { return vec![None] };
         let loads = said.take().list();
@@ -82,7 +82,7 @@ impl<'a> Test<'a> {
         loads.into_iter().map(Some).collect()
     }
 
-    /// Returns the entries of a table merged over those of the defaults.
+    /// Returns the entries of a table, merged on top of those of the defaults.
     fn table(&self, key: &str) -> Vec<(&'a str, At<'a>)> {
         let mut all: Vec<(&str, At)> = Vec::new();
         let tables = [self.defaults.and_then(|defaults| defaults.get(key)), self.test.get(key)];
@@ -181,7 +181,7 @@ impl<'a> Test<'a> {
     }
 }
 
-/// Returns an entry as an option: an empty text is one without a value.
+/// Returns an entry as an option; an empty text means an option without a value.
 fn option(key: &str, at: At) -> Vec<String> {
     let name = format!("--{}", key.replace('_', "-"));
     match at.json() {
@@ -191,7 +191,8 @@ fn option(key: &str, at: At) -> Vec<String> {
     }
 }
 
-/// Returns the name of an endpoint: by its number of accelerators, if there are several.
+/// Returns the name of an endpoint, which includes the number of accelerators if there are several
+/// endpoints.
 fn hint(around: &Around, engine: &str) -> String {
     let flag = |flag: &str| around.serve.as_ref().and_then(|serve| serve.flag(flag)).filter(|value| *value != "1");
     let parts = [("tp", "tensor_parallel_size"), ("pp", "pipeline_parallel_size"), ("dp", "data_parallel_size")];

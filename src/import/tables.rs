@@ -1,5 +1,5 @@
-//! The jobs of several commands → one plan: loads that differ in nothing else become one axis, and so do
-//! scenarios, models and endpoints that share their loads.
+//! Merges the jobs of several commands into one plan. Jobs that differ only in their loads become one
+//! axis, and so do scenarios, models and endpoints with the same loads.
 
 use std::collections::HashMap;
 
@@ -17,12 +17,12 @@ use crate::units::Decimal;
 
 /// The shortest window that a source may request, in seconds.
 const BRIEFEST: f64 = 0.1;
-/// The shortest window derived from a number of prompts, in seconds: a tail needs requests, and a server
-/// needs time.
+/// The shortest window derived from a number of prompts, in seconds, because tail percentiles need
+/// requests and a server needs time to reach a steady state.
 const SHORTEST: f64 = 60.0;
 /// The window of a load without a rate, in seconds.
 const CLOSED: u32 = 120;
-/// The maximum of such a window, in seconds.
+/// The maximum of a window derived from a number of prompts, in seconds.
 const CLOSED_AT_MOST: u32 = 600;
 
 /// One load of one command.
@@ -41,34 +41,34 @@ struct Group {
     scenarios: Vec<String>,
     /// The axes `prompt_tokens` and `output_tokens`, if one scenario has several lengths.
     lengths: Vec<Field>,
-    /// Settings of the server, each a map in YAML; empty if none is varied.
+    /// Settings of the server, each as a map in YAML; empty if none is varied.
     settings: Vec<String>,
     is_open: bool,
-    /// Whether the load is that of `arrivals` or of a trace.
+    /// Whether the load is determined by `arrivals` or by a trace.
     is_own: bool,
     /// Whether starts of the server are measured.
     is_start: bool,
-    /// Whether it was listed with others, scenarios and loads together.
+    /// Whether it was listed together with others, so that scenarios and loads change together.
     is_listed: bool,
-    /// The name that separates it from others.
+    /// The name that keeps it separate from other sweeps.
     apart: Option<Said<String>>,
     /// The maximum number of requests in flight with a rate.
     caps: Vec<Said<u32>>,
     arrivals: Option<Said<String>>,
     points: Vec<Point>,
-    /// The searched load, instead of the points.
+    /// The load that is searched for, instead of the points.
     search: Option<Searched>,
     repeats: Option<Field>,
     /// `fill`, `stabilize` and `drain`, if they differ from the plan's.
     phases: Vec<Field>,
-    /// Other fields next to the matrix.
+    /// Other fields that belong next to the matrix.
     fields: Vec<Field>,
     /// The window of a load that is not an axis.
     lasts: Lasts,
     label: Option<String>,
 }
 
-/// The plan of these commands.
+/// Returns the plan for these commands.
 pub(crate) fn draft(mut jobs: Vec<Job>, name: Field, notes: &Notes) -> Draft {
     jobs.iter_mut().for_each(|job| clean::job(job, notes));
     let mut draft = Draft::default();
@@ -81,7 +81,7 @@ pub(crate) fn draft(mut jobs: Vec<Job>, name: Field, notes: &Notes) -> Draft {
     for (job, count) in counted(jobs) {
         let group = group(&mut draft, &job, count);
         let alike = known.entry(group.key(true)).or_default();
-        // The same load twice, with different numbers of prompts: two sweeps.
+        // If the same load occurs twice with different numbers of prompts, it becomes two sweeps.
         let fits = |known: &&usize| {
             let there: &Group = &groups[**known];
             !there.points.iter().any(|point| group.points.iter().any(|other| other.value == point.value))
@@ -128,7 +128,7 @@ fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
     counted.into_values().collect()
 }
 
-/// The window without its origin.
+/// Returns the window without its origin.
 fn said(lasts: &Lasts) -> String {
     match lasts {
         Lasts::Requests(said) => format!("{} requests", said.value),
@@ -138,7 +138,7 @@ fn said(lasts: &Lasts) -> String {
     }
 }
 
-/// The maximum time, if specified.
+/// Returns the maximum time, if specified.
 fn time_of(lasts: &Lasts) -> Option<f64> {
     match lasts {
         Lasts::Seconds(said) | Lasts::First(said, _) => Some(said.value),
@@ -146,7 +146,8 @@ fn time_of(lasts: &Lasts) -> Option<f64> {
     }
 }
 
-/// The window of a source that ends at a time or a number of requests, whichever comes first.
+/// Returns the window of a source that ends at a time or a number of requests, whichever comes
+/// first.
 fn first(time: &Said<f64>, counts: &[&Said<u32>]) -> Field {
     let longest = time.value.max(BRIEFEST);
     let requests = together(counts.iter().map(|said| said.origin.as_str()));
@@ -160,11 +161,12 @@ fn first(time: &Said<f64>, counts: &[&Said<u32>]) -> Field {
     let fewest = counts.iter().map(|said| said.value).min().unwrap_or(1).max(1);
     let how = if counts.iter().all(|said| said.value == fewest) { "" } else { " (the fewest)" };
     let value = format!("{{ for: {}, min_requests: {fewest}, at_most: {} }}", seconds(SHORTEST), seconds(longest));
-    let origin = format!("{}, {requests}{how}: a minute, and then until one of the two is reached", time.origin);
+    let origin =
+        format!("{}, {requests}{how}: at least a minute, and then until one of the two is reached", time.origin);
     Field::new("measure", value, origin)
 }
 
-/// Settings that a plan contains once: the first command decides.
+/// Reads settings that a plan contains once; the first command that has them decides.
 fn once(draft: &mut Draft, job: &Job, notes: &Notes) {
     for (key, field) in &job.once {
         let fields = match *key {
@@ -182,7 +184,7 @@ fn once(draft: &mut Draft, job: &Job, notes: &Notes) {
     }
 }
 
-/// Lists a seed that only some commands have: a plan has one seed for all of them.
+/// Lists a seed that only some commands have, because a plan has one seed for all of them.
 fn one_seed(jobs: &[Job], notes: &Notes) {
     let of = |job: &Job| job.once.iter().find(|(_, field)| field.key == "seed").map(|(_, field)| field.clone());
     let Some((seed, line)) = jobs.iter().find_map(|job| Some((of(job)?, job.line))) else { return };
@@ -197,13 +199,14 @@ fn fewest(group: &Group, notes: &Notes) {
     let Some(fewest) = counts.iter().map(|said| said.value).min() else { return };
     let is_counted = group.measure().is_some_and(|field| field.value.contains("min_requests"));
     if is_counted && counts.iter().any(|said| said.value != fewest) {
-        let why =
-            format!("a sweep has one window: it holds at least {fewest} requests of each load, the minimum of these");
+        let why = format!(
+            "a sweep has one window: here, at least {fewest} requests of each load, the smallest of these numbers"
+        );
         notes.differs(&together(counts.iter().map(|said| said.origin.as_str())), &why, 0);
     }
 }
 
-/// The number of requests, if specified.
+/// Returns the number of requests, if specified.
 fn count_of(lasts: &Lasts) -> Option<&Said<u32>> {
     match lasts {
         Lasts::Requests(said) | Lasts::First(_, said) => Some(said),
@@ -250,7 +253,7 @@ fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
     }
 }
 
-/// The load that other tools do not let settle before they measure.
+/// A load that other tools do not let settle before they measure.
 fn phases(draft: &mut Draft) {
     let note = "The tool measures from its first request to its last response. Here load rises (fill) and settles \
                 (stabilize) first, and is kept up while the measured requests end (drain). These are sweepline's \
@@ -269,8 +272,8 @@ fn phases(draft: &mut Draft) {
     draft.sections.insert(0, Section { key: "phases", notes, fields, ..Section::default() });
 }
 
-/// Returns the seconds that a number of prompts takes at a rate, at least a minute; for a load with a
-/// duration, that duration.
+/// Returns how long a number of prompts takes at a rate, in seconds, but at least a minute. For a
+/// load with a duration, returns that duration.
 fn time(point: &Point) -> f64 {
     match &point.lasts {
         Lasts::Requests(said) => (f64::from(said.value) / point.value.to_f64()).ceil().max(SHORTEST),
@@ -280,7 +283,8 @@ fn time(point: &Point) -> f64 {
 }
 
 impl Group {
-    /// The key that must be equal for loads to become one axis; without the loads, or with them.
+    /// Returns the key that must be equal for loads to become one axis, either with or without the
+    /// loads.
     fn key(&self, without_loads: bool) -> String {
         let loads: Vec<String> = self
             .points
@@ -327,7 +331,7 @@ impl Group {
         groups.into_values().collect()
     }
 
-    /// The window; `None` if not specified.
+    /// Returns the window; `None` if it is not specified.
     fn measure(&self) -> Option<Field> {
         let points = &self.points;
         let all: Vec<&Lasts> = points.iter().map(|point| &point.lasts).chain([&self.lasts]).collect();
@@ -347,7 +351,7 @@ impl Group {
         (!counts.is_empty()).then(|| self.counted(&counts))
     }
 
-    /// The window that holds these numbers of requests.
+    /// Returns the window that holds these numbers of requests.
     fn counted(&self, counts: &[&Said<u32>]) -> Field {
         let points = &self.points;
         let prompts = together(counts.iter().map(|said| said.origin.as_str()));
@@ -355,7 +359,10 @@ impl Group {
         if !self.is_open || self.search.is_some() || points.is_empty() {
             let value = format!("{{ for: {CLOSED}s, min_requests: {fewest}, at_most: {CLOSED_AT_MOST}s }}");
             let how = if counts.iter().all(|said| said.value == fewest) { "" } else { " (the fewest)" };
-            let origin = format!("{prompts}{how}: 2 minutes, or until it holds that number, at most 10");
+            let origin = format!(
+                "{prompts}{how}: 2 minutes, or longer until the window holds that number of requests, at most 10 \
+                 minutes"
+            );
             return Field::new("measure", value, origin);
         }
         let times: Vec<f64> = points.iter().map(time).collect();
@@ -364,13 +371,13 @@ impl Group {
             let why = if longest > SHORTEST { "prompts / rate" } else { "prompts / rate, at least 60s" };
             return Field::new("measure", seconds(longest), format!("{prompts}: {why}"));
         }
-        // 10% more than the slowest rate needs, because arrivals vary.
+        // This is 10% more than the slowest rate needs, because arrivals vary.
         let at_most = seconds((longest * 1.1).ceil());
         let value = format!("{{ for: 60s, min_requests: {fewest}, at_most: {at_most} }}");
         Field::new("measure", value, format!("{prompts}: prompts / rate at each rate, at least 60s"))
     }
 
-    /// The phases of this sweep, merged over the plan's.
+    /// Returns the phases of this sweep, merged on top of the plan's.
     fn own_phases(&self) -> Option<Field> {
         let all: Vec<Field> = self.phases.iter().cloned().chain(self.measure()).collect();
         let values: Vec<String> = all.iter().map(|field| format!("{}: {}", field.key, field.value)).collect();
@@ -402,7 +409,7 @@ impl Group {
         }
         if !self.caps.is_empty() {
             let said = together(self.caps.iter().map(|cap| cap.origin.as_str()));
-            let origin = format!("{said}: requests beyond it wait, and their wait counts");
+            let origin = format!("{said}: requests beyond the cap wait, and their waiting time counts");
             let values: Vec<String> = self.caps.iter().map(|cap| cap.value.to_string()).collect();
             matrix.push(Field::new("batch_size", format!("[{}]", values.join(", ")), origin));
         }
@@ -431,7 +438,7 @@ impl Group {
     }
 }
 
-/// The origins of server settings, by value.
+/// Returns the origins of server settings, by value.
 struct Settings(HashMap<String, Setting>);
 
 impl Settings {
@@ -440,7 +447,7 @@ impl Settings {
         Settings(all.map(|setting| (setting.value(), setting.clone())).collect())
     }
 
-    /// The words that specify these values, and their names there.
+    /// Returns the words that specify these values, and the names that the values have there.
     fn origin(&self, values: &[String]) -> String {
         let all: Vec<&Setting> = values.iter().filter_map(|value| self.0.get(value)).collect();
         let words = together(all.iter().map(|setting| setting.origin.as_str()));
@@ -449,7 +456,7 @@ impl Settings {
     }
 }
 
-/// Replaces scenarios that are all combinations of their lengths by one scenario and two axes.
+/// Replaces scenarios that are all combinations of their lengths with one scenario and two axes.
 fn cross(draft: &mut Draft, groups: &mut [Group]) {
     let of = |origins: &[String]| together(origins.iter().map(String::as_str));
     for group in groups.iter_mut().filter(|group| !group.is_listed && !group.is_start) {
@@ -475,7 +482,7 @@ fn capped(groups: Vec<Group>) -> Vec<Group> {
     kept.into_values().collect()
 }
 
-/// Merges sweeps that differ only in one table's names.
+/// Merges sweeps that differ only in the names from one table.
 fn merged(groups: Vec<Group>) -> Vec<Group> {
     let axes: [fn(&mut Group) -> &mut Vec<String>; 4] = [
         |group| &mut group.scenarios,
@@ -496,7 +503,8 @@ fn merged(groups: Vec<Group>) -> Vec<Group> {
     })
 }
 
-/// Merges groups of one list that differ only in scenario and load: each combination is a point of one axis.
+/// Merges groups of one list that differ only in scenario and load. Each combination becomes a point of one
+/// axis.
 fn joined(groups: Vec<Group>) -> Vec<Vec<Group>> {
     let mut kept: IndexMap<String, Vec<Group>> = IndexMap::new();
     for (number, group) in groups.into_iter().enumerate() {
@@ -505,7 +513,7 @@ fn joined(groups: Vec<Group>) -> Vec<Vec<Group>> {
         let key = match is_point {
             true => {
                 let bare = Group { scenarios: Vec::new(), ..group.clone() };
-                // For rates the window follows from their number of requests.
+                // For rates, the window follows from the number of requests.
                 let lasts = if group.is_open { points.iter().map(|point| said(&point.lasts)).next() } else { None };
                 format!("{}|{lasts:?}", bare.key(true))
             }

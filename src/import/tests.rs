@@ -1,4 +1,4 @@
-//! Any input gives a result, never a panic, and every resulting plan is valid.
+//! Tests that any input gives a result rather than a panic, and that every resulting plan is valid.
 
 mod fixtures;
 mod mutations;
@@ -28,7 +28,7 @@ fn made(name: &str, text: Option<&str>, command: &[String]) -> Result<Imported, 
     })
 }
 
-/// Generates words with a meaning to a shell or to the tools, and some without.
+/// Generates words that mean something to a shell or to the tools, and some that do not.
 fn word() -> impl Strategy<Value = String> {
     let known = [
         "vllm",
@@ -101,8 +101,8 @@ fn word() -> impl Strategy<Value = String> {
     prop_oneof![proptest::sample::select(known.to_vec()).prop_map(str::to_owned), ".{0,6}"]
 }
 
-/// An address after a header without a value is not a key; a mask before a name does not turn it into a
-/// YAML alias.
+/// An address after a header without a value is not a key, and a mask before a name does not turn the
+/// name into a YAML alias.
 #[test]
 fn masks_leave_a_plan_one() {
     let words =
@@ -121,7 +121,7 @@ fn masks_leave_a_plan_one() {
     assert!(!error.contains("s3cr3t-k3y") && error.contains("`id` of --model contains"), "{error}");
 }
 
-/// A header that the plan cannot have is listed, and the rest becomes a plan.
+/// A header that the plan cannot contain is listed, and the rest is converted to a plan.
 #[test]
 fn a_header_that_cannot_be_sent_is_listed() {
     let words = "vllm bench serve --model m --header Content-Type=application/json X-Tenant=a x-tenant=b";
@@ -140,7 +140,7 @@ proptest! {
     #[test]
     fn no_script_makes_it_panic(words in prop::collection::vec(word(), 0..40)) {
         let text = words.join(" ");
-        // A text that is a plan was checked; an invalid one with errors of our own would be a bug here.
+        // If the text is already a plan, it was checked; an invalid plan of our own would be a bug.
         if let Err(ImportError::Plan { errors, .. }) = made("x.sh", Some(&text), &[]) {
             prop_assert!(false, "{text:?} makes an invalid plan: {}", errors.render(false));
         }
@@ -221,13 +221,14 @@ proptest! {
 
     #[test]
     fn a_secret_put_anywhere_is_in_no_output(
-        // With a character that no variable name contains: `KEY=NAME` refers to the place of a key.
+        // Contains a character that does not occur in variable names, because `KEY=NAME` refers to
+        // the place of a key.
         secret in "[A-Za-z0-9!%+_@-]{1,6}[A-Z][0-9][a-z][.!-][A-Za-z0-9+_.!-]{6,20}={0,2}",
         place in 0..PLACES.len(),
         with_rest in any::<bool>(),
     ) {
         let (kind, template) = PLACES[place];
-        // A mistyped key next to it turns some of these into errors.
+        // A mistyped key next to the secret turns some of these into errors.
         let rest = if with_rest { " --request-rate $UNKNOWN --num-prompts x" } else { "" };
         let text = template.replace("KEY", &secret).replace("BENCH", &format!("vllm bench serve --model m{rest}"));
         let (file, text, command) = match kind {

@@ -13,7 +13,8 @@ const LONGEST_NAME: usize = 48;
 /// Words that YAML 1.1 or 1.2 parsers do not read as text.
 const RESERVED: [&str; 11] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
 
-/// Returns a text as a YAML scalar: plain if it parses as the same text, else in double quotes.
+/// Returns a text as a YAML scalar, plain if it parses as the same text, otherwise in double
+/// quotes.
 pub(super) fn scalar(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '+' | ':' | '@');
     let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '/'));
@@ -34,7 +35,7 @@ pub(super) fn scalar(text: &str) -> String {
     quoted
 }
 
-/// Control characters, and others that end a line, are invisible, or are invalid in YAML.
+/// Control characters, and other characters that end a line, are invisible, or are invalid in YAML.
 fn breaks(c: char) -> bool {
     is_unseen(c) || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
@@ -44,7 +45,8 @@ pub(super) fn text_value(text: &str) -> String {
     scalar(&templates_as(text, |begin| format!("{{{{ '{begin}' }}}}")))
 }
 
-/// Returns a text of a server's command, flags or variables, in which each cell fills templates once more.
+/// Returns a text of a server's command, flags or variables, in which each cell expands templates
+/// again.
 pub(super) fn cell_text(text: &str) -> String {
     templates_as(text, |begin| format!("{{{{ \"{{{{ '{begin}' }}}}\" }}}}"))
 }
@@ -66,7 +68,7 @@ pub(super) fn list(names: &[String]) -> String {
     format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "))
 }
 
-/// The number of elements of a list in YAML's flow style; any other value counts as one.
+/// Returns the number of elements of a list in YAML's flow style; any other value counts as one.
 pub(super) fn list_length(value: &str) -> usize {
     match foreign::tree(value, Format::Yaml, 1_000_000).map(|list| list.value) {
         Ok(Value::List(list)) => list.len().max(1),
@@ -99,7 +101,8 @@ pub(super) fn secret(variable: &str) -> String {
     format!("{{ secret: {} }}", scalar(&format!("env:{variable}")))
 }
 
-/// Returns a name for a table's entry, derived from its name elsewhere, unless that contains a secret.
+/// Returns a name for a table's entry, derived from its name in the source, unless that contains a
+/// secret.
 pub(super) fn name_of(text: &str, otherwise: &str) -> String {
     if holds(text) {
         return otherwise.to_owned();
@@ -120,7 +123,7 @@ pub(super) fn one_line(text: &str) -> String {
     }
 }
 
-/// Returns seconds as a duration of a plan; at most a year, longer than any run.
+/// Returns seconds as a duration of a plan, limited to a year, which is longer than any run.
 pub(super) fn seconds(seconds: f64) -> String {
     let millis = (seconds.clamp(0.0, 31_536_000.0) * 1000.0).round() as u64;
     if millis.is_multiple_of(1000) { format!("{}s", millis / 1000) } else { format!("{millis}ms") }

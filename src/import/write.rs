@@ -1,4 +1,4 @@
-//! A draft → the text of a plan, with a comment after every value.
+//! Converts a draft to the text of a plan, with a comment after every value.
 
 use std::fmt::Write as _;
 
@@ -18,11 +18,11 @@ const TITLES: [(Kind, &str); 3] = [
     (Kind::Differs, "In the plan, with a different meaning:"),
     (Kind::Needless, "Not needed here, or done differently:"),
 ];
-/// The first line, from which an editor learns the plan's fields.
+/// The first line, which tells editors the plan's fields.
 const SCHEMA: &str = "# yaml-language-server: $schema=plan.schema.json\n# (written by `sweepline schema > \
                       plan.schema.json`; with it an editor completes and checks this plan)\n#\n";
 
-/// Returns the plan's text. `from` is its source, in words.
+/// Returns the plan's text. `from` describes its source.
 pub(super) fn text(draft: &Draft, from: &str) -> String {
     let mut text = SCHEMA.to_owned();
     comment(
@@ -50,7 +50,7 @@ pub(super) fn text(draft: &Draft, from: &str) -> String {
     text
 }
 
-/// Returns one line for each listed entry: what, where and why.
+/// Returns one line for each listed entry, with the setting, its place and the reason.
 pub(super) fn sentence(one: &Listed) -> String {
     let lines: Vec<String> = one.lines.iter().take(MOST_LINES).map(usize::to_string).collect();
     let more = if one.lines.len() > MOST_LINES { ", …" } else { "" };
@@ -64,13 +64,13 @@ pub(super) fn sentence(one: &Listed) -> String {
     one_line(&format!("{}{place}: {}", one.what, one.why))
 }
 
-/// Whether a text ends with a line: `vllm serve (line 3)`, `--data[0], line 7`.
+/// Whether a text ends with a line number: `vllm serve (line 3)`, `--data[0], line 7`.
 fn names_line(what: &str) -> bool {
     let number = what.trim_end_matches(')').trim_end_matches(|c: char| c.is_ascii_digit());
     (number.ends_with("(line ") || number.ends_with(", line ")) && number.len() < what.len()
 }
 
-/// Returns why commands or tests are skipped, for the message that nothing remains.
+/// Returns why commands or tests are skipped, for the message that nothing is left to measure.
 pub(super) fn reasons(listed: &[Listed]) -> String {
     let is_reason = |one: &&Listed| one.why.contains("skipped");
     let all = merged(listed);

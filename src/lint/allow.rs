@@ -9,15 +9,15 @@ use super::view::steps;
 /// An entry of `allow`, its place in the plan, and whether it matched a finding.
 struct Entry<'p> {
     allow: &'p Allow,
-    /// The sweep that contains it; `None` for the plan's own.
+    /// The sweep that contains it; `None` for an entry of the plan itself.
     sweep: Option<&'p str>,
     at: Vec<Step>,
     used: bool,
 }
 
 impl Entry<'_> {
-    /// Whether it applies to a finding: an entry of the plan applies everywhere, one of a sweep only to
-    /// findings about that sweep.
+    /// Whether it applies to a finding. An entry of the plan applies everywhere; an entry of a sweep
+    /// applies only to findings about this sweep.
     fn is_for(&self, code: LintCode, finding: &Finding) -> bool {
         let inside = match (self.sweep, &finding.scope) {
             (None, _) => true,
@@ -43,7 +43,7 @@ pub(super) fn apply(
             None => kept.push((code, severity, finding)),
         }
     }
-    // Without a calibration no load can be beyond it, so the entry is not reported as idle.
+    // Without a calibration, no load can exceed it, so the entry is not reported as unneeded.
     let unknown = |code| code == LintCode::BeyondCalibration && calibrated.is_none();
     let idle = entries.iter().filter(|entry| !entry.used && !unknown(entry.allow.code));
     kept.extend(
@@ -60,7 +60,8 @@ fn entries(plan: &Plan) -> Vec<Entry<'_>> {
             Entry { allow, sweep, at, used: false }
         })
     }
-    // A sweep's own entries come first; a finding that they match does not use up the plan's entries.
+    // A sweep's own entries come first. If one of them matches a finding, the plan's entries do not
+    // count as used.
     let of_sweeps = plan.sweeps.iter().flat_map(|(name, sweep)| of(&sweep.allow, Some(name)));
     of_sweeps.chain(of(&plan.allow, None)).collect()
 }

@@ -6,7 +6,7 @@ use crate::expand::LoadEngine;
 /// A load that a calibration of this host measured and that held.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Held {
-    /// The pressure of the load.
+    /// How heavy the load is for the generator.
     pub pressure: Pressure,
     /// The configuration of the load generator.
     pub engine: LoadEngine,
@@ -17,6 +17,6 @@ pub struct Held {
 /// The results of the last calibration that applies to this host.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Calibrated {
-    /// Every load that held. Empty if no load is known to hold.
+    /// All loads that held; empty if no load is known to hold.
     pub held: Vec<Held>,
 }

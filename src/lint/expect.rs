@@ -1,5 +1,5 @@
-//! The number of requests that a run will have: from the rate in an open loop, from an assumption in a
-//! closed loop, where only the speed of the server determines it.
+//! The number of requests that a run will have: in an open loop it follows from the rate; in a closed loop
+//! it depends on the speed of the server, so it is based on an assumption.
 
 use crate::expand::{Course, Load};
 use crate::plan::model::content::Resolved;
@@ -21,9 +21,9 @@ pub(crate) const ASSUMPTION: &str = "assuming 20ms per output token";
 pub(super) struct Expect {
     /// Duration of a request, in seconds; the longest over the sweep's endpoints.
     request_secs: f64,
-    /// Maximum number of requests served at once; known only for a mock.
+    /// Maximum number of requests that are served at once; known only for a mock.
     slots: f64,
-    /// Whether the duration of a request is an assumption.
+    /// Whether the duration of a request is assumed.
     assumed: bool,
     /// Minimum number of requests per arrival.
     per_arrival: f64,
@@ -72,7 +72,7 @@ impl Expect {
 
     /// Requests per second of a closed loop with this number of users.
     pub(super) fn closed_rate(&self, users: f64) -> f64 {
-        // Even an instant response takes a round trip.
+        // Even an instantaneous response takes a round trip.
         let request = self.request_secs.max(1e-4);
         (users / (request + self.think_secs)).min(self.slots / request)
     }
@@ -97,7 +97,7 @@ impl Expect {
         }
     }
 
-    /// Requests scheduled in the measure window, including its prolongation if the plan has one.
+    /// Requests that are scheduled in the measure window, including its extension if the plan has one.
     pub(super) fn measured(&self, rung: &Rung) -> f64 {
         let (measure, rate) = (rung.phases.measure, self.rate(rung));
         let most = measure.at_most.unwrap_or(measure.duration);
@@ -107,7 +107,8 @@ impl Expect {
         (measure.duration.secs() * rate).max(wanted.min(longest))
     }
 
-    /// Requests before the measure window: the load rises linearly in fill and is full in stabilize.
+    /// Number of requests before the measure window. The load rises linearly during fill and has its full
+    /// level during stabilize.
     pub(crate) fn warming(&self, rung: &Rung) -> f64 {
         match varying(rung) {
             None => self.rate(rung) * (rung.phases.fill.secs() / 2.0 + rung.phases.stabilize.secs()),

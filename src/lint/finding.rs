@@ -31,7 +31,7 @@ impl Scope {
         }
     }
 
-    /// The place where the plan declares it.
+    /// The place in the plan where it is declared.
     fn path(&self) -> Vec<Step> {
         let (kind, name) = self.words();
         name.map_or_else(Vec::new, |name| vec![Step::from(format!("{kind}s").as_str()), Step::from(name)])
@@ -57,7 +57,7 @@ pub(crate) struct Finding {
     pub at: Vec<Step>,
     /// The problem, with its figures.
     pub message: String,
-    /// The remedy: the text to write.
+    /// The remedy: the text to write in the plan.
     pub remedy: String,
     /// Names of facts that are not disclosed; empty if the finding is about something else.
     pub(super) undisclosed: Vec<String>,

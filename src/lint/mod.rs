@@ -1,10 +1,10 @@
-//! The methodology of the field as rules over a plan: they find settings that make its results less
-//! meaningful than they seem.
+//! The methodology of the field, as rules that check a plan. They find settings that make the plan's
+//! results less meaningful than they seem.
 //!
-//! A rule looks at a valid plan and at the values of its axes, never at its cells, and returns findings.
-//! This module removes the findings that the plan allows, merges equal findings of several sweeps or
-//! endpoints into one lint, and adds the place of each. `rule` contains the one table of rules; their pages
-//! are written by hand, and `docs/LINT.md` is generated from both.
+//! A rule inspects a valid plan and the values of its axes, never its cells, and returns findings. This
+//! module removes the findings that the plan allows, merges equal findings of several sweeps or endpoints
+//! into one lint, and adds the place of each. `rule` contains the only table of rules; their pages are
+//! written by hand, and `docs/LINT.md` is generated from both.
 
 mod allow;
 mod calibrated;
@@ -47,7 +47,7 @@ pub struct Lint {
     pub message: String,
     /// The remedy: the text to write.
     pub remedy: String,
-    /// The aspect that it puts in doubt.
+    /// The aspect of the results that it puts in doubt.
     pub(crate) threatens: Threat,
     /// Names of facts that are not disclosed; empty if the lint is about something else.
     pub(crate) undisclosed: Vec<String>,
@@ -62,13 +62,13 @@ pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
         found.extend(rule.check.findings(&view).into_iter().map(|finding| (rule.code, rule.severity, finding)));
         found.extend(rule.notes.findings(&view).into_iter().map(|finding| (rule.code, Severity::Note, finding)));
     }
-    // A fragment serves several plans, so parts that one of them does not need are not errors.
+    // A fragment is used by several plans, so parts that one of them does not need are not errors.
     let is_shared = |at: &[Step]| loaded.place(at).is_some_and(|place| place.file != loaded.file());
     found.retain(|(code, _, finding)| *code != LintCode::NeverUsed || !is_shared(&finding.at));
     let kept = allow::apply(&loaded.plan, found, calibrated);
-    /// Key of merged lints: code, message and remedy.
+    /// The key by which lints are merged: code, message and remedy.
     type Said = (LintCode, String, String);
-    /// Severity, place of the first, undisclosed facts, and subjects.
+    /// Severity, place of the first subject, undisclosed facts, and subjects.
     type Merged = (Severity, Vec<Step>, Vec<String>, IndexSet<Scope>);
     let mut merged: IndexMap<Said, Merged> = IndexMap::new();
     for (code, severity, Finding { scope, at, message, remedy, undisclosed }) in kept {

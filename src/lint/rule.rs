@@ -1,4 +1,4 @@
-//! The type of a rule, and the one table of all rules. The page `docs/codes/M….md` documents each rule.
+//! The type of a rule, and the table of all rules. The page `docs/codes/M….md` documents each rule.
 
 use Check::{Endpoint as EachEndpoint, Nothing, Plan, Sweep as EachSweep};
 
@@ -9,7 +9,7 @@ use super::rules;
 use super::threat::Threat::{self, Comparison, Disclosure, Tail, Verdict};
 use super::view::{SweepView, View};
 
-/// The subject that a rule inspects, and its function.
+/// The subject that a rule inspects, and the function that inspects it.
 pub(super) enum Check {
     /// The plan as a whole.
     Plan(fn(&View) -> Vec<Finding>),
@@ -17,7 +17,7 @@ pub(super) enum Check {
     Sweep(fn(&View, &SweepView) -> Option<Finding>),
     /// Each endpoint that a sweep measures and that is not a mock, with its name.
     Endpoint(fn(&str, &Endpoint) -> Option<Finding>),
-    /// Nothing: its findings arise elsewhere.
+    /// Nothing, because its findings arise elsewhere.
     Nothing,
 }
 
@@ -41,13 +41,13 @@ pub struct Rule {
     pub code: LintCode,
     /// Name.
     pub name: &'static str,
-    /// The aspect that it puts in doubt.
+    /// The aspect of the results that it puts in doubt.
     pub(crate) threatens: Threat,
-    /// Severity.
+    /// Its severity.
     pub severity: Severity,
-    /// The check of a plan.
+    /// The function that checks a plan.
     pub(super) check: Check,
-    /// A second check whose findings are notes, whatever the severity of the rule.
+    /// A second check, whose findings are always notes, regardless of the severity of the rule.
     pub(super) notes: Check,
 }
 
@@ -101,7 +101,7 @@ pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
     warning(Verdict, LintCode::BeyondCalibration, "beyond-calibration", EachSweep(rules::host::beyond_calibration)),
     warning(Verdict, LintCode::UndecidableSlo, "undecidable-slo", EachSweep(rules::samples::undecidable_slo)),
     warning(Comparison, LintCode::TotalTokens, "total-tokens", Plan(rules::load::total_tokens)),
-    // Found while the plan's `allow` entries are applied, not before.
+    // These findings arise while the plan's `allow` entries are applied.
     note(Disclosure, LintCode::IdleAllow, "idle-allow", Nothing),
     warning(Disclosure, LintCode::NeverUsed, "never-used", Plan(rules::used::scenarios))
         .noting(Plan(rules::used::endpoints_and_models)),
@@ -120,6 +120,6 @@ pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
 
 /// Returns the rule of a code.
 pub fn of(code: LintCode) -> &'static Rule {
-    // The table contains every code once, in order; a test checks this.
+    // The table contains every code once and in order; a test checks this.
     &RULES[code as usize]
 }

@@ -1,4 +1,4 @@
-//! Lints as text: grouped by threat, one line each with place and remedy.
+//! Lints as text, grouped by threat. Each lint is one line with its place and remedy.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::threat::Threat;
 use crate::plan::Severity;
 
 /// Formats the lints of one plan for readers, grouped by threat, without a final newline; empty if there
-/// are none. Everything that is not disclosed is one line, whatever its subject.
+/// are none. All undisclosed facts are combined into one line, regardless of their subjects.
 pub fn text(lints: &[Lint], colour: bool) -> String {
     let mut text = String::new();
     let mut last: Option<Threat> = None;
@@ -39,8 +39,8 @@ pub fn text(lints: &[Lint], colour: bool) -> String {
     text
 }
 
-/// Formats in one line everything that is not disclosed (a warning) or disclosed as unknown (a note);
-/// `None` if there is nothing.
+/// Formats, in one line, all facts that are not disclosed (a warning) or are disclosed as unknown (a
+/// note); `None` if there are none.
 fn folded(undisclosed: &[&Lint], severity: Severity, colour: bool) -> Option<String> {
     let lints = || undisclosed.iter().filter(|lint| lint.severity == severity);
     let mut facts: IndexMap<&[Scope], Vec<&str>> = IndexMap::new();
@@ -94,7 +94,7 @@ pub fn counts(lints: &[Lint]) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" and "))
 }
 
-/// The word in front of a lint.
+/// The word that precedes a lint.
 pub(super) fn name(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
@@ -103,7 +103,7 @@ pub(super) fn name(severity: Severity) -> &'static str {
     }
 }
 
-/// Color of a severity, in bold, as ANSI escape sequence; the errors use the same.
+/// The color of a severity, in bold, as an ANSI escape sequence. Errors use the same colors.
 fn bold(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "\x1b[1m\x1b[91m",

@@ -1,4 +1,5 @@
-//! The aspect of a result that a lint puts in doubt; this determines its rank among others.
+//! The aspect of a result that a lint puts in doubt. It determines the rank of the lint among
+//! others.
 
 /// The threats, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -7,9 +8,9 @@ pub(crate) enum Threat {
     Verdict,
     /// Whether a difference is due to the compared variable.
     Comparison,
-    /// The tail, and loads and lengths other than the measured ones.
+    /// Whether the results apply to the tail, and to loads and lengths that were not measured.
     Tail,
-    /// Whether others can tell what was measured.
+    /// Whether others can determine what was measured.
     Disclosure,
 }
 
@@ -19,7 +20,7 @@ impl Threat {
         match self {
             Threat::Verdict => "the verdict: do these numbers hold?",
             Threat::Comparison => "the comparison: is a difference due to the compared variable?",
-            Threat::Tail => "the tail: what is known about it and about other loads?",
+            Threat::Tail => "the tail: is enough known about it and about other loads?",
             Threat::Disclosure => "the disclosure: can others tell what was measured?",
         }
     }

@@ -1,6 +1,5 @@
-//! The view of a plan that rules use: for every sweep the values on its axes, its rungs and its phases,
-//! without any cell. Most axes are long lists at worst, so everything here is linear in the text of the
-//! plan.
+//! The view of a plan that rules use: for every sweep, the values on its axes, its rungs and its phases,
+//! but no cells. Axes are at worst long lists, so everything here is linear in the text of the plan.
 
 use crate::expand::resolve::{load_engine, phases};
 use crate::expand::{Course, Load, LoadEngine, Phases};
@@ -46,7 +45,7 @@ pub(crate) struct Rung {
 }
 
 impl Rung {
-    /// The load as the plan writes it: `qps: 5`.
+    /// The load as written in a plan: `qps: 5`.
     pub(super) fn written(&self) -> String {
         if let Some(speed) = self.speed {
             return format!("trace at speed {speed}");
@@ -77,7 +76,7 @@ pub(crate) struct SweepView<'p> {
     pub endpoints: Vec<(&'p str, &'p Endpoint)>,
     /// Its models, by name.
     pub models: Vec<(&'p str, &'p Model)>,
-    /// Its scenarios, by name, with the plan's fields but without axes.
+    /// Its scenarios, by name, with the plan's fields applied but not the axes.
     pub scenarios: Vec<(String, Resolved)>,
     /// Its load points.
     pub rungs: Vec<Rung>,
@@ -86,7 +85,7 @@ pub(crate) struct SweepView<'p> {
     /// Whether some of its requests open their own connections.
     pub(crate) opens_connections: bool,
     /// Whether all its responses are streamed and have the requested length, as far as the plan determines
-    /// it.
+    /// this.
     pub streams: bool,
     /// Its comparison.
     pub compare: Option<&'p Compare>,
@@ -99,7 +98,7 @@ impl<'p> View<'p> {
         View { plan, calibrated, sweeps }
     }
 
-    /// The endpoints other than mocks that some sweep measures, in the order of the plan.
+    /// The endpoints, other than mocks, that at least one sweep measures, in the order of the plan.
     pub(crate) fn real_endpoints(&self) -> Vec<(&'p str, &'p Endpoint)> {
         let used: std::collections::HashSet<&str> =
             self.sweeps.iter().flat_map(|sweep| sweep.endpoints.iter().map(|(name, _)| *name)).collect();
@@ -114,7 +113,7 @@ impl<'p> SweepView<'p> {
         let endpoints = entries("endpoint").filter_map(|name| plan.endpoints.get_key_value(&name));
         let models = entries("model").filter_map(|name| plan.models.get_key_value(&name));
         let endpoints: Vec<(&str, &Endpoint)> = endpoints.map(|(name, endpoint)| (name.as_str(), endpoint)).collect();
-        // If all endpoints have the same task, scenarios describe what is sent for it.
+        // If all endpoints have the same task, the scenarios describe the requests of this task.
         let mut tasks = endpoints.iter().map(|(_, endpoint)| endpoint.api.protocol().task());
         let task = tasks.next().filter(|first| tasks.all(|task| task == *first)).unwrap_or(Task::Generate);
         let scenarios = entries("scenario").filter_map(|name| {
@@ -124,7 +123,7 @@ impl<'p> SweepView<'p> {
         });
         let per_request = Connections::PerRequest;
         let said = sweep.connections.unwrap_or(plan.connections) == per_request;
-        // A sweep that measures start-up sends no requests, so rules about requests do not apply.
+        // A sweep that measures starts sends no load, so rules about requests do not apply.
         let is_load = !sweep.measures_start();
         let scenarios: Vec<(String, Resolved)> = scenarios.filter(|_| is_load).collect();
         let cut = |(_, one): &(String, Resolved)| one.stream == Some(false) || one.ignore_eos == Some(false);
@@ -152,19 +151,19 @@ impl<'p> SweepView<'p> {
         Finding { scope, at, message: message.into(), remedy: remedy.into(), undisclosed: Vec::new() }
     }
 
-    /// The values on an axis, in the order written; empty if the sweep has no such axis.
+    /// The values on an axis, in written order; empty if the sweep does not have the axis.
     pub(super) fn values(&self, axis: &str) -> Vec<Scalar> {
         self.sweep.values(axis)
     }
 
-    /// The smallest and the largest number of tokens in a field of the requests; an axis overrides the
-    /// scenarios.
+    /// The smallest and the largest number of tokens in a field of the requests; an axis takes precedence
+    /// over the scenarios.
     pub(super) fn tokens(&self, axis: &str, of: impl Fn(&Resolved) -> u32) -> (u32, u32) {
         self.extent(axis, || self.with_presets().iter().map(of).collect())
     }
 
-    /// The same for every class of a mix separately: requests of several classes have the lengths of all of
-    /// them.
+    /// The smallest and the largest number of tokens, with the classes of a mix considered separately,
+    /// because the requests of a mix have the lengths of all its classes.
     pub(crate) fn tokens_of_classes(&self, axis: &str, of: impl Fn(&Resolved) -> u32) -> (u32, u32) {
         self.extent(axis, || self.with_presets().iter().flat_map(Resolved::classes).map(of).collect())
     }
@@ -190,7 +189,7 @@ impl<'p> SweepView<'p> {
         if arrive { self.tokens("turns", per_arrival) } else { (1, 1) }
     }
 
-    /// Think time of a conversation's user after a response, in seconds: the longest over the sweep's
+    /// Think time of a conversation's user after a response, in seconds. It is the longest over the sweep's
     /// scenarios.
     pub(crate) fn think_secs(&self) -> f64 {
         let think = |(_, one): &(String, Resolved)| one.content.talk.think.map(|think| think.mean().secs());
@@ -217,7 +216,7 @@ impl<'p> SweepView<'p> {
         scenarios.flat_map(with).collect()
     }
 
-    /// Whether the requests of some cell differ in length.
+    /// Whether there is a cell whose requests differ in length.
     pub(crate) fn varies_lengths(&self) -> bool {
         self.with_presets()
             .iter()
@@ -236,7 +235,8 @@ impl<'p> SweepView<'p> {
         steps!["sweeps", self.name]
     }
 
-    /// The place of a phase: in the sweep, otherwise in the plan, otherwise the sweep itself.
+    /// The place where a phase is set: in the sweep or else in the plan. If it is not set, the place of the
+    /// sweep.
     pub(crate) fn phase_path(&self, plan: &Plan, phase: &str) -> Vec<Step> {
         let given = |phases: &crate::plan::PhasesPatch| match phase {
             "measure" => phases.measure.is_some(),
@@ -250,9 +250,9 @@ impl<'p> SweepView<'p> {
         }
     }
 
-    /// Names of the scenarios whose requests share nothing, and of those whose requests share something.
-    /// Scenarios that send recorded prompts without a nonce for every prompt are in neither list: what they
-    /// share depends on the records.
+    /// Names of the scenarios whose requests share nothing, and of the scenarios whose requests share
+    /// something. Scenarios that send recorded prompts without a nonce for every prompt are in neither
+    /// list, because the text that they share depends on the records.
     pub(crate) fn by_reuse(&self, plan: &Plan) -> (Vec<&str>, Vec<&str>) {
         let is_as_recorded = |class: &Resolved| {
             let is_recorded = class.content.data.is_some() || class.content.trace.is_some();
@@ -266,8 +266,8 @@ impl<'p> SweepView<'p> {
         (named(true), named(false))
     }
 
-    /// Whether requests of a scenario, or of a class of a mix, have this nonce in some cell: according to
-    /// the axis, otherwise the scenario, otherwise the plan.
+    /// Whether requests of a scenario, or of a class of a mix, have this nonce in any cell. The nonce is
+    /// determined by the axis, or else by the scenario, or else by the plan.
     pub(crate) fn has_nonce(&self, plan: &Plan, class: &Resolved, mode: NonceMode) -> bool {
         let on_axis = self.values("nonce");
         match on_axis.is_empty() {
@@ -303,7 +303,7 @@ fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
     let (rates, sizes) = (sweep.written("qps"), sweep.written("batch_size"));
     let by_rate = |(rate, place): &(Scalar, Vec<Step>)| rung(open(number(rate)?, sweep.spacing()), place, None);
     let by_size = |(size, place): &(Scalar, Vec<Step>)| rung(Load::Closed { batch_size: whole(size)? }, place, None);
-    // If neither is written, profiles provide their own rate.
+    // If neither is written, profiles bring their own rate.
     let recorded = |(scenario, place): (Resolved, Vec<Step>)| {
         let recorded = scenario.arrivals?;
         let arrivals = sweep.arrivals.clone().unwrap_or_else(|| recorded.arrivals.clone());

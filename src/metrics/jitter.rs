@@ -1,12 +1,11 @@
-//! Descriptions of values of the jitter ratio: one wording, shared by the definition, figures and their
-//! captions.
+//! Descriptions of values of the jitter ratio. The definition, figures and captions share this wording.
 
 /// A mark on the scale of a metric, with a description of values near it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScaleMark {
     /// The value.
     pub at: f64,
-    /// How values relate to it.
+    /// How values relate to the mark.
     pub near: &'static str,
     /// The description, in one word.
     pub word: &'static str,

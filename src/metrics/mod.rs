@@ -1,7 +1,7 @@
-//! The metrics of a run, each defined once: name, unit, which direction is better, how it is averaged and
-//! tested, how many requests it needs, its definition and when it is null.
+//! The metrics of a run. Each is defined once, with its name, unit, better direction, averaging and test
+//! method, required number of requests, definition, and when it is null.
 //!
-//! Plans use these names, `analysis` adds how each metric is read from a run (`analysis/metric.rs`), and
+//! Plans use these names. `analysis` defines how each metric is read from a run (`analysis/metric.rs`), and
 //! exports, reports and schemas derive their columns, lines and names from here. To add a metric, add its
 //! entry in `table.rs` and its reading.
 
@@ -27,21 +27,21 @@ pub enum Unit {
     /// Requests per second.
     #[strum(serialize = "requests/s")]
     RequestsPerSecond,
-    /// Requests, as an average.
+    /// Average number of requests.
     Requests,
     /// A share between 0 and 1.
     Share,
     /// A ratio.
     #[strum(serialize = "")]
     Ratio,
-    /// Money, in the currency of the plan's `price_per_hour`.
+    /// An amount of money, in the currency of the plan's `price_per_hour`.
     Money,
     /// Tokens.
     Tokens,
 }
 
 impl Unit {
-    /// The suffix of a column's name; empty if the key contains it already.
+    /// The suffix of a column's name; empty if the key already contains it.
     pub fn suffix(self) -> &'static str {
         match self {
             Unit::Millis => "_ms",
@@ -77,16 +77,16 @@ pub enum Better {
     Lower,
     /// Higher is better.
     Higher,
-    /// Neither: it describes the load, not the performance.
+    /// Neither direction is better: the metric describes the load, not the performance.
     Neither,
 }
 
 /// How values of a metric are averaged and compared over runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Linear: means and differences.
+    /// Linear, with arithmetic means and differences.
     Plain,
-    /// Logarithmic: geometric means and ratios.
+    /// Logarithmic, with geometric means and ratios.
     Log,
 }
 
@@ -108,28 +108,28 @@ impl Scale {
     }
 }
 
-/// The items of a distribution.
+/// The items over which a distribution is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// One value per request: failed ones are worse than all others.
+    /// One value per request; failed requests are worse than all others.
     Requests,
     /// Every gap of a request. Gaps of one request are correlated, so they count with their effective
     /// number.
     Gaps,
 }
 
-/// The number of values of a run.
+/// How many values of the metric a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A count, never null.
+    /// A single count, which is never null.
     Count,
     /// One number.
     Single,
-    /// One number that needs the plan: its thresholds or prices.
+    /// One number that depends on the plan's thresholds or prices.
     OfPlan,
-    /// Many, with percentiles.
+    /// Many values, with percentiles.
     Distribution {
-        /// The items it covers.
+        /// The items that it covers.
         of: Of,
         /// Minimum number of requests for percentiles, in addition to their own minimum sample size.
         fewest_requests: u64,
@@ -154,12 +154,12 @@ pub struct Metric {
     pub title: &'static str,
     /// Its unit.
     pub unit: Unit,
-    /// The better direction. Percentiles of metrics that are better when higher count from the lower side:
-    /// p99 is the value that 99 % reached or exceeded.
+    /// The better direction. For metrics where higher is better, percentiles count from the lower side: p99
+    /// is the value that 99 % reached or exceeded.
     pub better: Better,
     /// How it is averaged and tested over runs.
     pub scale: Scale,
-    /// The number of values of a run.
+    /// How many values a run has.
     pub kind: Kind,
     /// Its definition, in the words of METRICS.
     pub definition: &'static str,
@@ -169,7 +169,7 @@ pub struct Metric {
 
 impl Metric {
     /// Whether it is a distribution of rates: a failed request is below all others, and a percentile is the
-    /// value that this share reached or exceeded.
+    /// value that the given share of requests reached or exceeded.
     pub fn is_rate(&self) -> bool {
         self.kind.is_distribution() && self.better == Better::Higher
     }

@@ -37,7 +37,7 @@ fn rates_face_upwards_and_times_downwards() {
     assert!(METRICS.iter().filter(is_time).all(|metric| metric.better == Better::Lower));
 }
 
-/// Returns the names in backticks of the item that begins with these words.
+/// Returns the names in backticks in the list item that begins with these words.
 fn listed(page: &str, item: &str) -> Vec<String> {
     let from = page.find(item).unwrap_or_else(|| panic!("docs/METRICS.md does not list `{item}`"));
     let item = &page[from..];

@@ -1,4 +1,4 @@
-//! From a request to its response: routes, rejections, the queue for slots.
+//! Handles a request up to its response: routes, rejections and the queue for slots.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -28,7 +28,7 @@ use super::tokenize;
 use super::whole;
 use super::wire::{Framing, Wire};
 
-/// Serves a connection to its end.
+/// Serves a connection until it ends.
 pub(super) async fn connection(mut conn: Conn) {
     loop {
         let end = match conn.next().await {
@@ -118,7 +118,7 @@ async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Resul
                 Err((status, message)) => return reject(conn, entry, keep, (status, &message)).await,
             }
         }
-        // vLLM returns an empty response, whether or not there is a cache.
+        // vLLM returns an empty response regardless of whether there is a cache.
         ("POST", "/reset_prefix_cache", _) => {
             shared.cache.iter().for_each(|cache| cache.borrow_mut().reset());
             (JSON, String::new())
@@ -205,7 +205,7 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
     if streams { Stream::new(conn, entry, job).run().await } else { whole::answer(conn, entry, job).await }
 }
 
-/// Waits for a slot and then queries the prefix cache. Returns the instant as well.
+/// Waits for a slot and then queries the prefix cache. Also returns the instant of this.
 async fn take_slot(conn: &mut Conn, entry: &mut Entry, prompt: Option<Chain>) -> Result<(Slot, u64), Gone> {
     let slots = Arc::clone(&conn.shared.slots);
     let waiting = conn.shared.wait();
@@ -229,7 +229,7 @@ fn note(entry: &mut Entry, request: &Request) {
     entry.line.prompt_sha256 = Some(request.digest.iter().map(|byte| format!("{byte:02x}")).collect());
 }
 
-/// Executes the faults that come before a slot is taken.
+/// Executes the faults that occur before a slot is taken.
 async fn instead(conn: &mut Conn, entry: &mut Entry, keep: bool, fault: Option<Kind>) -> Result<Option<End>, Gone> {
     match fault {
         Some(Kind::Http(status)) => {
@@ -268,7 +268,7 @@ fn length(config: &Config, request: &Request, number: u64, fault: Option<Kind>) 
     let rate = config.eos_rate.to_f64();
     let drawn = if rate > 0.0 {
         let chance = random(config.seed, b"eos ", number).random::<f64>();
-        // The inverse of the geometric distribution: the number of tokens until one is the last.
+        // The inverse of the geometric distribution gives the number of tokens up to the last one.
         (((1.0 - chance).ln() / (1.0 - rate).ln()).ceil() as u32).max(1)
     } else {
         u32::MAX
@@ -286,7 +286,7 @@ async fn respond(conn: &mut Conn, entry: &mut Entry, keep: bool, status: u16, bo
     send(conn, entry, keep, status, (JSON, body)).await
 }
 
-/// Sends a response with a body of a content type.
+/// Sends a response with a body of the given content type.
 async fn send(
     conn: &mut Conn,
     entry: &mut Entry,

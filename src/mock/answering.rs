@@ -1,4 +1,5 @@
-//! One response over HTTP/2: a head and a body written for HTTP/1.1 become frames of a stream.
+//! One response over HTTP/2: converts a head and a body that are written for HTTP/1.1 to frames of
+//! a stream.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -18,19 +19,19 @@ const MOST_FIELDS: usize = 16;
 /// One response in progress.
 pub(super) struct Answering {
     respond: SendResponse<Bytes>,
-    /// The written part of the head, until it is complete.
+    /// The part of the head written so far, until it is complete.
     head: Vec<u8>,
-    /// Takes the body, once the head is sent.
+    /// Accepts the body once the head is sent.
     send: Option<SendStream<Bytes>>,
 }
 
 impl Answering {
-    /// Creates a response of which nothing was written yet.
+    /// Creates a response of which nothing has been written yet.
     pub(super) fn new(respond: SendResponse<Bytes>) -> Answering {
         Answering { respond, head: Vec::new(), send: None }
     }
 
-    /// Passes all of it on, as the client's windows allow.
+    /// Passes all bytes on, as the client's windows allow.
     pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Gone> {
         if self.send.is_some() {
             return self.data(bytes).await;
@@ -66,9 +67,9 @@ impl Answering {
         }
     }
 
-    /// Ends the response; an incomplete one ends by a reset of its stream.
+    /// Ends the response; an incomplete response ends with a reset of its stream.
     pub(super) fn end(&mut self, whole: bool) {
-        // It fails only on a stream that is already gone.
+        // This fails only on a stream that is already gone.
         match &mut self.send {
             Some(send) if whole => drop(send.send_data(Bytes::new(), true)),
             Some(send) => send.send_reset(Reason::INTERNAL_ERROR),
@@ -77,7 +78,7 @@ impl Answering {
     }
 }
 
-/// Returns the head in these bytes and its length, once it is complete.
+/// Returns the head contained in these bytes and its length, once the head is complete.
 fn response(head: &[u8]) -> Option<(Response<()>, usize)> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut parsed = httparse::Response::new(&mut fields);

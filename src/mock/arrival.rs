@@ -1,7 +1,8 @@
-//! Arrival times of bytes from the kernel, which stamps each segment as it arrives, however late this
+//! Arrival times of bytes from the kernel, which timestamps each segment as it arrives, however late this
 //! process reads it.
 //!
-//! The engine stamps in the same way, with separate code: an error in one shows against the other.
+//! The engine does the same with separate code, so that an error in one of the two shows up as a
+//! difference.
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd};
@@ -16,18 +17,18 @@ use tokio::net::TcpStream;
 
 use super::timer::now;
 
-/// The buffer that all connections read through, in bytes.
+/// The size of the buffer through which all connections read, in bytes.
 const SCRATCH: usize = 64 << 10;
-/// Two clocks read within this time count as read together, in nanoseconds; undisturbed it takes a
-/// tenth of it.
+/// Two clocks that are read within this time, in nanoseconds, count as read together. Without disturbance,
+/// reading them takes a tenth of it.
 const TOGETHER: u64 = 1_000;
-/// The maximum difference between the clocks of two processors, in nanoseconds: a stamp this far in the
-/// future is not wrong.
+/// The maximum difference between the clocks of two processors, in nanoseconds. A timestamp that is this
+/// far in the future is still valid.
 const SKEW: u64 = 20_000;
-/// Readings of the clocks before the best one is used.
+/// Number of attempts at reading both clocks before the best reading is used.
 const TRIES: usize = 8;
 
-/// The source of an arrival's stamp.
+/// The source of an arrival's timestamp.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum By {
@@ -47,21 +48,21 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    /// Returns the current instant, stamped by this process.
+    /// Returns the current instant as an arrival that is timestamped by this process.
     pub(super) fn now() -> Arrival {
         Arrival { at: now(), by: By::User }
     }
 }
 
-/// Asks the kernel to stamp arriving data. Sockets accepted from a listener inherit this.
+/// Asks the kernel to timestamp arriving data. Sockets that a listener accepts inherit this setting.
 pub(super) fn ask_for_stamps(socket: &impl AsFd) -> io::Result<()> {
     Ok(setsockopt(socket, sockopt::ReceiveTimestampns, &true)?)
 }
 
-/// The buffer through which all connections read: ten thousand idle ones then hold no buffers.
+/// The buffer through which all connections read, so that ten thousand idle connections hold no buffers.
 pub(super) struct Reader {
     scratch: Box<[u8]>,
-    /// Room for the kernel's stamp.
+    /// Space for the kernel's timestamp.
     control: Vec<u8>,
     /// The server's start, before which nothing arrives.
     start: u64,
@@ -69,13 +70,13 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Creates a reader, which uses the kernel's stamps if `stamped`.
+    /// Creates a reader, which uses the kernel's timestamps if `stamped` is true.
     pub(super) fn new(stamped: bool) -> Reader {
         Reader { scratch: vec![0; SCRATCH].into(), control: cmsg_space!(TimeSpec), start: now(), stamped }
     }
 
-    /// Reads the available bytes without waiting, after the read that brought `last`. The stamp is that of
-    /// the newest segment of the read.
+    /// Reads the available bytes without waiting, after the read that brought `last`. The timestamp is
+    /// that of the newest segment of the read.
     pub(super) fn read(&mut self, stream: &TcpStream, last: Arrival) -> io::Result<(&[u8], Arrival)> {
         let Reader { scratch, control, start, stamped } = self;
         let mut got = None;
@@ -86,15 +87,15 @@ impl Reader {
                 (rustix::io::read(stream, &mut scratch[..])?, None)
             };
             got = Some((read, stamp));
-            // A read that did not fill the buffer has emptied the socket. Clears tokio's readiness in that
-            // case, so that it waits for more data instead of returning at once.
+            // A read that did not fill the buffer has emptied the socket. In this case, tokio's readiness
+            // is cleared, so that the next read waits for data instead of returning at once.
             if (1..scratch.len()).contains(&read) { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
         let Some((read, stamp)) = got else {
             return Err(told.err().unwrap_or_else(|| ErrorKind::WouldBlock.into()));
         };
-        // The last arrival rather than the time of its read: the next segment may have arrived before that
-        // read was over.
+        // The arrival time of the last read is used rather than the time of the read itself, because the
+        // next segment may have arrived before that read was over.
         let since = last.at.max(*start);
         let arrival = match stamp.and_then(|stamp| Clocks::read().monotonic_of(stamp, since)) {
             Some(at) => Arrival { at, by: By::Kernel },
@@ -104,8 +105,8 @@ impl Reader {
     }
 }
 
-/// Returns the bytes read, and the wall clock in nanoseconds at which the newest of them arrived, if the
-/// kernel recorded it.
+/// Returns the number of bytes read, and the wall-clock time in nanoseconds at which the newest of them
+/// arrived, if the kernel recorded it.
 fn receive(stream: &TcpStream, bytes: &mut [u8], control: &mut [u8]) -> nix::Result<(usize, Option<i64>)> {
     let mut parts = [IoSliceMut::new(bytes)];
     let message = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(control), MsgFlags::empty())?;
@@ -120,12 +121,12 @@ fn receive(stream: &TcpStream, bytes: &mut [u8], control: &mut [u8]) -> nix::Res
 #[derive(Debug, Clone, Copy)]
 struct Clocks {
     monotonic: u64,
-    /// Nanoseconds by which the wall clock is ahead of the monotonic one.
+    /// Number of nanoseconds by which the wall clock is ahead of the monotonic clock.
     wall_ahead: i64,
 }
 
 impl Clocks {
-    /// Reads both, and reads them again if the processor was taken away in between.
+    /// Reads both clocks, and reads them again if the thread was interrupted in between.
     fn read() -> Clocks {
         let mut best = (u64::MAX, Clocks { monotonic: 0, wall_ahead: 0 });
         for _ in 0..TRIES {
@@ -144,8 +145,8 @@ impl Clocks {
         best.1
     }
 
-    /// Converts a stamp of the wall clock to the monotonic one; `None` if it is in the future or before
-    /// `since`, which happens when the wall clock was set between the arrival and now.
+    /// Converts a wall-clock timestamp to the monotonic clock; `None` if the timestamp is in the future or
+    /// before `since`, which happens if the wall clock was set between the arrival and now.
     fn monotonic_of(self, stamp: i64, since: u64) -> Option<u64> {
         let at = u64::try_from(stamp - self.wall_ahead).ok()?;
         (since <= at + SKEW && at <= self.monotonic + SKEW).then(|| at.clamp(since, self.monotonic))
@@ -166,9 +167,10 @@ mod tests {
         assert_eq!(of(450 * SECOND), Some(450_000_000_000));
         assert_eq!(of(400 * SECOND), Some(since));
         assert_eq!(of(500 * SECOND), Some(clocks.monotonic));
-        // A difference between two processors' clocks does not count as a clock that was set.
+        // A difference between the clocks of two processors does not count as a change of the clock.
         assert_eq!((of(500 * SECOND + 900), of(400 * SECOND - 900)), (Some(clocks.monotonic), Some(since)));
-        // Set back by an hour after the arrival: the stamp is in the future. Set forward: long ago.
+        // If the clock was set back by an hour after the arrival, the timestamp is in the future. If it
+        // was set forward, the timestamp is far in the past.
         assert_eq!(of((450 + 3_600) * SECOND), None);
         assert_eq!(of((450 - 3_600) * SECOND), None);
         assert_eq!(of(399 * SECOND), None);

@@ -1,28 +1,29 @@
-//! The prefix cache: which blocks of tokens are kept, and which are evicted first.
+//! The prefix cache, which determines which blocks of tokens are kept and which are evicted first.
 //!
-//! As in vLLM's automatic prefix caching: only full blocks, found from the front, and the least recently
-//! used block is evicted first, within one sequence the last. Unlike there, blocks of running requests do
-//! not count towards the capacity: it limits what is kept for later ones.
+//! It works like vLLM's automatic prefix caching: only full blocks are kept, they are found from the front,
+//! and the least recently used block is evicted first (within one sequence, the last block). Unlike in
+//! vLLM, the blocks of running requests do not count towards the capacity, which limits only the blocks
+//! that are kept for later requests.
 
 use std::collections::HashMap;
 
 use super::chain::{Block, Chain};
 
-/// No neighbour.
+/// Marks a missing neighbor.
 const NONE: u32 = u32::MAX;
 
 /// The cache's activity since the server's start.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Tokens that were looked up.
+    /// Number of tokens that were looked up.
     pub(super) queries: u64,
-    /// Those of them that were found.
+    /// Number of these that were found.
     pub(super) hits: u64,
-    /// Evicted blocks.
+    /// Number of evicted blocks.
     pub(super) evictions: u64,
 }
 
-/// A kept block and its neighbors in the order of use, as places.
+/// A kept block, and the places of its neighbors in the order of use.
 #[derive(Debug)]
 struct Kept {
     block: Block,
@@ -32,17 +33,18 @@ struct Kept {
 
 /// The kept blocks, in the order of their last use.
 ///
-/// Using a block also uses all blocks before it, slightly earlier the further in front a block is. So no
-/// block is used later than the one it follows, and the least recently used block is always the last of its
-/// sequence: nothing is kept that cannot be found.
+/// Using a block also uses all blocks before it. Blocks nearer to the end of a sequence count as used
+/// slightly earlier. So no block is used later than the block it follows, and the least recently used block
+/// is always the last of its sequence. Every kept block can therefore be found.
 #[derive(Debug)]
 pub(super) struct Cache {
-    /// Tokens of a block.
+    /// Number of tokens in a block.
     size: u32,
     /// Maximum number of kept blocks.
     capacity: usize,
     places: HashMap<Block, u32>,
-    /// By place; as long as the largest number that was ever kept.
+    /// The kept blocks, indexed by place. The list is as long as the largest number of blocks that were
+    /// ever kept at once.
     kept: Vec<Kept>,
     newest: u32,
     oldest: u32,
@@ -50,8 +52,8 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Creates an empty cache for `tokens` tokens in blocks of `size`, each at least 1; a remainder smaller
-    /// than a block is unused.
+    /// Creates an empty cache for `tokens` tokens in blocks of `size` tokens. Both must be at least 1; a
+    /// remainder smaller than a block stays unused.
     pub(super) fn new(tokens: u32, size: u32) -> Cache {
         Cache {
             size,
@@ -80,7 +82,7 @@ impl Cache {
     }
 
     /// Returns how many leading tokens of a prompt need not be computed. The last token must always be
-    /// computed, because the next one is predicted from it.
+    /// computed, because the next token is predicted from it.
     pub(super) fn look_up(&mut self, prompt: &Chain) -> u64 {
         let size = u64::from(self.size);
         let most = (prompt.tokens().saturating_sub(1) / size) as usize;
@@ -92,10 +94,11 @@ impl Cache {
         tokens
     }
 
-    /// Keeps the blocks of a sequence; of one that is longer than the cache, the front.
+    /// Keeps the blocks of a sequence; if the sequence is longer than the cache, keeps its front.
     pub(super) fn keep(&mut self, sequence: &Chain) {
         let blocks = &sequence.blocks()[..sequence.blocks().len().min(self.capacity)];
-        // Its own blocks come to the front first, so that none of them is evicted for another.
+        // The sequence's existing blocks are first marked as used, so that none of them is evicted in favor
+        // of another.
         self.touch(blocks);
         for block in blocks {
             if !self.places.contains_key(block) {
@@ -112,7 +115,7 @@ impl Cache {
         (self.newest, self.oldest) = (NONE, NONE);
     }
 
-    /// Counts these leading blocks of a sequence as used now, as far as they are kept.
+    /// Marks the kept ones among these leading blocks of a sequence as used now.
     fn touch(&mut self, blocks: &[Block]) {
         for block in blocks.iter().rev() {
             if let Some(&place) = self.places.get(block) {

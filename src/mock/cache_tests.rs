@@ -1,4 +1,5 @@
-//! Compares the cache with a naive one that holds whole texts and examines everything each time.
+//! Compares the cache with a naive implementation that stores whole texts and examines all of them
+//! each time.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::mock::chain::Kind;
 
-/// The naive cache: texts of full blocks, with the step of their last use.
+/// The naive cache: the texts of full blocks, each with the step of its last use.
 struct Naive {
     size: usize,
     capacity: usize,
@@ -138,13 +139,13 @@ fn the_tail_of_what_was_not_used_for_longest_goes_first() {
     cache.keep(&chain(1, &[1, 2, 3]));
     cache.keep(&chain(1, &[4, 5, 6]));
     assert_eq!(cache.look_up(&chain(1, &[1, 2, 9])), 2);
-    // Full: 3 is evicted, and with the next two 6 and 5.
+    // The cache is full: 3 is evicted, then 6 and 5 for the next two blocks.
     cache.keep(&chain(1, &[7]));
     cache.keep(&chain(1, &[8, 8]));
     assert_eq!(cache.look_up(&chain(1, &[1, 2, 3, 0])), 2);
     assert_eq!(cache.look_up(&chain(1, &[4, 5, 6, 0])), 1);
     assert_eq!(cache.counters().evictions, 3);
-    // Longer than the cache: its front is kept.
+    // The sequence is longer than the cache, so its front is kept.
     cache.keep(&chain(1, &[3; 9]));
     assert_eq!((cache.len(), cache.look_up(&chain(1, &[3; 9]))), (6, 6));
 }

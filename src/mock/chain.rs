@@ -2,8 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
-/// A full block, identified by the hash over its tokens and all before them: two blocks are equal only if
-/// the whole texts up to their ends are. Collisions of half a SHA-256 are negligible.
+/// A full block, identified by a hash over its own tokens and all tokens before them. Two blocks are equal
+/// only if the entire texts up to their ends are equal. Collisions of half a SHA-256 are negligible.
 pub(super) type Block = [u8; 16];
 
 /// The kind of a token, so that a word of a text is never mistaken for a mark of the template or for an id.
@@ -19,20 +19,21 @@ pub(super) enum Kind {
     Role,
 }
 
-/// A sequence of tokens, as blocks.
+/// A sequence of tokens, divided into blocks.
 #[derive(Debug)]
 pub(super) struct Chain {
-    /// Tokens of a block.
+    /// Number of tokens in a block.
     size: u32,
     blocks: Vec<Block>,
-    /// The tokens of the block that is not yet full, and everything before it.
+    /// The hash state: the tokens of the block that is not full yet, and everything before it.
     open: Sha256,
     filled: u32,
     tokens: u64,
 }
 
 impl Chain {
-    /// Creates an empty sequence of `model`, whose blocks have `size` tokens: models share nothing.
+    /// Creates an empty sequence for `model` with blocks of `size` tokens. Different models share no
+    /// blocks.
     pub(super) fn new(size: u32, model: &str) -> Chain {
         let open = Sha256::new().chain_update(b"sweepline mock prefix 1\0").chain_update(model);
         Chain { size, blocks: Vec::new(), open, filled: 0, tokens: 0 }

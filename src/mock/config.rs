@@ -1,4 +1,4 @@
-//! The configuration of the mock: figures, shape of the stream, faults.
+//! The configuration of the mock: its figures, the shape of its streams, and its faults.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ use clap::{Args, ValueEnum};
 use super::fault::Fault;
 use crate::units::{Decimal, Nanos, PerToken, Share};
 
-/// The heading of `--help` shared with the command.
+/// The heading in `--help` that is shared with the command.
 pub const LISTENING: &str = "Listening";
 const TIMING: &str = "Timing";
 const PREFIX_CACHE: &str = "Prefix cache";
 const ANSWERS: &str = "Responses";
-/// The contents of the log are under this heading, too.
+/// The settings for the contents of the log are also under this heading.
 pub const WIRE: &str = "Bytes on the wire";
 const FAULTS: &str = "Faults";
 
@@ -24,8 +24,8 @@ pub struct Config {
     /// balancer [default: sweepline's own]
     #[arg(help_heading = LISTENING, long = "version-says", value_name = "VERSION,…", value_delimiter = ',')]
     pub versions: Vec<String>,
-    /// Name of a served model, may be given several times; requests for others get a 404 [default:
-    /// any name]
+    /// Name of a served model; may be given several times. Requests for other models get a 404 [default: any
+    /// name]
     #[arg(help_heading = LISTENING, long = "model", value_name = "NAME")]
     pub models: Vec<String>,
     /// The bearer key that requests must have; `None` requires no key.
@@ -46,7 +46,7 @@ pub struct Config {
     /// Growth of the inter-token time for each further busy slot: itl × (1 + load × (busy − 1))
     #[arg(help_heading = TIMING, long, value_name = "FACTOR", default_value_t = Decimal::default())]
     pub load: Decimal,
-    /// Multiply every time by 1 ± this share, uniformly, by seed
+    /// Multiply every time by a factor drawn uniformly from 1 ± this share, by seed
     #[arg(help_heading = TIMING, long, value_name = "SHARE", default_value = "0%")]
     pub jitter: Share,
     /// Finish the generations of disconnected clients, in their slots, as mlx-lm does; by default they end
@@ -77,7 +77,7 @@ pub struct Config {
     /// End responses after this many tokens, unless the request sets ignore_eos
     #[arg(help_heading = ANSWERS, long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub eos_after: Option<u32>,
-    /// Probability of each token to be the last, unless the request sets ignore_eos
+    /// Probability that a token is the last one, unless the request sets ignore_eos
     #[arg(help_heading = ANSWERS, long, value_name = "SHARE", default_value = "0%")]
     pub eos_rate: Share,
     /// How a chat stream opens: role with "", role with text, role with null
@@ -140,8 +140,8 @@ pub struct Config {
     /// Faults and when they occur, like http:503@5%, reset:20@3,7,10-12, stall@every:10 or empty@all; may be
     /// given several times. Kinds: refuse (counts connections), http:STATUS, reset, stall, stall-headers,
     /// truncate, close, invalid-json, invalid-utf8, wrong-shape, error-object, empty, short, long,
-    /// usage:TOKENS, huge-line:BYTES, slow:FACTOR, pause:MS, exit; for the other kinds, a number states after
-    /// or with how many tokens
+    /// usage:TOKENS, huge-line:BYTES, slow:FACTOR, pause:MS, exit; for the other kinds, the number is a count
+    /// of tokens: after how many the fault occurs, or how many the response has
     #[arg(help_heading = FAULTS, long = "fault", value_name = "KIND[:N]@WHEN")]
     pub faults: Vec<Fault>,
     /// Stop listening after this many connections: the kernel refuses further ones
@@ -163,7 +163,7 @@ impl Config {
 #[cfg(test)]
 impl Default for Config {
     fn default() -> Self {
-        /// Only the flags.
+        /// Parses only the flags.
         #[derive(clap::Parser)]
         struct Flags {
             #[command(flatten)]
@@ -174,18 +174,18 @@ impl Default for Config {
 }
 
 /// How a chat stream opens. A chunk without text is written when the request gets its slot, well before the
-/// first token, to expose clients that mistake it for one.
+/// first token, to expose clients that mistake the chunk for a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FirstChunk {
     /// A chunk with the role and `content: ""`, as vLLM and SGLang send it.
     Role,
-    /// Role and first text in one chunk, as mlx-lm sends it.
+    /// Role and first text in one chunk, as sent by mlx-lm.
     Content,
     /// A chunk with the role and `content: null`, as llama.cpp sends it; in completions a chunk with empty text.
     Empty,
 }
 
-/// Where a stream reports the usage, if `stream_options.include_usage` requests it.
+/// Where a stream reports the usage if `stream_options.include_usage` requests it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum UsagePosition {
     /// In a separate chunk with empty `choices`, after the finish chunk, as OpenAI and vLLM do.
@@ -194,13 +194,14 @@ pub enum UsagePosition {
     Last,
     /// In the chunk with the last text, which also has the finish reason, as SGLang did.
     WithContent,
-    /// In the chunk with the last text, and again in a separate one.
+    /// In the chunk with the last text, and again in a separate chunk.
     Both,
-    /// In every chunk with text, increasing, and in a separate one, like vLLM's `continuous_usage_stats`.
+    /// In every chunk with text, with increasing counts, and in a separate chunk, like vLLM's
+    /// `continuous_usage_stats`.
     Every,
-    /// Nowhere, whatever the request specifies.
+    /// Nowhere, regardless of the request.
     Never,
-    /// In a separate chunk, even without a request for it.
+    /// In a separate chunk, even if it is not requested.
     Always,
 }
 
@@ -221,7 +222,7 @@ pub enum Vocabulary {
     Plain,
     /// Words of two to four bytes per character.
     Utf8,
-    /// Words that JSON has to escape: quotes, backslashes, `\u` sequences and surrogate pairs.
+    /// Words that JSON must escape: quotes, backslashes, `\u` sequences and surrogate pairs.
     Escaped,
 }
 
@@ -239,9 +240,9 @@ pub enum Cut {
 pub enum Tokenize {
     /// As in vLLM: texts and chats.
     Vllm,
-    /// As in SGLang: texts, or lists of them.
+    /// As in SGLang: texts, or lists of texts.
     Sglang,
-    /// As in llama.cpp: texts, and /apply-template converts a chat to one.
+    /// As in llama.cpp: texts; /apply-template converts a chat to a text.
     #[value(name = "llama.cpp")]
     LlamaCpp,
     /// Not available.

@@ -1,5 +1,5 @@
-//! A client's connection: reads requests from it, writes bytes to it, and notices its end while a
-//! response waits.
+//! A client's connection. This module reads requests from it, writes bytes to it, and notices a disconnect
+//! while a response waits.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -21,13 +21,13 @@ use super::timer::now;
 const MOST_HEAD: usize = 64 << 10;
 /// Maximum size of a request body.
 pub(super) const MOST_BODY: usize = 64 << 20;
-/// Bytes of further requests that are read while one is handled. Beyond them the client's end is not
-/// noticed before a write; without a limit a client could fill the memory.
+/// Maximum number of bytes of further requests that are read while one request is handled. Beyond this, a
+/// disconnect is noticed only at the next write. Without a limit, a client could fill the memory.
 const READ_AHEAD: usize = 1 << 20;
 /// Maximum number of header fields in a request.
 const MOST_FIELDS: usize = 100;
 
-/// The beginning of an HTTP/2 connection, which no HTTP/1.1 request has.
+/// The beginning of an HTTP/2 connection, with which no HTTP/1.1 request can begin.
 const PREFACE: &[u8] = b"PRI * ";
 
 /// The parsed head of a request.
@@ -42,7 +42,7 @@ pub(super) struct Head {
     pub(super) keep_alive: bool,
     pub(super) request_id: Option<String>,
     pub(super) authorization: Option<String>,
-    /// The other fields, by name in lower case, except those that every client sends.
+    /// The other header fields, by name in lower case, excluding fields that every client sends.
     pub(super) further: BTreeMap<String, String>,
     length: usize,
     chunked: bool,
@@ -54,13 +54,13 @@ pub(super) struct Incoming {
     pub(super) head: Head,
     bytes: Vec<u8>,
     body: usize,
-    /// When its first and its last byte arrived.
+    /// When its first and last bytes arrived.
     pub(super) arrival: Arrival,
     pub(super) complete: Arrival,
 }
 
 impl Head {
-    /// Adds a field, whose name is in lower case, or returns why it is rejected.
+    /// Adds a field, whose name must be in lower case; returns why it is rejected, if it is.
     pub(super) fn take(&mut self, name: &str, value: &str) -> Result<(), (u16, &'static str)> {
         match name {
             "content-length" => self.length = value.trim().parse().map_err(|_| (400, "invalid Content-Length"))?,
@@ -78,7 +78,7 @@ impl Head {
 }
 
 impl Incoming {
-    /// Creates a request with its body, and the arrival of its first and its last byte.
+    /// Creates a request with its body and the arrivals of its first and last bytes.
     pub(super) fn new(head: Head, body: Vec<u8>, (arrival, complete): (Arrival, Arrival)) -> Incoming {
         Incoming { head, bytes: body, body: 0, arrival, complete }
     }
@@ -89,7 +89,7 @@ impl Incoming {
     }
 }
 
-/// Why no request could be read: status, message, and when the first byte arrived.
+/// Why no request could be read: the status, the message, and when the first byte arrived.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unreadable {
     pub(super) status: u16,
@@ -110,7 +110,7 @@ pub(super) enum Next {
 pub(super) struct Accepted {
     pub(super) stream: TcpStream,
     pub(super) input: Vec<u8>,
-    /// When the last of them arrived.
+    /// When the last of these bytes arrived.
     pub(super) last: Arrival,
     pub(super) number: u64,
     pub(super) peer_port: u16,
@@ -129,12 +129,12 @@ enum Link {
 pub(super) struct Conn {
     link: Link,
     input: Vec<u8>,
-    /// When the first and the last byte of `input` arrived.
+    /// When the first and last bytes of `input` arrived.
     first: Arrival,
     last: Arrival,
     pub(super) number: u64,
     pub(super) peer_port: u16,
-    /// The client has disconnected and its generation continues: output is discarded.
+    /// Whether the client has disconnected while its generation continues; its output is then discarded.
     lost: bool,
     pub(super) shared: Rc<Shared>,
 }
@@ -162,7 +162,7 @@ impl Conn {
         Some(Accepted { stream, input, last, number, peer_port, shared })
     }
 
-    /// Ends the response on a stream: complete, or by a reset.
+    /// Ends the response on a stream, either complete or with a reset.
     pub(super) fn end_stream(&mut self, whole: bool) {
         if let Link::Stream(answering) = &mut self.link {
             answering.end(whole);
@@ -172,7 +172,7 @@ impl Conn {
     /// Makes the connection end with a reset.
     pub(super) fn reset_on_drop(&self) {
         if let Link::Tcp(stream) = &self.link {
-            // Fails only on a socket that is already gone, and then there is nothing to reset.
+            // This fails only on a socket that is already gone, and then there is nothing to reset.
             let _ = stream.set_zero_linger();
         }
     }
@@ -226,7 +226,7 @@ impl Conn {
         self.lost
     }
 
-    /// Writes all of it. If generations continue without their clients, so does this.
+    /// Writes all bytes. If generations continue without their clients, writing also continues.
     pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Gone> {
         if self.lost {
             return Ok(());
@@ -266,7 +266,7 @@ impl Conn {
         .await
     }
 
-    /// Waits for a future, or for the client to disconnect. Data that the client sends meanwhile is
+    /// Waits for a future, or for the client to disconnect. Data that the client sends in the meantime is
     /// kept for later.
     pub(super) async fn or_gone<F: Future>(&mut self, future: F) -> Result<F::Output, Gone> {
         let mut future = pin!(future);
@@ -295,13 +295,13 @@ impl Conn {
         }
     }
 
-    /// Closes the sending side and reads on for a moment: a socket closed with unread bytes sends a reset,
-    /// which would discard the response to a client that is still sending.
+    /// Closes the sending side and continues to read for a moment. A socket that is closed with unread
+    /// bytes sends a reset, which would discard the response to a client that is still sending.
     pub(super) async fn close_politely(&mut self) {
         let deadline = self.shared.timer.at(now() + 1_000_000_000);
         let rest = async {
             if let Link::Tcp(stream) = &mut self.link {
-                // A failure means that the client is gone, which the next read reports as well.
+                // A failure means that the client is gone, which the next read will also report.
                 let _ = stream.shutdown().await;
             }
             while self.fill().await.is_ok_and(|read| read > 0) {
@@ -331,7 +331,7 @@ impl Conn {
         Poll::Pending
     }
 
-    /// Reads the available bytes; 0: the client has closed its side.
+    /// Reads the available bytes; 0 means that the client has closed its side.
     async fn fill(&mut self) -> Result<usize, Gone> {
         loop {
             let Link::Tcp(stream) = &self.link else { return Err(Gone) };
@@ -361,7 +361,8 @@ fn passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// Parses the head and returns where the body starts, `None` if it is incomplete, or why it is invalid.
+/// Parses the head. Returns where the body starts; `None` if the head is incomplete; an error if it is
+/// invalid.
 fn parse(input: &[u8]) -> Result<Option<(Head, usize)>, (u16, &'static str)> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut fields);

@@ -1,5 +1,5 @@
-//! The JSON of stream events, built once per request; a token adds only its text between two
-//! prepared pieces.
+//! The JSON of stream events. It is built once per request; for a token, only its text is inserted
+//! between two prepared pieces.
 
 use super::config::{Config, ReasoningField};
 use super::part::{Field, Usage};
@@ -9,14 +9,14 @@ use super::responses::Events;
 /// The common parts of all events in one response.
 pub(super) struct Envelope {
     api: Api,
-    /// From `data: ` to before `"choices"`.
+    /// The part from `data: ` to before `"choices"`.
     head: String,
     /// The end of the event: `}` and the blank line.
     tail: String,
     /// One line end.
     pub(super) line_end: &'static str,
     reasoning: &'static str,
-    /// Before and after the text of an ordinary event.
+    /// The parts before and after the text of an ordinary event.
     content: Vec<u8>,
     thought: Vec<u8>,
     plain: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct Envelope {
     events: Option<Events>,
 }
 
-/// Returns the members that open every response: identity, kind, time, model.
+/// Returns the members with which every response begins: identity, kind, time and model.
 pub(super) fn identity(request: &Request, number: u64, created: u64, streaming: bool) -> String {
     let (prefix, object) = match (request.api, streaming) {
         (Api::Chat, true) => ("chatcmpl", "chat.completion.chunk"),
@@ -81,7 +81,7 @@ impl Envelope {
         self.events.as_mut()
     }
 
-    /// Returns an event up to its text.
+    /// Returns the part of an event before its text.
     pub(super) fn open(&self, field: Field, role: bool) -> String {
         let head = &self.head;
         if self.api == Api::Completions {
@@ -98,7 +98,7 @@ impl Envelope {
         format!("\"{brace}{}", self.rest(finish, usage))
     }
 
-    /// Returns the chunk that opens a chat: the role, and the content as given in JSON.
+    /// Returns the first chunk of a chat, with the role and with the content as given in JSON.
     pub(super) fn role(&self, content: &str) -> String {
         let (head, rest) = (&self.head, self.rest(None, None));
         format!(r#"{head}"choices":[{{"index":0,"delta":{{"role":"assistant","content":{content}}}{rest}"#)

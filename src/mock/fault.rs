@@ -17,13 +17,13 @@ pub struct Fault {
     pub when: When,
 }
 
-/// The kind of a fault. A number of tokens states after how many of them a stream is affected; `None`:
+/// The kind of a fault. A number of tokens states after how many tokens a stream is affected; `None` means
 /// after half of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// The connection is reset before anything is read from it.
     Refuse,
-    /// This status with an error body instead of a response.
+    /// An error body with this status is sent instead of a response.
     Http(u16),
     /// The response stops after some tokens and the connection is reset.
     Reset(Option<u32>),
@@ -41,50 +41,50 @@ pub enum Kind {
     InvalidUtf8(Option<u32>),
     /// One event is JSON of another shape; the response continues.
     WrongShape(Option<u32>),
-    /// An error object inside the 200 response, which ends there.
+    /// The 200 response contains an error object and ends there.
     ErrorObject(Option<u32>),
-    /// A 200 response without a token.
+    /// The 200 response contains no tokens.
     Empty,
-    /// The response has this many tokens, or half of those requested, and reports `stop`.
+    /// The response has this many tokens, or half of the requested ones, and reports `stop`.
     Short(Option<u32>),
-    /// The response has this many tokens, or twice those requested.
+    /// The response has this many tokens, or twice as many as requested.
     Long(Option<u32>),
-    /// The usage reports this many completion tokens, whatever the response has.
+    /// The usage reports this many completion tokens, regardless of the response.
     Usage(u32),
     /// One event contains a text of this many bytes.
     HugeLine(u32),
     /// Every time of the response is multiplied by this factor.
     Slow(u32),
-    /// From this request on nothing is written on any stream for this many milliseconds; then all continue.
-    /// The request itself gets its response.
+    /// From this request on, nothing is written on any stream for this many milliseconds; then all streams
+    /// continue. The request itself gets its response.
     Pause(u32),
     /// The whole server ends as if it had crashed.
     Exit,
 }
 
-/// The requests that a fault affects; they are numbered from 1 in their order of arrival.
+/// The requests that a fault affects. Requests are numbered from 1 in their order of arrival.
 #[derive(Debug, Clone, PartialEq)]
 pub enum When {
-    /// All of them.
+    /// All requests.
     All,
-    /// Each with this probability, by seed.
+    /// Each request with this probability, by seed.
     Rate(Share),
-    /// Every n-th.
+    /// Every n-th request.
     Every(u64),
-    /// Those in one of these ranges, including first and last.
+    /// Requests in one of these ranges, which include first and last.
     Numbers(Vec<(u64, u64)>),
 }
 
 /// Why a text is not a valid fault; the message contains the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
-    /// No `@`.
-    #[error("`{0}` does not state when: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all")]
+    /// There is no `@`.
+    #[error("`{0}` does not state when it occurs: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all")]
     NoWhen(String),
     /// The kind is unknown.
     #[error("`{0}` is not a known fault: write one of {names}", names = NAMES.map(|(name, _)| name).join(", "))]
     UnknownKind(String),
-    /// `http` without a status, or with an impossible one.
+    /// `http` has no status, or an impossible one.
     #[error("`{0}` needs a status from 300 to 599: write it like http:503")]
     Status(String),
     /// A number after a kind that accepts none.
@@ -110,8 +110,8 @@ enum Form {
     Number(fn(u32) -> Kind, u32),
 }
 
-/// Every kind by name. The limits exceed all real values: 16 MiB for a line, a factor of 10 for jitter, two
-/// thousand million tokens for a response, a second for a gap.
+/// Every kind by name. The limits exceed all realistic values: 16 MiB for a line, a factor of 10 for
+/// jitter, two thousand million tokens for a response, and a second for a gap.
 const NAMES: [(&str, Form); 19] = [
     ("refuse", Form::Bare(Kind::Refuse)),
     ("http", Form::Status),
@@ -217,7 +217,8 @@ impl When {
             When::All => true,
             When::Every(every) => number.is_multiple_of(*every),
             When::Numbers(ranges) => ranges.iter().any(|(first, last)| (*first..=*last).contains(&number)),
-            // The position prevents two faults of equal rate from affecting the same requests.
+            // The position in the list prevents two faults with equal rates from affecting the same
+            // requests.
             When::Rate(share) => {
                 random(seed.wrapping_add(position as u64), b"flt ", number).random::<f64>() < share.to_f64()
             }
@@ -290,7 +291,7 @@ mod tests {
         let error = |text: &str| text.parse::<Fault>().unwrap_err().to_string();
         assert_eq!(
             error("reset"),
-            "`reset` does not state when: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all"
+            "`reset` does not state when it occurs: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all"
         );
         assert!(error("rest@all").starts_with("`rest` is not a known fault: write one of refuse, http, reset"));
         assert_eq!(error("http@all"), "`http` needs a status from 300 to 599: write it like http:503");

@@ -1,4 +1,4 @@
-//! The client has disconnected.
+//! The signal that the client has disconnected.
 
 /// The client has disconnected.
 #[derive(Debug, Clone, Copy)]

@@ -1,5 +1,5 @@
-//! HTTP/2 by prior knowledge, on the port of HTTP/1.1: the `h2` crate reads a connection that opens with
-//! its preface. A request is handled as over HTTP/1.1, in its own task.
+//! HTTP/2 by prior knowledge, on the port of HTTP/1.1: the `h2` crate reads a connection that begins
+//! with the HTTP/2 preface. Each request is handled as over HTTP/1.1, in its own task.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -24,7 +24,7 @@ use super::shared::Shared;
 /// The flow-control window for a client.
 const WINDOW: u32 = 1 << 20;
 
-/// Serves a connection to its end; `serve` handles each request.
+/// Serves a connection until it ends; `serve` handles each request.
 pub(super) async fn connection<F: Future<Output = ()> + 'static>(
     accepted: Accepted,
     serve: impl Fn(Conn, Incoming) -> F + Copy + 'static,
@@ -68,7 +68,7 @@ impl Asked {
             if bytes.len() > MOST_BODY {
                 return None;
             }
-            // It cannot fail: the bytes have just arrived.
+            // This cannot fail, because the bytes have just arrived.
             let _ = body.flow_control().release_capacity(data.len());
         }
         let mut head = Head::default();
@@ -76,15 +76,14 @@ impl Asked {
         head.path = parts.uri.path_and_query().map_or_else(String::new, |path| path.as_str().to_owned());
         (head.has_frames, head.keep_alive) = (true, true);
         for (name, value) in &parts.headers {
-            // Such a field is replaced by frames, or none of our clients sends it.
+            // Such a field is either replaced by frames or not sent by any of our clients.
             let _ = head.take(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
         }
         Some((Answering::new(respond), Incoming::new(head, bytes, (arrival, arrivals.last.get()))))
     }
 }
 
-/// When bytes arrived. A connection is read once per turn, and everything that the read completes is
-/// handled before the next one: the last arrival then belongs to it.
+/// so the last arrival is that of the request being handled
 struct Arrivals {
     last: Cell<Arrival>,
     may_read: Cell<bool>,

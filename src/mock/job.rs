@@ -1,4 +1,4 @@
-//! A generation with its slot, and what happens to its connection.
+//! A generation with its slot, and the state of the connection afterwards.
 
 use super::fault::Kind;
 use super::request::Request;
@@ -27,18 +27,18 @@ pub(super) struct Job {
     pub(super) finish: &'static str,
     /// Number of leading tokens that are reasoning.
     pub(super) reasoning: u32,
-    /// Released when it is dropped.
+    /// The slot, which is released when it is dropped.
     pub(super) slot: Option<Slot>,
     pub(super) slot_at: u64,
     /// Its statistics; `None` once they are recorded.
     pub(super) serving: Option<Serving>,
-    /// The time that it took, once it has been served.
+    /// The time that the request took, once it has been served.
     pub(super) took: Option<Took>,
     /// The id of its trace, if it is reported.
     pub(super) trace: Option<String>,
     /// Leading tokens of the prompt found in the prefix cache.
     pub(super) cached: u64,
-    /// Unix seconds.
+    /// When the response was created, in Unix seconds.
     pub(super) created: u64,
     pub(super) framing: Framing,
     pub(super) keep_alive: bool,
@@ -50,8 +50,8 @@ impl Job {
         self.request.prompt_tokens - self.cached
     }
 
-    /// Returns the number of vectors or scores in the response: one too few if its fault shortens it, none
-    /// if it must be empty.
+    /// Returns the number of vectors or scores in the response: one too few if a fault shortens the
+    /// response, and none if a fault makes it empty.
     pub(super) fn given(&self) -> usize {
         match self.fault {
             Some(Kind::Empty) => 0,
@@ -88,13 +88,13 @@ impl Job {
         }
     }
 
-    /// Returns how long it waited, while it is not over.
+    /// Returns how long the request waited, before its generation is over.
     pub(super) fn queued(&self) -> Option<Took> {
         let queue = self.serving.as_ref()?.queued();
         Some(Took { queue, prefill: None, decode: None, total: None })
     }
 
-    /// Records that the response is complete, and its slot free.
+    /// Records that the response is complete and its slot is free.
     pub(super) fn served(&mut self) {
         self.slot = None;
         let finish = if self.finish == "length" { Finish::Length } else { Finish::Stop };

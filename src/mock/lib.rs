@@ -1,4 +1,4 @@
-//! The mock server as a separate crate: a change in it recompiles nothing else, and it shares no
+//! The mock server as a separate crate, so that changing it recompiles nothing else. It shares no
 //! codec with the engine.
 
 #![warn(missing_docs, unreachable_pub)]

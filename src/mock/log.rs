@@ -14,10 +14,11 @@ use serde::Serialize;
 
 use super::arrival::By;
 
-/// How often the thread writes the collected lines: half of the 100 ms within which a line is in the file.
+/// How often the thread writes the collected lines: half of the 100 ms within which a line must be in the
+/// file.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// One line. All instants are nanoseconds on the monotonic clock; null: never happened.
+/// One line. All instants are nanoseconds on the monotonic clock; null if the event never happened.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Line {
     /// Order of arrival among generation requests, from 1; null for every other path and for refused connections.
@@ -39,28 +40,28 @@ pub(super) struct Line {
     pub(super) model: Option<String>,
     /// Whether a stream was requested.
     pub(super) stream: Option<bool>,
-    /// The first byte arrived: the newest segment of the read that brought it, or that read's return, see
-    /// `arrival_stamp`. For a refused connection, when it was accepted.
+    /// When the first byte arrived: the arrival of the newest segment of the read that brought it, or the
+    /// return of that read (see `arrival_stamp`). For a refused connection, when it was accepted.
     pub(super) arrival_ns: Option<u64>,
     /// Arrival of the last byte, in the same way.
     pub(super) body_ns: Option<u64>,
-    /// The source of the stamps `arrival_ns` and `body_ns`: `kernel` when the segment arrived
-    /// (`SO_TIMESTAMPNS`), or `user` when the read returned, if the kernel gave no stamp for one of them or
-    /// an impossible one.
+    /// The source of the timestamps `arrival_ns` and `body_ns`: `kernel` if the kernel recorded the arrival
+    /// of the segment (`SO_TIMESTAMPNS`), or `user` for the return of the read, if the kernel's timestamp for
+    /// one of them was missing or impossible.
     pub(super) arrival_stamp: Option<By>,
-    /// The request got a slot.
+    /// When the request got a slot.
     pub(super) slot_ns: Option<u64>,
-    /// Just before the write call that carried the first token.
+    /// The instant just before the write call that carried the first token.
     pub(super) first_write_ns: Option<u64>,
-    /// Just before the write call that carried the last token.
+    /// The instant just before the write call that carried the last token.
     pub(super) last_write_ns: Option<u64>,
-    /// The last write call returned, or the client was found to be gone.
+    /// When the last write call returned, or the client was found to have disconnected.
     pub(super) done_ns: Option<u64>,
     /// The HTTP status that was written.
     pub(super) status: Option<u16>,
     /// Tokens of the prompt, including the template.
     pub(super) prompt_tokens: Option<u64>,
-    /// Leading tokens of the prompt found in the prefix cache; null: it got no slot.
+    /// Leading tokens of the prompt that were found in the prefix cache; null if the request got no slot.
     pub(super) cached_tokens: Option<u64>,
     /// `max_tokens` of the request.
     pub(super) requested_tokens: Option<u32>,
@@ -68,14 +69,14 @@ pub(super) struct Line {
     pub(super) output_tokens: u32,
     /// `stop` or `length`; null if the response was not completed.
     pub(super) finish_reason: Option<&'static str>,
-    /// SHA-256 of the prompt's texts (messages' contents), each followed by a line feed.
+    /// SHA-256 over the texts of the prompt (the contents of the messages), each followed by a line feed.
     pub(super) prompt_sha256: Option<String>,
     /// The kind of the fault that occurred.
     pub(super) fault: Option<String>,
-    /// How it ended.
+    /// How the request ended.
     pub(super) outcome: Outcome,
-    /// The header fields that not every client sends, by name in lower case, without the key; with
-    /// `--log-text`.
+    /// The header fields, by name in lower case, excluding the key and fields that every client sends; only
+    /// with `--log-text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) headers: Option<BTreeMap<String, String>>,
     /// The body as received, with `--log-text`.
@@ -110,7 +111,7 @@ type Lines = Arc<Mutex<Vec<Line>>>;
 pub(super) struct Log(Option<Lines>);
 
 impl Log {
-    /// Whether lines are kept, so that discarded ones need not be filled in.
+    /// Whether lines are kept; lines that will be discarded need not be filled in.
     pub(super) fn on(&self) -> bool {
         self.0.is_some()
     }
@@ -123,7 +124,8 @@ impl Log {
     }
 }
 
-/// A line being filled in. Dropping it submits it, so that no exit from a request can omit that.
+/// A line that is being filled in. Dropping it submits it, so that no exit path of a request can omit the
+/// line.
 pub(super) struct Entry {
     pub(super) line: Line,
     /// The text so far, as in JSON strings, with `--log-text`.
@@ -132,7 +134,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Creates an entry with the outcome `interrupted` until another is known.
+    /// Creates an entry with the outcome `interrupted`, which stays until another outcome is known.
     pub(super) fn new(log: &Log, line: Line) -> Entry {
         Entry { line, answer: Vec::new(), log: log.clone() }
     }
@@ -187,7 +189,7 @@ impl LogWriter {
         Ok((Log(Some(lines)), LogWriter { stop, thread }))
     }
 
-    /// Writes the rest and returns whether every line was written to the file.
+    /// Writes the remaining lines and returns whether every line was written to the file.
     pub(super) fn finish(self) -> io::Result<()> {
         drop(self.stop);
         self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread of the log panicked")))

@@ -27,7 +27,7 @@ impl Page {
         self.text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    /// Writes a line; `more` are labels before the others.
+    /// Writes a line; `more` contains labels that precede the others.
     fn line(&mut self, name: &str, more: &str, value: f64) {
         let labels = &self.labels;
         // Python's client writes every value with a decimal point.
@@ -50,8 +50,8 @@ impl Page {
     }
 }
 
-/// Returns the metrics of a server; without a prefix cache its figures are 0. `load` is the number of
-/// running and waiting requests, if they are reported.
+/// Returns the metrics of a server. Without a prefix cache, the figures of the cache are 0. `load`
+/// contains the numbers of running and waiting requests, if these are reported.
 pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u64)>, served: &Served) -> String {
     let mut page = Page::of(config);
     if let Some((running, waiting)) = load {
@@ -63,7 +63,7 @@ pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u6
     page.put(
         "vllm:prompt_tokens_total",
         "counter",
-        "Prompt tokens that were computed or found.",
+        "Prompt tokens that were computed or found in the prefix cache.",
         served.prompt_tokens() as f64,
     );
     page.put(
@@ -79,18 +79,22 @@ pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u6
     }
     let times = served.times();
     for (name, help, histogram) in [
-        ("vllm:time_to_first_token_seconds", "From a request's arrival to its first token.", &times.ttft),
-        ("vllm:e2e_request_latency_seconds", "From a request's arrival to its end.", &times.e2e),
-        ("vllm:request_queue_time_seconds", "From a request's arrival to its slot.", &times.queue),
-        ("vllm:request_prefill_time_seconds", "From a request's slot to its first token.", &times.prefill),
-        ("vllm:request_decode_time_seconds", "From a request's first token to its last.", &times.decode),
+        ("vllm:time_to_first_token_seconds", "Time from a request's arrival to its first token.", &times.ttft),
+        ("vllm:e2e_request_latency_seconds", "Time from a request's arrival to its end.", &times.e2e),
+        ("vllm:request_queue_time_seconds", "Time from a request's arrival until it got a slot.", &times.queue),
+        (
+            "vllm:request_prefill_time_seconds",
+            "Time from when a request got a slot to its first token.",
+            &times.prefill,
+        ),
+        ("vllm:request_decode_time_seconds", "Time from a request's first token to its last.", &times.decode),
     ] {
         page.histogram(name, help, histogram);
     }
     page.text
 }
 
-/// Writes the figures of the prefix cache, and of the tokens that requests hold there.
+/// Writes the figures of the prefix cache and of the tokens that requests occupy.
 fn of_cache(page: &mut Page, config: &Config, cache: Option<&Cache>, served: &Served) {
     let counters = cache.map(Cache::counters).unwrap_or_default();
     if let Some(tokens) = config.prefix_cache {
@@ -106,7 +110,7 @@ fn of_cache(page: &mut Page, config: &Config, cache: Option<&Cache>, served: &Se
         (
             "vllm:prefix_cache_queries_total",
             "counter",
-            "Prompt tokens looked for in the prefix cache.",
+            "Prompt tokens looked up in the prefix cache.",
             counters.queries,
         ),
         ("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found in the prefix cache.", counters.hits),
@@ -159,7 +163,7 @@ mod tests {
         ] {
             assert!(text.lines().any(|other| other == line), "{line} is not in\n{text}");
         }
-        // Every metric has its header once, and there are no other comments.
+        // Every metric has its header exactly once, and there are no other comments.
         let heads = text.lines().filter(|line| line.starts_with("# TYPE ")).count();
         assert_eq!((heads, text.lines().filter(|line| line.starts_with('#')).count()), (17, 34));
     }

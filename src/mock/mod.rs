@@ -1,17 +1,17 @@
 //! An OpenAI-compatible server with a timing model and faults, used by tests and the quickstart.
 //!
 //! It writes its own bytes and shares no codec with the engine, so that an error in one cannot hide the
-//! same error in the other. Its log records the actual events, stamped by the monotonic clock that a client
-//! on the same host reads as well. One thread serves everything: a second one would only make instants less
-//! precise by further wake-ups.
+//! same error in the other. Its log records the actual events, with timestamps from the monotonic clock
+//! that a client on the same host also reads. One thread serves everything, because a second thread would
+//! only make instants less precise through additional wake-ups.
 //!
-//! `config` is the configuration, `fault` the faults and when they occur, `pace` when each token is due;
-//! `timer` wakes all streams from one timerfd; `arrival` stamps received data; `conn` reads requests,
-//! `answer` routes them, `slot` is the state of a request while it is served, `job` its generation;
-//! `stream` and `whole` respond through `event` (the JSON), `head` and `wire` (the framing and the splits);
-//! `shared` is the common state of all connections; `log` writes the log. `http2` reads HTTP/2 connections,
-//! and `answering` converts their responses to frames. `chain` groups a prompt's tokens into blocks,
-//! `cache` keeps them, `served` counts the server's work, and `metrics` reports it.
+//! `config` contains the configuration, `fault` the faults and when they occur, and `pace` when each token
+//! is due; `timer` wakes all streams from one timerfd; `arrival` timestamps received data; `conn` reads
+//! requests, `answer` routes them, `slot` is the state of a request while it is served, `job` its
+//! generation; `stream` and `whole` respond through `event` (the JSON), `head` and `wire` (the framing and
+//! the splits); `shared` is the common state of all connections; `log` writes the log. `http2` reads HTTP/2
+//! connections, and `answering` converts their responses to frames. `chain` groups a prompt's tokens into
+//! blocks, `cache` keeps them, `served` counts the server's work, and `metrics` reports it.
 
 mod answer;
 mod answering;

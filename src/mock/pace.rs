@@ -12,12 +12,12 @@ pub(super) struct Pace {
     prefill: f64,
     itl: f64,
     load: f64,
-    /// Spread and its random stream; `None` without jitter.
+    /// The jitter and its random stream; `None` without jitter.
     jitter: Option<(f64, ChaCha8Rng)>,
 }
 
 impl Pace {
-    /// Creates the pace of request `number`; `factor` slows every time down (1: as configured).
+    /// Creates the pace of request `number`; `factor` multiplies every time (1: as configured).
     pub(super) fn new(config: &Config, number: u64, factor: f64) -> Pace {
         let jitter = config.jitter.to_f64();
         Pace {
@@ -35,8 +35,9 @@ impl Pace {
         slot + self.spread(self.ttft + self.prefill * computed as f64)
     }
 
-    /// Returns the instant of the token after the one planned for `planned`, with `busy` slots busy. It
-    /// counts from the plan, not from the actual write of the last token: lateness does not add up.
+    /// Returns the instant of the token after the one planned for `planned`, with `busy` slots busy. The
+    /// instant is relative to the plan, not to the actual write of the last token, so lateness does not
+    /// accumulate.
     pub(super) fn next(&mut self, planned: u64, busy: usize) -> u64 {
         if self.itl == 0.0 {
             return planned;

@@ -1,10 +1,10 @@
-//! The common content of responses in any form: which text, and how many tokens.
+//! The content that responses in all forms have in common: the text and the number of tokens.
 
 /// The token counts that a response reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usage {
     pub(super) prompt: u64,
-    /// Leading tokens of the prompt found in the prefix cache, if they are reported.
+    /// Leading tokens of the prompt that were found in the prefix cache, if they are reported.
     pub(super) cached: Option<u64>,
     pub(super) completion: u32,
     pub(super) reasoning: u32,

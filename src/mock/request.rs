@@ -1,4 +1,4 @@
-//! The generation request: how its JSON is parsed, and how its prompt is counted.
+//! The generation request: parsing of its JSON, and counting of its prompt.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,12 +8,12 @@ use super::chain::{Chain, Kind};
 use super::tokens::tokens;
 
 /// The tokens that the template adds around each chat message (role and three marks) and once before the
-/// response: four and three tokens, as OpenAI's cookbook counts for its chat models. So a response that
-/// comes back as a message of the history follows the same tokens as when it was generated.
+/// response: four and three tokens, as OpenAI's cookbook counts for its chat models. A response that
+/// returns as a message of the history therefore follows the same tokens as when it was generated.
 pub(super) const START: &str = "start";
 pub(super) const TEXT: &str = "text";
 pub(super) const END: &str = "end";
-/// The role of the response.
+/// The role of the response's message.
 const ANSWERER: &str = "assistant";
 
 /// Longest accepted response, in tokens; far beyond any context length, and a limit on memory.
@@ -62,14 +62,14 @@ pub(super) struct Request {
     pub(super) stream: bool,
     pub(super) include_usage: bool,
     pub(super) max_tokens: u32,
-    /// Requested vectors or scores; 0 if tokens are requested.
+    /// Number of requested vectors or scores; 0 if tokens are requested.
     pub(super) values: usize,
     pub(super) ignore_eos: bool,
     pub(super) seed: u64,
     pub(super) prompt_tokens: u64,
-    /// The prompt's tokens as a prefix cache identifies them, if there is one.
+    /// The prompt's tokens in the form in which a prefix cache identifies them, if there is a cache.
     pub(super) chain: Option<Chain>,
-    /// SHA-256 of the prompt's texts (messages' contents), each followed by a line feed.
+    /// SHA-256 over the texts of the prompt (the contents of the messages), each followed by a line feed.
     pub(super) digest: [u8; 32],
 }
 
@@ -142,7 +142,7 @@ impl Prompt {
         }
     }
 
-    /// Adds the marks that open a message.
+    /// Adds the marks with which a message begins.
     fn open(&mut self, role: &str) {
         self.token(Kind::Mark, START);
         self.token(Kind::Role, role);
@@ -160,8 +160,8 @@ impl Prompt {
 }
 
 impl Request {
-    /// Parses a body; the error is a message for the client. A prefix cache with blocks of `block` tokens
-    /// needs the prompt's chain.
+    /// Parses a body; the error is a message for the client. If there is a prefix cache, `block` is the
+    /// number of tokens per block, which is needed for the prompt's chain.
     pub(super) fn parse(api: Api, body: &[u8], block: Option<u32>) -> Result<Request, String> {
         let body: Body = serde_json::from_slice(body).map_err(|error| format!("invalid request body: {error}"))?;
         let model = body.model.unwrap_or_default();
@@ -221,7 +221,7 @@ impl Request {
         })
     }
 
-    /// Returns the seed of the response's text: from the prompt and the request's `seed`.
+    /// Returns the seed of the response's text, computed from the prompt and the request's `seed`.
     pub(super) fn text_seed(&self) -> u64 {
         let (head, _) = self.digest.split_at(8);
         u64::from_le_bytes(head.try_into().expect("eight bytes")) ^ self.seed
@@ -259,7 +259,7 @@ mod tests {
         let chat = |messages: &str| blocks(Api::Chat, &format!(r#"{{"model":"m","messages":[{messages}]}}"#));
         let (user, answer) = (r#"{"role":"user","content":"a b c d"}"#, r#"{"role":"assistant","content":"e f"}"#);
         let (once, twice) = (chat(user), chat(&[user, answer, user].join(",")));
-        // Eight tokens and three; after them `e f` and its end, and eight and three again.
+        // Eight tokens and three; after these, `e f` and its end, followed by eight and three again.
         assert_eq!((once.len(), twice.len()), (2, 6));
         assert_eq!(once, twice[..2]);
         assert_ne!(once, chat(r#"{"role":"system","content":"a b c d"}"#));

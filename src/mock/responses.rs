@@ -1,4 +1,5 @@
-//! Responses of the Responses API: named events, each with its number, and a whole response at the end.
+//! Responses in the form of the Responses API: named events, each with its number, and a whole response
+//! at the end.
 
 use super::part::{Field, Usage};
 
@@ -26,8 +27,8 @@ fn ending(finish: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns the members of a whole response besides those that every response has; texts are the
-/// inside of JSON strings.
+/// Returns the members of a whole response that are not part of every response. Texts are the contents
+/// of JSON strings.
 pub(super) fn members(finish: &str, (thought, text): (&[u8], &[u8]), counts: Usage) -> Vec<u8> {
     let (status, details) = ending(finish);
     let open = format!(r#""status":"{status}","error":null,"incomplete_details":{details},"output":["#);
@@ -52,12 +53,12 @@ pub(super) struct Events {
     line_end: &'static str,
     /// Number of the next event.
     next: u64,
-    /// Before and after the text of the next delta.
+    /// The parts before and after the text of the next delta.
     around: [Vec<u8>; 2],
 }
 
 impl Events {
-    /// Creates it before the first event.
+    /// Creates the state before the first event.
     pub(super) fn new(identity: String, line_end: &'static str) -> Events {
         Events { identity, line_end, next: 0, around: [Vec::new(), Vec::new()] }
     }

@@ -1,4 +1,4 @@
-//! The server: the accept loop, and its end.
+//! The server: its accept loop and its shutdown.
 
 use std::future::Future;
 use std::io;
@@ -16,15 +16,15 @@ use super::log::{Entry, Line, Log, LogWriter, Outcome};
 use super::shared::Shared;
 use super::timer::now;
 
-/// Pause after a failed accept: without file descriptors, retrying at once would only waste CPU.
+/// Pause after a failed accept. Without free file descriptors, retrying at once would only waste CPU time.
 const ACCEPT_PAUSE: u64 = 10_000_000;
 
 /// Why the server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It was shut down.
+    /// The server was shut down.
     Shutdown,
-    /// The fault `exit` occurred: the program must end as if it had crashed.
+    /// The fault `exit` occurred, so the program must end as if it had crashed.
     Fault,
 }
 
@@ -37,7 +37,8 @@ pub struct Server {
 
 impl Server {
     /// Opens the log and creates the timer. Must be called within a current-thread runtime of tokio with
-    /// I/O, before `listener` is announced: the kernel takes a moment to begin with its stamps.
+    /// I/O, before `listener` is announced, because the kernel takes a moment to start recording
+    /// timestamps.
     ///
     /// # Errors The log cannot be created, or the kernel provides no timer.
     pub fn new(config: Config, listener: TcpListener) -> io::Result<Server> {
@@ -82,7 +83,7 @@ impl Server {
     }
 }
 
-/// Never ends; without a listener no more connections are accepted, and the kernel refuses them.
+/// Never ends. Without a listener, no more connections are accepted, and the kernel refuses them.
 async fn accept(listener: TcpListener, shared: &Rc<Shared>) {
     let mut number = 0;
     while shared.config.refuse_after.is_none_or(|after| number < after) {
@@ -99,7 +100,8 @@ async fn accept(listener: TcpListener, shared: &Rc<Shared>) {
 }
 
 fn welcome(stream: TcpStream, number: u64, peer_port: u16, shared: &Rc<Shared>) {
-    // Without it Nagle's algorithm would delay tokens. It fails only on a connection that is already gone.
+    // Otherwise, Nagle's algorithm would delay tokens. This fails only on a connection that is already
+    // gone.
     let _ = stream.set_nodelay(true);
     let conn = Conn::new(stream, number, peer_port, Rc::clone(shared));
     match fault::of_connection(&shared.config.faults, number, shared.config.seed) {

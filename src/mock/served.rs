@@ -6,12 +6,12 @@ use std::rc::Rc;
 
 use super::tell::Took;
 
-/// Borders of vLLM's histograms of whole requests and their parts, in seconds.
+/// Bucket borders of vLLM's histograms of whole requests and their parts, in seconds.
 const REQUEST_BUCKETS: &[f64] = &[
     0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0, 960.0,
     1920.0, 7680.0,
 ];
-/// Borders of its time to first token, in seconds.
+/// Bucket borders of vLLM's histogram of time to first token, in seconds.
 const TTFT_BUCKETS: &[f64] = &[
     0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0,
     160.0, 640.0, 2560.0,
@@ -21,7 +21,7 @@ const TTFT_BUCKETS: &[f64] = &[
 #[derive(Debug, Clone)]
 pub(super) struct Histogram {
     borders: &'static [f64],
-    /// The number of values at or below each border, and above the last.
+    /// The number of values at or below each border, and above the last border.
     counts: Vec<u64>,
     sum_ns: u64,
 }
@@ -51,13 +51,13 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
-    /// Returns their sum in seconds.
+    /// Returns the sum of the values, in seconds.
     pub(super) fn seconds(&self) -> f64 {
         self.sum_ns as f64 / 1e9
     }
 }
 
-/// How a request finished, in vLLM's terms.
+/// How a request finished, in the terms of vLLM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Finish {
     Stop,
@@ -67,10 +67,10 @@ pub(super) enum Finish {
 }
 
 impl Finish {
-    /// All of them: each has a series from the start.
+    /// All of these, because each has a series from the start.
     pub(super) const ALL: [Finish; 3] = [Finish::Stop, Finish::Length, Finish::Abort];
 
-    /// Returns its label.
+    /// Returns its label in the metrics.
     pub(super) fn name(self) -> &'static str {
         match self {
             Finish::Stop => "stop",
@@ -102,7 +102,7 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// Creates it without any work.
+    /// Creates the counts of a server that has done no work yet.
     pub(super) fn new() -> Served {
         let of_requests = || Histogram::new(REQUEST_BUCKETS);
         let times = Times {
@@ -150,7 +150,7 @@ impl Served {
         self.held.get()
     }
 
-    /// Returns the number of requests that finished like this.
+    /// Returns the number of requests that finished in this way.
     pub(super) fn finished(&self, finish: Finish) -> u64 {
         self.finished[finish as usize].get()
     }
@@ -167,7 +167,7 @@ pub(super) struct Serving {
     served: Rc<Served>,
     arrived: u64,
     slot_at: u64,
-    /// When its prompt was computed, which is when its first token was ready.
+    /// When the computation of its prompt ended, which is when its first token was ready.
     first: Option<u64>,
     last: u64,
     held: u64,
@@ -219,7 +219,7 @@ impl Serving {
         count.set(count.get() + 1);
         self.served.held.set(self.served.held.get() - self.held);
         self.held = 0;
-        // It counts once.
+        // A request counts only once.
         self.prompt_tokens = 0;
         self.arrived = u64::MAX;
     }

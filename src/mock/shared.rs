@@ -30,7 +30,7 @@ pub(super) struct Shared {
     requests: Cell<u64>,
     /// How often the version was requested.
     version_asked: Cell<usize>,
-    /// Start and end of the latest pause of all streams.
+    /// Start and end of the most recent pause of all streams.
     pause: Cell<(u64, u64)>,
     /// Requests that wait for a slot.
     waiting: Cell<u64>,
@@ -75,8 +75,8 @@ impl Shared {
         self.pause.set((from, from + u64::from(millis) * 1_000_000));
     }
 
-    /// Returns when an action planned for an instant may be done: at the end of a pause, if one has
-    /// begun before.
+    /// Returns when an action that is planned for an instant may be executed: at the end of a
+    /// pause, if a pause has begun before.
     pub(super) fn after_pause(&self, planned: u64) -> u64 {
         let (from, to) = self.pause.get();
         if planned >= from { planned.max(to) } else { planned }
@@ -87,7 +87,7 @@ impl Shared {
         self.waiting.get()
     }
 
-    /// Counts one more request that waits for a slot, as long as the result is kept.
+    /// Counts one more waiting request for as long as the result is kept.
     pub(super) fn wait(self: &Rc<Self>) -> Waiting {
         self.waiting.set(self.waiting.get() + 1);
         Waiting(Rc::clone(self))

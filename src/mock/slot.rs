@@ -1,4 +1,4 @@
-//! The resources of a request while it is served: its slot, and the tokens that are computed there.
+//! The resources of a request while it is served: its slot, and the tokens that are computed in it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use super::chain::{Chain, Kind};
 use super::tokens::{plain, tokens};
 
 /// A place among the concurrent streams. Dropping it leaves the computed tokens in the prefix cache and
-/// then releases the place, so that the next request finds them.
+/// then releases the place, so that the next request finds the tokens.
 pub(super) struct Slot {
     sequence: Option<Sequence>,
     _permit: Option<OwnedSemaphorePermit>,
@@ -21,15 +21,15 @@ pub(super) struct Slot {
 struct Sequence {
     cache: Rc<RefCell<Cache>>,
     chain: Chain,
-    /// Whether the prompt was computed to its end; before that there is nothing to keep.
+    /// Whether the prompt has been computed completely; before that, there is nothing to keep.
     prefilled: bool,
-    /// The response's newest word. A token becomes part of the sequence when the next one is computed from
-    /// it, as in a real engine: the last token of a response is in no cache.
+    /// The response's newest word. As in a real engine, a token becomes part of the sequence when the next
+    /// token is computed from it, so the last token of a response is in no cache.
     newest: Option<&'static str>,
 }
 
 impl Slot {
-    /// Creates the slot of `permit`, for a prompt that is looked up now; vLLM also looks it up when it
+    /// Creates the slot of `permit` and looks up the prompt now. vLLM also looks up the prompt when it
     /// schedules a request.
     pub(super) fn new(
         permit: Option<OwnedSemaphorePermit>,
@@ -49,9 +49,9 @@ impl Slot {
         self.cached
     }
 
-    /// Records that the prompt is computed: from here on its blocks serve others. (vLLM counts them as
-    /// present when it schedules the step that computes them, so that two equal prompts of one step share;
-    /// here both are computed.)
+    /// Records that the prompt is computed; from now on, other requests can use its blocks. (vLLM counts
+    /// the blocks as present when it schedules the step that computes them, so two equal prompts in one
+    /// step share them; here, both are computed.)
     pub(super) fn prefilled(&mut self) {
         if let Some(sequence) = &mut self.sequence {
             sequence.prefilled = true;

@@ -1,4 +1,4 @@
-//! A streamed response: each event at its instant, in the configured shape, with its fault.
+//! A streamed response: each event is sent at its instant, in the configured shape, with its fault.
 
 use std::rc::Rc;
 
@@ -30,11 +30,11 @@ pub(super) struct Stream<'a> {
     pace: Pace,
     speech: Speech,
     text: Vec<u8>,
-    /// Tokens in events that were created, and of those passed to the kernel.
+    /// Number of tokens in the events that were created, and in those that were passed to the kernel.
     sent: u32,
     written: u32,
     struck: bool,
-    /// There is no wait between tokens, so events may share writes.
+    /// Whether events may share writes because there is no wait between tokens.
     eager: bool,
 }
 
@@ -44,7 +44,8 @@ pub(super) fn pace(shared: &Shared, job: &Job) -> Pace {
     Pace::new(&shared.config, job.number, factor)
 }
 
-/// Returns the text of a job, by the seeds of server and request and by the prompt.
+/// Returns the text of a job, which is determined by the seeds of the server and the request, and by the
+/// prompt.
 pub(super) fn speech(shared: &Shared, job: &Job) -> Speech {
     Speech::new(shared.config.words, random(shared.config.seed, b"text", job.request.text_seed()))
 }
@@ -139,7 +140,7 @@ impl<'a> Stream<'a> {
         Ok(first)
     }
 
-    /// Waits until the token planned for an instant is due: a pause that began meanwhile delays it.
+    /// Waits until the token planned for an instant is due. A pause that began in the meantime delays it.
     async fn due(&mut self, planned: u64) -> Result<u64, Gone> {
         self.wait(planned).await?;
         let due = self.shared.after_pause(planned);
@@ -147,7 +148,7 @@ impl<'a> Stream<'a> {
         Ok(due)
     }
 
-    /// Waits for an instant; pending data is written before.
+    /// Waits for an instant, after writing pending data.
     async fn wait(&mut self, until: u64) -> Result<(), Gone> {
         if until > now() {
             self.flush().await?;
@@ -156,7 +157,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Returns how many tokens share the next event: never reasoning and content.
+    /// Returns how many tokens share the next event. Reasoning and content never share an event.
     fn group(&self) -> u32 {
         let border = if self.sent < self.job.reasoning { self.job.reasoning } else { self.job.tokens };
         self.shared.config.tokens_per_event.clamp(1, border - self.sent)
@@ -198,7 +199,7 @@ impl<'a> Stream<'a> {
         match self.shared.config.usage {
             UsagePosition::Never => false,
             UsagePosition::Always => true,
-            // It is part of every response.
+            // This is part of every response.
             _ if self.job.request.api == Api::Responses => true,
             _ => self.job.request.include_usage,
         }
@@ -213,7 +214,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Writes pending data, and stamps it if it contains tokens.
+    /// Writes pending data, and records a timestamp if it contains tokens.
     async fn flush(&mut self) -> Result<(), Gone> {
         if self.sent > self.written {
             let at = now();
@@ -264,7 +265,7 @@ impl<'a> Stream<'a> {
         Ok(if self.job.keep_alive { End::Keep } else { End::Close })
     }
 
-    /// Applies the fault of this response if it is due; returns how the response ended if the fault ended it.
+    /// Applies the fault of this response if it is due. If the fault ended the response, returns how.
     async fn strike(&mut self) -> Result<Option<End>, Gone> {
         let Some(fault) = self.job.fault.filter(|_| !self.struck) else { return Ok(None) };
         let Some(after) = after(fault, self.job.tokens) else { return Ok(None) };
@@ -322,8 +323,8 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Returns the number of tokens after which a fault affects a response of `tokens`; `None`: not
-/// between tokens.
+/// Returns the number of tokens after which a fault affects a response of `tokens` tokens; `None` if it does
+/// not occur between tokens.
 fn after(fault: Kind, tokens: u32) -> Option<u32> {
     let said = match fault {
         Kind::Reset(after)

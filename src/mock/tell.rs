@@ -6,7 +6,7 @@ use rand::RngExt;
 use super::config::{Config, TellTimes};
 use super::random::random;
 
-/// The time that a request took, in nanoseconds; `None` for parts that are not over yet.
+/// The times that the parts of a request took, in nanoseconds; `None` for parts that have not ended yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Took {
     pub(super) queue: u64,
@@ -46,16 +46,16 @@ pub(super) fn fields(config: &Config, took: Option<Took>, trace: Option<&str>) -
     text
 }
 
-/// Returns the member with which llama.cpp ends its responses, with a leading comma; empty if it is not
-/// configured.
+/// Returns the member with which llama.cpp ends its responses, with a leading comma; empty if this is
+/// not configured.
 pub(super) fn timings(config: &Config, took: Option<Took>) -> String {
     let (TellTimes::Timings, Some(took)) = (config.tell_times, took) else { return String::new() };
     let [prefill, decode] = [took.prefill, took.decode].map(|ns| millis(ns.unwrap_or(0)));
     format!(r#","timings":{{"prompt_ms":{prefill:?},"predicted_ms":{decode:?}}}"#)
 }
 
-/// Returns the trace id of response `number`, if it has one.
+/// Returns the trace id of response `number`, if the response has one.
 pub(super) fn trace_id(config: &Config, number: u64) -> Option<String> {
-    // Never all zeros, which is invalid.
+    // The id is never all zeros, because that is invalid.
     config.trace_ids.then(|| format!("{:032x}", random(config.seed, b"trac", number).random::<u128>().max(1)))
 }

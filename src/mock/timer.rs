@@ -1,5 +1,5 @@
-//! One timerfd wakes all streams. Tokio's own timer is a millisecond late, which would be the largest error of the
-//! mock; a timerfd per stream would cost a file descriptor and three system calls per token.
+//! One timerfd wakes all streams. Tokio's own timer is up to a millisecond late, which would be the largest error
+//! of the mock. A timerfd per stream would cost a file descriptor, and three system calls per token.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use rustix::time::{
 };
 use tokio::io::unix::AsyncFd;
 
-/// Returns the monotonic clock, in nanoseconds; every process of a host reads the same one.
+/// Returns the time of the monotonic clock in nanoseconds. Every process of a host reads the same clock.
 pub(super) fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -34,8 +34,8 @@ impl Timer {
     /// Creates a timer that wakes no one until [`Timer::drive`] runs.
     pub(super) fn new() -> io::Result<Timer> {
         let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        // SAFETY: an `OwnedFd` of our own is open, and the same file, for as long as it lives. The safe
-        // constructor is deprecated because it accepts types that do not promise this.
+        // SAFETY: an `OwnedFd` that we own stays open and refers to the same file for as long as it lives.
+        // The safe constructor is deprecated because it accepts types that do not guarantee this.
         #[expect(unsafe_code, reason = "the safe constructor takes types that promise less than an owned descriptor")]
         let fd = unsafe { AsyncFd::register(fd)? };
         Ok(Timer { fd, sleepers: RefCell::new(BTreeMap::new()), armed: Cell::new(u64::MAX), next: Cell::new(0) })
@@ -46,8 +46,8 @@ impl Timer {
         loop {
             let mut ready = self.fd.readable().await?;
             let mut ticks = [0u8; 8];
-            // Re-arming in between may have removed the tick: then there is nothing to read,
-            // which is not an error.
+            // Re-arming in between may have removed the tick. There is then nothing to read, which is not an
+            // error.
             match rustix::io::read(self.fd.get_ref(), &mut ticks) {
                 Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -58,7 +58,7 @@ impl Timer {
         }
     }
 
-    /// Returns a future that is ready at `at` on the monotonic clock, or at once if that has passed.
+    /// Returns a future that is ready at `at` on the monotonic clock, or at once if this instant has passed.
     pub(super) fn at(self: &Rc<Timer>, at: u64) -> Sleep {
         Sleep { timer: Rc::clone(self), at, number: None }
     }

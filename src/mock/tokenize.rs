@@ -1,7 +1,8 @@
-//! The number of tokens of a text or a chat before generation: `/tokenize` in the forms of three
+//! The number of tokens of a text or a chat before generation, by `/tokenize` in the forms of three
 //! kinds of servers.
 //!
-//! The counts are those of `usage`. The mock has no vocabulary: the id of a token is its position.
+//! The counts equal those in `usage`. The mock has no vocabulary, so the id of a token is its
+//! position.
 
 use serde_json::{Value, json};
 
@@ -14,8 +15,8 @@ const MAX_MODEL_LEN: u32 = 10_000_000;
 /// The tokens before a response; omitted if no response follows.
 const BEFORE_ANSWER: u64 = 3;
 
-/// Returns the response to a request for a count: the body of one with status 200, otherwise status
-/// and message.
+/// Returns the response to a request for a count: its body for status 200, otherwise the status and
+/// a message.
 pub(super) fn tokenize(kind: Tokenize, body: &[u8]) -> Result<String, (u16, String)> {
     let refused = |message: String| (400, message);
     let asked: Value =
@@ -23,7 +24,7 @@ pub(super) fn tokenize(kind: Tokenize, body: &[u8]) -> Result<String, (u16, Stri
     match kind {
         Tokenize::None => Err((404, "there is nothing at this path".to_owned())),
         Tokenize::LlamaCpp => {
-            // Without a text it finds no tokens, which is not an error.
+            // Without a text, there are no tokens, which is not an error.
             let count = asked["content"].as_str().map_or(0, |text| tokens(text).count() as u64);
             Ok(json!({ "tokens": ids(count) }).to_string())
         }
@@ -45,7 +46,7 @@ pub(super) fn tokenize(kind: Tokenize, body: &[u8]) -> Result<String, (u16, Stri
     }
 }
 
-/// llama.cpp: returns the text that the chat template makes of messages.
+/// llama.cpp: returns the text that the chat template creates from messages.
 pub(super) fn apply_template(kind: Tokenize, body: &[u8]) -> Result<String, (u16, String)> {
     if kind != Tokenize::LlamaCpp {
         return Err((404, "there is nothing at this path".to_owned()));

@@ -1,4 +1,4 @@
-//! The text of responses and the tokens of texts.
+//! The text of responses, and the tokens of texts.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ const PLAIN: &[&str] = &[
 const UTF8: &[&str] =
     &["Grüße", "naïve", "Ωμέγα", "мир", "東京", "日本語", "한국어", "😀", "🚀🌍", "ﬁn", "łódź", "שלום"];
 
-/// In JSON form: every escape that a reader must decode.
+/// Every escape that a reader must decode, in JSON form.
 const ESCAPED: &[&str] = &[
     r#"\"quoted\""#,
     r"back\\slash",
@@ -33,7 +33,7 @@ const ESCAPED: &[&str] = &[
     r#"{\"key\":[1]}"#,
 ];
 
-/// An endless text by seed, one word per token, in the form of JSON strings.
+/// An endless text that a seed determines, with one word per token, in the form of JSON strings.
 pub(super) struct Speech {
     random: ChaCha8Rng,
     words: &'static [&'static str],
@@ -51,8 +51,8 @@ impl Speech {
         Speech { random, words, started: false }
     }
 
-    /// Appends the next token and returns its word. All but the first begin with a space, so that a text of
-    /// n tokens has n words.
+    /// Appends the next token and returns its word. Every token but the first begins with a space, so that
+    /// a text of n tokens has n words.
     pub(super) fn push(&mut self, text: &mut Vec<u8>) -> &'static str {
         if self.started {
             text.push(b' ');
@@ -64,9 +64,9 @@ impl Speech {
     }
 }
 
-/// Returns the tokens of a text as this server splits it: each run of letters and digits is one, and so is
-/// each other character except white space. Real tokenizers find a third more in English prose; what
-/// matters is that client and log can agree on the count without sharing code.
+/// Returns the number of tokens into which this server splits a text. Each run of letters and digits is one
+/// token, and so is every other character except white space. Real tokenizers find a third more tokens in
+/// English prose, but what matters here is that client and log can agree on the count without sharing code.
 pub(super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -2,16 +2,16 @@
 
 use super::part::Usage;
 
-/// Length of a vector. Real ones have hundreds; the wait of a client is the same.
+/// Length of a vector. Real vectors have hundreds of elements, but clients wait equally long.
 const DIMENSIONS: usize = 8;
 
-/// Formats the counts of a response without tokens.
+/// Formats the usage of a response without tokens.
 fn usage(usage: Usage) -> String {
     let Usage { prompt, .. } = usage;
     format!(r#""usage":{{"prompt_tokens":{prompt},"total_tokens":{prompt}}}"#)
 }
 
-/// Returns a list of this many elements, with the addition of a fault.
+/// Returns a list with this many elements, and with the addition that a fault requires.
 fn list(count: usize, element: impl Fn(usize) -> String, extra: &[u8]) -> Vec<u8> {
     let elements: Vec<String> = (0..count).map(element).collect();
     [b"[", elements.join(",").as_bytes(), extra, b"]"].concat()

@@ -43,7 +43,7 @@ pub(super) async fn answer(conn: &mut Conn, entry: &mut Entry, mut job: Job) -> 
         job.say(speech.push(if token < job.reasoning { &mut thought } else { &mut text }));
     }
     if job.request.values > 0 {
-        // Vectors and scores are ready at once, when the prompt has been read.
+        // Vectors and scores are ready as soon as the prompt has been read.
         conn.wait_until(planned).await?;
         conn.wait_until(shared.after_pause(planned)).await?;
         job.prefilled();
@@ -113,7 +113,7 @@ fn body(shared: &Shared, job: &Job, thought: &[u8], text: &[u8]) -> Vec<u8> {
 
 async fn write(conn: &mut Conn, entry: &mut Entry, job: &Job, body: &[u8]) -> Result<End, Gone> {
     let half = &body[..body.len() / 2];
-    // The announced length, the written bytes, and what happens to the connection.
+    // The announced length, the bytes to write, and the state of the connection afterwards.
     let keep = if job.keep_alive { End::Keep } else { End::Close };
     let (announced, written, end) = match job.fault {
         Some(Kind::Truncate(_)) => (half.len(), half, End::Close),
@@ -130,7 +130,7 @@ async fn write(conn: &mut Conn, entry: &mut Entry, job: &Job, body: &[u8]) -> Re
     let mut wire = Wire::new(&conn.shared.config, Framing::Plain, job.number);
     let told = tell::fields(&conn.shared.config, job.took, job.trace.as_deref());
     let head = json_head(200, announced, end == End::Keep);
-    // After the status line.
+    // The part after the status line.
     let (status, fields) = head.split_once("\r\n").unwrap_or_default();
     wire.head(format!("{status}\r\n{told}{fields}").as_bytes());
     wire.body(&[written]);

@@ -1,4 +1,5 @@
-//! Writes to the socket: framing of the body, coalescing, and writes split at arbitrary places.
+//! Writes to the socket: framing of the body, coalescing of writes, and writes that are split at
+//! arbitrary places.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -8,23 +9,23 @@ use super::conn::{Conn, Gone};
 use super::random::random;
 use super::timer::now;
 
-/// Bytes collected before they are written when there is no wait: large enough to make the system call
-/// cheap, small enough to stay in the caches.
+/// Number of bytes that are collected before a write if there is no wait between tokens: large enough
+/// to make system calls cheap, and small enough to stay in the caches.
 const COALESCE: usize = 32 << 10;
 
-/// The largest piece of a random split, in bytes: shorter than any event, longer than a character.
+/// The largest piece of a random split, in bytes: shorter than any event, but longer than a character.
 const LARGEST_CUT: usize = 32;
 
 /// How the end of a body is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// Chunked transfer encoding.
+    /// By chunked transfer encoding.
     Chunked,
     /// By Content-Length or by the end of the connection.
     Plain,
 }
 
-/// Bytes to be sent to one client.
+/// Bytes that are to be sent to one client.
 pub(super) struct Wire {
     pending: Vec<u8>,
     framing: Framing,
@@ -137,7 +138,8 @@ impl Wire {
     }
 }
 
-/// Hexadecimal without leading zeros, and without the machinery of `write!`: this runs for every token.
+/// Writes hexadecimal digits without leading zeros. `write!` is avoided because this runs for every
+/// token.
 fn push_hex(bytes: &mut Vec<u8>, number: usize) {
     let digits = (usize::BITS - number.leading_zeros()).div_ceil(4).max(1);
     for digit in (0..digits).rev() {

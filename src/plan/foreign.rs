@@ -9,7 +9,7 @@ use crate::plan::text::tree::{Duplicate, Node, Value as Written};
 pub enum Value {
     /// A key without a value.
     Null,
-    /// true or false.
+    /// A true or false value.
     Bool(bool),
     /// A number, as written.
     Number(String),
@@ -24,7 +24,7 @@ pub enum Value {
 /// A value and its line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placed {
-    /// The line of its start, from 1; for an entry of a table, the line of its key.
+    /// The line at which it starts, from 1; for an entry of a table, the line of its key.
     pub line: usize,
     /// The value.
     pub value: Value,
@@ -42,7 +42,7 @@ pub struct Wrong {
 }
 
 /// Parses a text with at most this many values into a tree. A duplicate key in a table is an error,
-/// because one of its values would be lost.
+/// because one of the two values would be lost.
 pub fn tree(text: &str, format: Format, most_values: usize) -> Result<Placed, Wrong> {
     let lines = Lines::of(text);
     let (node, found) = match format {
@@ -67,7 +67,7 @@ pub fn tree(text: &str, format: Format, most_values: usize) -> Result<Placed, Wr
     }
 }
 
-/// The starts of lines.
+/// Positions at which lines start.
 struct Lines(Vec<usize>);
 
 impl Lines {

@@ -1,4 +1,4 @@
-//! A plan that was read and checked, and the places where its values were written.
+//! A plan that has been read and checked, and the places where its values are written.
 
 use std::fmt;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::plan::text::span::Span;
 use crate::plan::text::tree;
 use crate::plan::text::tree::{Node, Step};
 
-/// A plan without errors, and the places where its values were written.
+/// A plan without errors, and the places where its values are written.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The plan.
@@ -48,8 +48,8 @@ impl Loaded {
         self.origin(path).map(|origin| origin.place)
     }
 
-    /// The origin of the deepest existing part of a path into the plan. For an axis that is implied by
-    /// the plan: the declaration of its only value.
+    /// The origin of the deepest existing part of a path into the plan. For an axis that the plan
+    /// implies, the origin is the declaration of its only value.
     pub fn origin(&self, path: &[Step]) -> Option<Origin> {
         let implied = self.implied(path);
         let path = implied.as_deref().unwrap_or(path);
@@ -84,10 +84,10 @@ impl Loaded {
         let is_leaf = !is_list && !matches!(found.node.value, tree::Value::Map(_));
         let is_there = match &path[found.depth..] {
             [] => true,
-            // A single value or range that replaces a list; a single value that replaces a table of one
+            // A single value or range may stand for a list, and a single value for a table with one
             // field.
             [Step::Index(0)] => !is_list,
-            // A word that replaces a distribution, or an alternative parameter of it.
+            // A word may stand for a distribution, or for an alternative parameter of it.
             [Step::Key(field), ..] if field == "gamma" => is_leaf,
             [Step::Key(field)] if field == "cv" || field == "burstiness" => {
                 found.node.entry("cv").or(found.node.entry("burstiness")).is_some()
@@ -98,14 +98,14 @@ impl Loaded {
         is_there.then(|| self.origin(path))?
     }
 
-    /// Creates a plan error for the value at `path` from a problem that only its runs show.
+    /// Creates a plan error for the value at `path` from a problem that shows only in the plan's runs.
     pub fn refuse(&self, path: &[Step], code: Code, message: String, remedy: &str) -> PlanErrors {
         let span = self.tree.walk(path).span();
         let diagnostic = Diagnostic::new(code, message).remedy(remedy).at(Some(span));
         PlanErrors::new(&self.sources, &self.mask, vec![diagnostic])
     }
 
-    /// The file that the plan was read from.
+    /// The file from which the plan was read.
     pub fn file(&self) -> &Path {
         self.sources.first_name()
     }

@@ -1,11 +1,11 @@
-//! Reads the user's text into a `Plan`: all errors of a file in one pass, each at its place with its
-//! remedy.
+//! Reads the user's text into a `Plan`. All errors of a file are found in one pass, each with its
+//! place and its remedy.
 //!
 //! `pipeline` turns a file into a checked plan: `files` reads the plan's text and its fragments, from
 //! which `syntax` builds one tree of values with their places (`text`); `read` reads the types of
-//! `model` from it and continues after errors; `files` finds the files that the plan names; `check`
-//! validates the plan as a whole and normalizes every matrix. `diagnostic` prints the errors and masks
-//! anything that may be a secret. ARCHITECTURE.md lists which module may use which.
+//! `model` from this tree, continuing after errors; `files` finds the files that the plan names;
+//! `check` validates the plan as a whole and normalizes every matrix. `diagnostic` prints the errors
+//! and masks anything that may be a secret. ARCHITECTURE.md lists which module may use which.
 
 mod check;
 pub(crate) mod diagnostic;

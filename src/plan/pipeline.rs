@@ -55,8 +55,8 @@ fn too_large(name: &Path) -> PlanErrors {
     PlanErrors::of_file(name, Diagnostic::new(Code::TooLarge, message))
 }
 
-/// Reads and checks the text of a plan; `name` is the file shown in errors, next to which its fragments
-/// are located.
+/// Reads and checks the text of a plan; `name` is the file that errors name, and its fragments are
+/// located next to this file.
 pub fn parse(name: &Path, text: &str, format: Format) -> Result<Loaded, PlanErrors> {
     parse_with(name, text, format, &Options::default(), &Disk)
 }

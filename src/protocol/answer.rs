@@ -1,4 +1,4 @@
-//! The content of one event of a response, or of a whole response, independent of the protocol.
+//! The content of one event of a response or of a whole response, independent of the protocol.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,25 +16,25 @@ use super::usage::Usage;
 pub struct Part<'a> {
     /// Text of the response; empty if there is none.
     pub content: Cow<'a, str>,
-    /// Reasoning before it; empty if there is none.
+    /// Reasoning that precedes the text; empty if there is none.
     pub reasoning: Cow<'a, str>,
     /// Whether it contains arguments of a tool call.
     pub(crate) has_tool_call: bool,
     /// The server's token counts.
     pub usage: Option<Usage>,
-    /// The server's own times for it.
+    /// The server's own times for the response.
     pub timings: Option<Timings>,
     /// Why the server stopped.
     pub finish_reason: Option<Cow<'a, str>>,
-    /// Whether nothing follows it.
+    /// Whether it is the last part of the response.
     pub(crate) is_last: bool,
-    /// Number of vectors or scores in it, for protocols whose responses consist of these.
+    /// Number of vectors or scores in it, for protocols whose responses consist of vectors or scores.
     pub values: Option<usize>,
 }
 
 impl Part<'_> {
-    /// Returns the one text of this part, if it contains nothing else: no counts, no finish reason,
-    /// no tool call.
+    /// Returns the text of this part if it contains nothing else: no counts, no finish reason and no tool
+    /// call.
     pub(crate) fn only_text(&self) -> Option<(&str, Channel)> {
         let counts_none = self.usage.is_none() && self.timings.is_none();
         let is_silent = counts_none && self.finish_reason.is_none() && !self.has_tool_call && !self.is_last;
@@ -46,13 +46,13 @@ impl Part<'_> {
     }
 }
 
-/// The channel of a text.
+/// The channel of a text: response or reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Channel {
     /// The response.
     #[default]
     Content,
-    /// Reasoning before it.
+    /// The reasoning that precedes the response.
     Reasoning,
 }
 
@@ -70,14 +70,14 @@ pub struct CallPiece {
 /// Why the data of an event is not part of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wrong {
-    /// Not JSON, not UTF-8, or JSON of another shape.
+    /// The data is not JSON, not UTF-8, or JSON of another shape.
     Malformed(String),
     /// The server reports an error.
     Error(String),
 }
 
-/// A text, borrowed from the JSON unless it had to be decoded. serde does not borrow a `Cow` inside an
-/// `Option` by itself.
+/// A text that is borrowed from the JSON unless it had to be decoded. By default, serde does not borrow a
+/// `Cow` inside an `Option`.
 #[derive(Debug)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
@@ -107,7 +107,7 @@ impl std::ops::Deref for Text<'_> {
     }
 }
 
-/// Returns the text of a field, empty if there is none.
+/// Returns the text of a field; empty if the field is missing.
 pub(super) fn text_of(field: Option<Text<'_>>) -> Cow<'_, str> {
     field.map(|text| text.0).unwrap_or_default()
 }
@@ -127,8 +127,8 @@ pub(super) fn refuse_error(error: Option<&serde_json::Value>) -> Result<(), Wron
     }
 }
 
-/// Returns the text of a server's error: the message of its JSON if it is JSON, otherwise all of it. Not
-/// truncated: a key in it must be found whole before the text is cut.
+/// Returns the text of a server's error: the message if the text is JSON, otherwise the whole text. It is
+/// not truncated, because a key in it must be found as a whole before the text is truncated.
 pub(crate) fn server_words(data: &[u8]) -> String {
     match serde_json::from_slice::<serde_json::Value>(data) {
         Ok(json) => error_text(json.get("error").unwrap_or(&json)),

@@ -32,7 +32,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Api; 5] = [Api::Chat, Api::Completions, Api::Responses, Api::Embeddings, Api::Rerank];
 
     /// Returns the name in plans and rows.
@@ -59,23 +59,23 @@ impl Api {
         }
     }
 
-    /// Whether its responses are tokens: only then there are latencies and rates of tokens.
+    /// Whether its responses are tokens. Only then are there latencies and rates of tokens.
     pub fn generates(self) -> bool {
         self.protocol().task() == Task::Generate
     }
 
-    /// Returns the fields of a body that contain the prompt: plans may not set them.
+    /// Returns the fields of a body that contain the prompt, which plans must not set.
     pub(crate) fn prompt_fields(self) -> &'static [&'static str] {
         self.protocol().prompt_fields()
     }
 
-    /// Returns the names of those whose responses are tokens, or values, for readers.
+    /// Returns the names of the protocols whose responses are tokens, or values, for readers.
     pub fn names(generates: bool) -> Vec<&'static str> {
         Api::ALL.into_iter().filter(|api| api.generates() == generates).map(Api::name).collect()
     }
 
-    /// Returns the text in the body of a request of any protocol: its messages as they were sent,
-    /// or its text.
+    /// Returns the text in the body of a request of any protocol: its messages as sent, or its
+    /// text.
     pub(crate) fn said_in(body: &Value) -> String {
         let fields = Api::ALL.into_iter().map(Api::prompt_fields);
         let found = fields.into_iter().find(|fields| fields.iter().all(|field| !body[*field].is_null()));

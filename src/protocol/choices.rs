@@ -1,6 +1,6 @@
-//! The common part of chat and completions: responses with a list of `choices`, streamed and not, of every
-//! engine: vLLM and OpenAI (`reasoning`), SGLang and others (`reasoning_content`), llama.cpp (content null
-//! in the first chunk), usage in the last content chunk, alone, or in both.
+//! The common part of chat and completions: responses with a list of `choices`, streamed or not. Supports
+//! the variants of every engine: vLLM and OpenAI (`reasoning`), SGLang and others (`reasoning_content`),
+//! llama.cpp (content null in the first chunk), and usage in the last content chunk, alone, or in both.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::request::{Object, Request};
 use super::timings::Timings;
 use super::usage::Usage;
 
-/// The measured part of it.
+/// The part of a response that is measured.
 #[derive(Debug, Default, Deserialize)]
 struct Body<'a> {
     #[serde(borrow, default)]
@@ -60,7 +60,7 @@ impl ToolCall<'_> {
     }
 }
 
-/// Reads an event, or a whole response: they differ only in whether a text is called a delta.
+/// Reads an event or a whole response, which differ only in whether a text is called a delta.
 pub(super) fn part(data: &[u8]) -> Result<Part<'_>, Wrong> {
     let (Body { choices, usage, timings, error }, text) = read(data)?;
     refuse_error(error.as_ref())?;
@@ -82,7 +82,7 @@ pub(super) fn part(data: &[u8]) -> Result<Part<'_>, Wrong> {
     })
 }
 
-/// Writes the fields after the prompt in bodies whose responses are `choices`.
+/// Writes the fields that follow the prompt, in bodies of requests whose responses have `choices`.
 pub(super) fn put_rest(request: &Request, body: &mut Object) {
     body.put(request.length_field, &request.output_tokens);
     body.put_all(request.sampling);
@@ -99,8 +99,8 @@ pub(super) fn put_rest(request: &Request, body: &mut Object) {
     body.put_all(request.extra);
 }
 
-/// Returns the tool calls in a part of the response: a stream sends a call's name first and its arguments
-/// in pieces, by number.
+/// Returns the tool calls in a part of the response: a stream first sends the name of a call and then its
+/// arguments in pieces, by number.
 pub(super) fn calls(data: &Value) -> Vec<CallPiece> {
     let choice = &data["choices"][0];
     let calls =

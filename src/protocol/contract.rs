@@ -12,22 +12,22 @@ use super::request::{Object, Request};
 pub enum Framing {
     /// As a chat: messages in the model's template.
     Chat,
-    /// As a text, including the tokens that open every prompt.
+    /// As a text, including the tokens with which every prompt begins.
     Text,
 }
 
-/// The task of a server, which determines the content of a request, and which latencies and rates exist.
+/// The task of a server. It determines the content of requests and the latencies and rates that exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
     /// The response to a prompt is a sequence of tokens.
     Generate,
-    /// Texts become vectors, all at once.
+    /// Texts are converted to vectors, all at once.
     Embed,
     /// Documents are scored for a query, all at once.
     Rank,
 }
 
-/// A protocol: where its requests go, their form, and how its responses are read.
+/// A protocol: the destination and form of its requests, and how its responses are read.
 pub trait Protocol: fmt::Debug + Sync {
     /// Returns the path of its requests, after the base address.
     fn path(&self) -> &'static str;
@@ -43,14 +43,14 @@ pub trait Protocol: fmt::Debug + Sync {
     /// Returns the fields of a body that contain the prompt.
     fn prompt_fields(&self) -> &'static [&'static str];
 
-    /// Returns the field that every whole response has: a list.
+    /// Returns the name of a list that every whole response has.
     fn answer_field(&self) -> &'static str;
 
     /// Writes the fields of a body, in their order.
     fn body(&self, request: &Request, body: &mut Object);
 
-    /// Whether events of this name belong to the response. The end of a stream and errors are
-    /// handled before.
+    /// Whether events with this name belong to the response. The end of a stream and errors are handled
+    /// earlier.
     fn takes_event(&self, name: &[u8]) -> bool {
         name.is_empty() || name == b"message"
     }

@@ -1,5 +1,5 @@
 //! Embeddings (OpenAI API reference, "Embeddings"), as implemented by vLLM, SGLang, llama.cpp and Text
-//! Embeddings Inference: texts in, one vector each out, all at once.
+//! Embeddings Inference: texts are sent, and one vector is returned for each text, all at once.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -21,7 +21,7 @@ struct Answer {
     error: Option<Value>,
 }
 
-/// Numbers, or a text that encodes them; the difference does not matter here.
+/// Numbers, or a text that encodes numbers; the difference does not matter here.
 #[derive(Debug, Deserialize)]
 struct Vector {
     #[serde(rename = "embedding")]
@@ -49,7 +49,7 @@ impl Protocol for Embeddings {
         "data"
     }
 
-    /// Always a list, even for one text, as such clients send it.
+    /// This is always a list, even for one text, as sent by clients of this API.
     fn body(&self, request: &Request, body: &mut Object) {
         body.put("model", request.model);
         body.put("input", &request.said.texts());

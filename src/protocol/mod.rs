@@ -1,9 +1,9 @@
-//! The protocols of servers for language models, one file each: where a request goes, its body, how a
-//! response is read, and whether there are tokens to measure.
+//! The protocols of servers for language models, one file each. A protocol determines where a request is
+//! sent, its body, how a response is read, and whether there are tokens to measure.
 //!
-//! A protocol is added by a file with its `Protocol` and a line of [`Api`]. It handles only texts and JSON:
-//! `workload` provides the texts, `engine` decides when they are sent and how they are measured, and `plan`
-//! checks what a plan may set.
+//! To add a protocol, add a file with its `Protocol` and a line in [`Api`]. A protocol handles only texts
+//! and JSON: `workload` provides the texts, `engine` decides when they are sent and how they are measured,
+//! and `plan` checks what a plan may set.
 
 mod answer;
 mod api;

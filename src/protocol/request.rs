@@ -9,13 +9,14 @@ use super::said::Said;
 pub struct Request<'a> {
     /// The model id on the server.
     pub model: &'a str,
-    /// Its texts.
+    /// The texts of the request.
     pub said: Said<'a>,
-    /// Requested tokens.
+    /// Number of requested tokens.
     pub output_tokens: u32,
-    /// The name of the field for their number, if the protocol has several.
+    /// The name of the field for the number of requested tokens, if the protocol has several.
     pub(crate) length_field: &'static str,
-    /// Whether the response is streamed token by token; the server is then asked for its `usage` as well.
+    /// Whether the response is streamed token by token; if so, the request also asks the server for its
+    /// `usage`.
     pub stream: bool,
     /// Whether `ignore_eos: true` is sent.
     pub ignore_eos: bool,
@@ -23,7 +24,7 @@ pub struct Request<'a> {
     pub sampling: &'a [Field],
     /// Texts at which the response ends.
     pub stop: &'a [String],
-    /// Further fields, at the end.
+    /// Further fields, which come at the end.
     pub extra: &'a [Field],
 }
 
@@ -48,7 +49,7 @@ impl<'a> Request<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     name: String,
-    /// JSON.
+    /// The field as JSON.
     value: String,
 }
 
@@ -81,7 +82,7 @@ impl Object {
             .expect("a Vec accepts every byte, and requests have only JSON's types");
     }
 
-    /// Appends fields that are JSON already.
+    /// Appends fields that are already JSON.
     pub(crate) fn put_all(&mut self, fields: &[Field]) {
         for Field { name, value } in fields {
             self.name(name);

@@ -1,5 +1,5 @@
 //! Reranking as defined by Jina and Cohere and implemented by vLLM, SGLang, llama.cpp and Infinity: a query
-//! and documents in, a score for each document out, all at once.
+//! and documents are sent, and a score for each document is returned, all at once.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -47,8 +47,8 @@ impl Protocol for Rerank {
         "results"
     }
 
-    /// The user's text is the query; the texts after it are the documents. The text of a probe serves as
-    /// query and as document.
+    /// The user's text is the query, and the texts after it are the documents. The text of a probe is used
+    /// both as query and as document.
     fn body(&self, request: &Request, body: &mut Object) {
         let mut texts = request.said.texts();
         let query = texts.remove(0);

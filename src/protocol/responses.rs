@@ -1,9 +1,9 @@
 //! Responses (OpenAI API reference, "Responses" and "Streaming events"), also implemented by vLLM, SGLang
 //! and llama.cpp.
 //!
-//! A stream consists of named events, of which those with a `delta` contain text; each has its own number,
-//! so that no two have the same bytes around their texts, and all are parsed in full. Only the event with
-//! the whole response marks the end.
+//! A stream consists of named events; those with a `delta` contain text. Each event has its own number, so
+//! the bytes around the text differ between events and every event must be parsed completely. Only the
+//! event with the whole response marks the end.
 
 use std::borrow::Cow;
 
@@ -29,11 +29,11 @@ struct Event<'a> {
     delta: Option<Text<'a>>,
     #[serde(borrow, default)]
     response: Option<Response<'a>>,
-    /// llama.cpp returns them next to the response.
+    /// llama.cpp returns the timings next to the response.
     timings: Option<Timings>,
 }
 
-/// A response: the whole body without streaming, and part of the last event of a stream.
+/// A response. Without streaming, it is the whole body; in a stream, it is part of the last event.
 #[derive(Debug, Default, Deserialize)]
 struct Response<'a> {
     #[serde(borrow, default)]
@@ -77,8 +77,8 @@ fn joined(pieces: Option<Vec<Piece<'_>>>) -> String {
     pieces.into_iter().flatten().map(|piece| text_of(piece.text)).collect()
 }
 
-/// Returns the content of a response besides its text: counts, and the finish reason in terms of the chat
-/// API, so that runs of both are judged alike.
+/// Returns the content of a response other than its text: counts, and the finish reason in terms of the
+/// chat API, so that runs with both APIs are judged alike.
 fn ending<'a>(response: Response<'a>) -> Result<Part<'a>, Wrong> {
     let Response { status, usage, timings, error, incomplete_details, .. } = response;
     refuse_error(error.as_ref())?;
@@ -109,7 +109,8 @@ impl Protocol for Responses {
         "output"
     }
 
-    /// The length has only one name here. `store: false`: a measurement leaves nothing behind.
+    /// The length has only one name here. `store: false` ensures that a measurement leaves nothing on the
+    /// server.
     fn body(&self, request: &Request, body: &mut Object) {
         body.put("model", request.model);
         body.put("input", &request.said.messages());
@@ -151,7 +152,7 @@ impl Protocol for Responses {
                 return Err(refuse_error(Some(&error)).err().unwrap_or_else(|| Wrong::Error(kind.0.into_owned())));
             }
             "error" => return Err(Wrong::Error(super::answer::server_words(data))),
-            // Announcements, and repetitions of what arrived in pieces.
+            // These events are announcements, or repeat text that has already arrived in pieces.
             _ => Part::default(),
         };
         Ok(part)
@@ -189,7 +190,7 @@ impl Protocol for Responses {
                 vec![CallPiece { index, name: None, arguments: text(&data["delta"]) }]
             }
             Some(_) => Vec::new(),
-            // A whole response has no type but states that it is one.
+            // A whole response has no event type, but its object identifies it as a response.
             None => {
                 let items = data["output"].as_array().into_iter().flatten();
                 let calls = items.filter(|item| item["type"] == "function_call");

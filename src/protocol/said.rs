@@ -1,4 +1,4 @@
-//! The texts of a request, and the two forms that servers accept: messages with roles, or one text.
+//! The texts of a request, and the two forms that servers accept: messages with roles, or a single text.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ pub struct Said<'a> {
     pub history: Vec<(&'a str, &'a str)>,
     /// The user's message.
     pub user: &'a str,
-    /// Further texts of the same request, for protocols that take several.
+    /// Further texts of the same request, for protocols that accept several.
     pub more: &'a [String],
     /// Replaces the nonce of the first message at the beginning of the request.
     pub own_nonce: Option<&'a str>,
-    /// Whether it is a turn of a conversation: in one text the speakers are then named, from the
-    /// first turn on.
+    /// Whether it is a turn of a conversation. If so, the form as a single text names the speakers, from
+    /// the first turn on.
     pub(crate) is_conversation: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Message<'a> {
 }
 
 impl<'a> Said<'a> {
-    /// Creates a user's text without any history.
+    /// Creates a user's text without history.
     pub fn alone(user: &'a str) -> Said<'a> {
         Said { user, ..Said::default() }
     }
@@ -57,12 +57,12 @@ impl<'a> Said<'a> {
         messages
     }
 
-    /// Returns them as one text for an API without roles: the system text first, then the user's, separated
-    /// by an empty line.
+    /// Returns the texts as a single text for an API without roles: the system text, an empty line, and the
+    /// user's text.
     ///
-    /// In a conversation the speakers are named, each on a new line, and it ends where the response begins:
-    /// `User: …`, `Assistant:`. Responses follow the colon verbatim, so that each turn's text begins with
-    /// all of the previous turn, byte for byte.
+    /// In a conversation, the speakers are named, each on a new line, and the text ends where the response
+    /// begins: `User: …`, `Assistant:`. Responses follow the colon verbatim, so that the text of each turn
+    /// begins with the complete text of the previous turn, byte for byte.
     pub(crate) fn transcript(&self) -> String {
         let mut text = String::with_capacity(self.length() + 64);
         if let Some(system) = self.system {
@@ -87,21 +87,22 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// Returns each of its texts separately, all after the same system text.
+    /// Returns each of its texts separately, each preceded by the same system text.
     pub fn texts(&self) -> Vec<String> {
         let alone = |user| Said { user, more: &[], history: Vec::new(), is_conversation: false, ..*self }.transcript();
         [self.user].into_iter().chain(self.more.iter().map(String::as_str)).map(alone).collect()
     }
 }
 
-/// Returns a text with `own` instead of the nonce that opens it; a speaker's name comes after it.
+/// Returns a text in which `own` replaces the nonce at the beginning; a speaker's name comes after the
+/// nonce.
 fn opened(speaker_first: bool, own: &str, text: &str) -> String {
     let speaker = if speaker_first { "User: " } else { "" };
     let said = text.strip_prefix(speaker).unwrap_or(text);
     format!("{own}{speaker}{}", without_nonce(said))
 }
 
-/// Returns `text` without the nonce that opens it (`[ref 482 773 194 205] `, or fewer groups).
+/// Returns `text` without the nonce at its beginning (`[ref 482 773 194 205] `, or fewer groups).
 fn without_nonce(text: &str) -> &str {
     let Some((_, rest)) = text.strip_prefix("[ref ").and_then(|groups| groups.split_once(']')) else { return text };
     rest.strip_prefix(' ').unwrap_or(rest)

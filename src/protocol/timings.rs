@@ -1,10 +1,10 @@
-//! The server's times in a response: the `timings` of llama.cpp's server.
+//! The server's times in a response, which are the `timings` of llama.cpp's server.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// Maximum number of milliseconds that counts as a time: 31 years. Instants of a run are counted in 63
-/// bits of nanoseconds.
+/// Maximum number of milliseconds of a valid time: 31 years. Instants of a run are nanoseconds in 63
+/// bits.
 const MOST_MS: f64 = 1e12;
 
 /// Times that the server reports in the body of its response, in nanoseconds; `None` if a time is missing
@@ -18,7 +18,7 @@ pub struct Timings {
     pub decode_ns: Option<u64>,
 }
 
-/// Any value: an invalid `timings` costs a response nothing but its times.
+/// Any value is accepted: with an invalid `timings`, a response only loses its times.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Loose {

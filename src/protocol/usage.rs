@@ -1,9 +1,9 @@
-//! Token counts of a response, as the server reports them.
+//! Token counts of a response, as reported by the server.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Token counts as the server reports them, under the names of the chat API or of the Responses API.
+/// Token counts as reported by the server, under the names of the chat API or of the Responses API.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 pub struct Usage {
     #[serde(default, alias = "input_tokens")]
@@ -27,12 +27,13 @@ struct CompletionDetails {
     reasoning_tokens: Option<Count>,
 }
 
-/// A number in place of a count. An invalid one costs the server its usage, not the response its success.
+/// A number in the place of a count. If it is invalid, the usage is discarded, but the response still
+/// succeeds.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(from = "f64")]
 enum Count {
     Tokens(u32),
-    /// Below zero, fractional, or too large for any response.
+    /// The number is below zero, fractional, or too large for any response.
     Impossible(f64),
 }
 
@@ -63,7 +64,8 @@ impl Usage {
         self.prompt_tokens?.tokens()
     }
 
-    /// Returns the counts of a response without tokens: the total belongs to the prompt.
+    /// Returns the counts of a response without tokens, in which the total is the number of prompt
+    /// tokens.
     pub(super) fn of_a_prompt_alone(self) -> Usage {
         Usage { prompt_tokens: self.prompt_tokens.or(self.total_tokens), completion_tokens: None, ..self }
     }
@@ -73,7 +75,7 @@ impl Usage {
         self.completion_tokens?.tokens()
     }
 
-    /// Returns the prompt tokens taken from the prefix cache.
+    /// Returns the prompt tokens that were taken from the prefix cache.
     pub fn cached_tokens(&self) -> Option<u32> {
         self.prompt_tokens_details?.cached_tokens?.tokens()
     }

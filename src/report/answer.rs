@@ -1,5 +1,5 @@
-//! The result of a comparison for each arm, in one sentence: latency, throughput and failures. Only shown
-//! differences are claimed.
+//! The result of a comparison for each arm, in one sentence: latency, throughput and failures. Only
+//! differences that were shown are claimed.
 
 use indexmap::IndexMap;
 
@@ -11,8 +11,8 @@ use crate::plan::MetricName;
 use super::estimate::titled;
 use super::format::plain;
 
-/// Metrics of latency, in order of preference: overall waiting time before its parts. The first that was
-/// compared is used.
+/// Metrics of latency, in order of preference: the overall waiting time comes before its parts. The first
+/// one that was compared is used.
 const PACE: [&str; 7] = [
     "e2e_from_schedule_p50",
     "e2e_p50",
@@ -54,7 +54,7 @@ struct Arm<'a> {
 
 /// The results of an arm's loads for one metric.
 enum Said {
-    /// A difference in the same direction, with the number of loads that show it.
+    /// A difference in one direction, with the number of loads that show it.
     Shown { better: bool, loads: usize, by: Option<String> },
     /// Differences in both directions.
     Mixed { better: usize, worse: usize },
@@ -64,9 +64,9 @@ enum Said {
     Within(f64),
     /// Identical in every repeat of every load.
     Same,
-    /// No difference shown.
+    /// No difference was shown.
     NotShown,
-    /// Cannot be decided: too few repeats, or no values.
+    /// The metric cannot be decided because there are too few repeats or no values.
     Undecided(&'static str),
 }
 
@@ -94,7 +94,7 @@ impl Arm<'_> {
         self.cells.iter().flat_map(|cell| &cell.tests).collect()
     }
 
-    /// The first of these metrics that has a result at any load, else the first that was compared.
+    /// The first of these metrics that has a result at any load, or else the first one that was compared.
     fn first_of(&self, names: &[&str]) -> Option<String> {
         let tests = self.tests();
         let tells = |test: &Test| !matches!(test.outcome, Outcome::Unknown | Outcome::Refused);
@@ -147,7 +147,7 @@ impl Arm<'_> {
         }
     }
 
-    /// The phrase for a metric for which no load shows which arm is better.
+    /// The phrase for a metric if no load shows which arm is better.
     fn unshown(&self, said: &Said, name: &str) -> String {
         let of = self.cells.len();
         match said {
@@ -178,14 +178,14 @@ impl Arm<'_> {
         }
     }
 
-    /// States that the arm fails more requests than its baseline, if that was shown.
+    /// States that the arm fails more requests than its baseline, if this was shown.
     fn fails(&self) -> Option<String> {
         let of = self.cells.len();
         let worse = self.cells.iter().filter(|cell| cell.guardrail.outcome == Outcome::Worse).count();
         (worse > 0).then(|| format!("fails more requests ({})", shown(worse, of)))
     }
 
-    /// The metric's name without its unit: changes are given as percentages.
+    /// The metric's name without its unit, because changes are given as percentages.
     fn named(&self, metric: &str) -> String {
         titled(metric, "")
     }

@@ -13,7 +13,7 @@ use crate::units::text::counted;
 use super::format::{digits, plain};
 use super::grid::{self, right};
 
-/// Minimum number of cores at which client and mock need not share any.
+/// Minimum number of cores with which client and mock need not share cores.
 const ENOUGH_CORES: u32 = 4;
 
 /// Renders the whole calibration, at most 100 columns wide.
@@ -70,7 +70,7 @@ fn figures(loads: &[Measured]) -> String {
     grid::text(table, 1, &[])
 }
 
-/// Returns the mark for a p99 from few samples, if it is one.
+/// Returns the mark if a p99 is computed from few samples.
 fn few<'m>(spread: &Spread, mark: &'m str) -> &'m str {
     if spread.n < quantile::unmarked_from(Percentile::P99) { mark } else { "" }
 }
@@ -158,7 +158,8 @@ fn finding(search: &Searched) -> String {
     found + &early
 }
 
-/// The implications of a calibration for these runs: the lines to show, and whether recalibrating would help.
+/// The implications of a calibration for these runs: the lines to show, and whether a new calibration would
+/// help.
 pub fn beside(known: &Known, runs: &[Loaded]) -> (Vec<String>, bool) {
     let calibration = match known {
         Known::Nothing => return (Vec::new(), true),
@@ -189,16 +190,16 @@ pub fn beside(known: &Known, runs: &[Loaded]) -> (Vec<String>, bool) {
     (lines, !beyond.is_empty())
 }
 
-/// The flags of a calibration that would cover a run, whichever server responded: the plan's own loads
-/// against a mock with different timing may not. `None` if the generator's build or settings cannot be
-/// reproduced by flags.
+/// The flags of a calibration that would cover a run, regardless of which server responded. A calibration
+/// with the plan's own loads may not, because the mock has different timing. `None` if the generator's build
+/// or settings cannot be reproduced by flags.
 fn covered_by(run: &Loaded) -> String {
     let Pressure { in_flight, requests_per_second, events_per_second } = run.pressure;
     let built = run.engine != LoadEngine::default() || run.connections == Connections::PerRequest;
     if built || requests_per_second <= 0.0 {
         return "; --ttft and --itl set the mock's timing to the server's".to_owned();
     }
-    // Add 10 % to everything: the requested load is never quite reached.
+    // 10 % is added to everything, because the requested load is never quite reached.
     let batch_size = (in_flight * 1.1).ceil().max(1.0);
     let tokens = (events_per_second / requests_per_second).ceil().max(1.0);
     let answer_us = batch_size / requests_per_second * 1e6 / 1.1;
@@ -209,7 +210,7 @@ fn covered_by(run: &Loaded) -> String {
     )
 }
 
-/// Renders the one line of a calibration that covers the run.
+/// Renders the line about a calibration that covers the run.
 fn quote(calibration: &Calibration, measured: &Measured) -> String {
     let spread = &measured.errors.ttft;
     let error = match (spread.p99_ms, spread.max_ms) {

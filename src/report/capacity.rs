@@ -14,7 +14,7 @@ use super::format::{self, digits, plain};
 use super::grid::{self, right};
 use super::spread;
 
-/// The capacity of one instance that a curve shows.
+/// The capacity of one instance, as shown by a curve.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// It sustains a load under the objective.
@@ -26,9 +26,9 @@ pub enum Answer {
         /// Output tokens per second at the load that holds, with its interval.
         output: Figure,
     },
-    /// A closed loop: it bounds the requests in flight, not the arrival rate.
+    /// A closed loop, which shows a number of requests in flight rather than an arrival rate.
     Closed(Bracket),
-    /// No load holds, with the reason.
+    /// No load holds; contains the reason.
     Rejected(String),
 }
 
@@ -42,14 +42,14 @@ pub struct Configuration<'a> {
     pub currency: Option<Currency>,
 }
 
-/// Formats money with its currency: `0.347 EUR`; the number alone if the plan names no currency.
+/// Formats an amount with its currency: `0.347 EUR`; only the number if the plan names no currency.
 pub(crate) fn priced(money: String, currency: Option<Currency>) -> String {
     currency.map_or(money.clone(), |currency| format!("{money} {currency}"))
 }
 
 impl Configuration<'_> {
-    /// The figure by which configurations are ranked: money for the target, else money per token, else the
-    /// number of instances if a price is missing.
+    /// The figure by which configurations are ranked: the cost for the target, or else the cost per token.
+    /// If a price is missing, it is the number of instances.
     fn price(&self, target: Option<Target>) -> Option<f64> {
         let Answer::Holds { instance, .. } = &self.answer else { return None };
         match target {
@@ -59,9 +59,9 @@ impl Configuration<'_> {
     }
 }
 
-/// Returns the cheapest configuration for each model and scenario, by money per month at the target, else
-/// by money per token; several if their costs are equal. If a configuration that holds has no price, none
-/// is the cheapest.
+/// Returns the cheapest configuration for each model and scenario, by cost per month at the target, or
+/// else by cost per token; several if their costs are equal. If a configuration that holds has no price,
+/// no configuration is the cheapest.
 pub fn cheapest(configurations: &[Configuration], target: Option<Target>) -> Vec<Vec<usize>> {
     let of = |group: &Vec<usize>| {
         let holding = group.iter().filter(|at| matches!(configurations[**at].answer, Answer::Holds { .. }));
@@ -138,9 +138,9 @@ pub(crate) fn objective(slo: &Slo) -> String {
     limits.into_iter().chain(cost).collect::<Vec<_>>().join(", ")
 }
 
-/// One sentence per load about errors: loads where failures are at least half of the requests above a
-/// missed limit, runs that are invalid because the server failed too many requests, and repeats that are
-/// excluded for a burst of errors. Shown above the prices, which depend on them.
+/// One sentence per load about errors. Covers loads at which failures are at least half of the requests
+/// above a missed limit, runs that are invalid because the server failed too many requests, and repeats
+/// that are excluded because of a burst of errors. Shown above the prices, which depend on these loads.
 pub fn failed(configurations: &[Configuration]) -> Vec<String> {
     let (models, sweeps) = differ(configurations.iter().map(|one| &one.curve.series));
     let mut lines = Vec::new();
@@ -182,7 +182,7 @@ fn failed_at(rung: &Rung) -> Option<String> {
     }
 }
 
-/// Explains the figures in brackets; `--explain` has the rest.
+/// Explains the figures in brackets; `--explain` covers the rest.
 fn legend(target: Option<Target>) -> &'static str {
     match target {
         Some(_) => {
@@ -230,7 +230,7 @@ pub(super) fn notes(configurations: &[Configuration], holding: &[usize], name: N
     notes
 }
 
-/// States that a load above the highest one that holds is undecided, and what would decide it.
+/// States that a load above the highest load that holds is undecided, and what would decide it.
 fn undecided_above(curve: &Curve, load: f64) -> String {
     let mut why = curve.rung(load).map(undecided_at).unwrap_or_default();
     let not_shown = curve.not_shown().find(|rung| rung.load == load);
@@ -239,8 +239,8 @@ fn undecided_above(curve: &Curve, load: f64) -> String {
     format!("undecided at {load}, above it{why}")
 }
 
-/// The possibilities that would make another configuration the cheapest: a limit higher in its bracket, or
-/// above the measured loads.
+/// The possibilities that would make another configuration the cheapest: its limit may be higher within
+/// the bracket, or above the measured loads.
 pub(super) fn doubts(
     configurations: &[Configuration],
     best: &[usize],
@@ -292,7 +292,7 @@ fn table(configurations: &[Configuration], holding: &[usize], target: Option<Tar
     let per_million = format!("{money}\nper M tok");
     let tokens_per = format!("tok per\n{money}");
     let in_one_line = tokens_per.replace('\n', " ");
-    // Columns dropped on a narrow screen, the first one first.
+    // Columns that are dropped on a narrow screen, in this order.
     let less_needed = ["tok per joule", in_one_line.as_str(), "actual req/s"];
     let mut headings = vec!["configuration", "max qps\n(misses)", "actual\nreq/s", "output\ntok/s"];
     if target.is_some() {
@@ -330,7 +330,7 @@ fn cells(one: &Configuration, target: Option<Target>, name: &str) -> Option<Vec<
     Some(cells)
 }
 
-/// Tokens per joule: a measured value with its source, a declared one alone.
+/// Tokens per joule: a measured value is followed by its source, a declared value is shown alone.
 fn per_joule(instance: &Instance) -> String {
     match (instance.measured, instance.tokens_per_joule()) {
         (Some(measured), _) => format!("{}\n{}", digits(measured.tokens), measured.by.name()),
@@ -347,14 +347,14 @@ fn with_ends(figure: &Figure) -> String {
     format!("{}{}", digits(figure.value), spread.unwrap_or_default())
 }
 
-/// Money per million tokens; its interval is the inverted one of the output throughput.
+/// Cost per million tokens. Its interval is derived from the interval of the output throughput.
 fn per_million(instance: &Instance, output: &Figure) -> String {
     let joined = if output.pair.is_some() { " and " } else { "–" };
     let ends = per_million_ends(instance, output).map(|ends| format!("\n{}", ends.map(digits).join(joined)));
     format!("{}{}", or_na(instance.per_million(), digits), ends.unwrap_or_default())
 }
 
-/// The interval of the money per million tokens; for two repeats, the value of each.
+/// The interval of the cost per million tokens; for two repeats, the value of each.
 pub(super) fn per_million_ends(instance: &Instance, output: &Figure) -> Option<[f64; 2]> {
     let at = |throughput: f64| Instance { output_throughput: throughput, ..*instance }.per_million();
     let [low, high] = output.span()?;

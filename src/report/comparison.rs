@@ -16,7 +16,7 @@ use super::format::{digits, escaped, fill, plain};
 use super::grid::{self, right};
 use super::untested;
 
-/// Longest name of an arm that stays on one line, in characters.
+/// Maximum length of an arm's name that stays on one line, in characters.
 const LONG: usize = 12;
 
 /// Renders for the terminal: a table per cell, at most 100 columns wide.
@@ -51,7 +51,8 @@ pub fn text(comparison: &Comparison) -> String {
     out
 }
 
-/// The cost of declaring many tests, if there is one: differences that would be shown on their own.
+/// The cost of declaring many tests, if there is any: differences that would have been shown if tested
+/// alone.
 fn hidden(comparison: &Comparison) -> Option<String> {
     let shown_alone = |test: &&Test| test.outcome == Outcome::NotShown && test.p.is_some_and(|p| p <= power::LEVEL);
     let of = |family: &Family| family.cells.iter().flat_map(|cell| &cell.tests).filter(shown_alone).count();
@@ -80,7 +81,7 @@ fn two_of_errors(cell: &CellAnswer) -> Option<&'static str> {
     )
 }
 
-/// Whether a mean carries the mark.
+/// Whether a mean has the mark for few samples.
 fn few_samples(comparison: &Comparison) -> bool {
     let cells = comparison.families.iter().flat_map(|family| &family.cells);
     let means = cells.flat_map(|cell| &cell.tests).flat_map(|test| [&test.baseline, &test.arm]);
@@ -107,14 +108,14 @@ fn title(comparison: &Comparison, family: &Family, quoted: impl Fn(&str) -> Stri
 fn method(adjusted: Adjusted) -> &'static str {
     match adjusted {
         Adjusted::Holm => "Holm",
-        Adjusted::BenjaminiHochberg => "Benjamini–Hochberg: 5 % of the findings are false",
+        Adjusted::BenjaminiHochberg => "Benjamini–Hochberg: on average, 5 % of the findings are false",
     }
 }
 
 /// The verdict of a test, if its margin is reported elsewhere.
 fn bare_verdict(test: &Test) -> String {
     match margin_of(test) {
-        // The smallest detectable difference is unrelated to the margin.
+        // The smallest detectable difference does not depend on the margin.
         Some(_) if test.outcome == Outcome::NotShown => "no difference shown".to_owned(),
         // Both give a number of repeats, for different purposes.
         Some(_) if test.outcome == Outcome::Refused => format!("{} for a test", test.words),
@@ -129,7 +130,7 @@ fn margin_of(test: &Test) -> Option<String> {
     Some(format!("{}{which}", margin.words))
 }
 
-/// The results for margins, one line per metric: in the table's last column they would take five.
+/// The results for margins, one line per metric. In the table's last column, each would take five lines.
 fn of_margins(cell: &CellAnswer) -> Vec<String> {
     cell.tests.iter().filter_map(|test| Some(format!("{}: {}", named(test), margin_of(test)?))).collect()
 }
@@ -162,8 +163,8 @@ pub(super) fn left_out(cell: &CellAnswer) -> Vec<String> {
     lines.into_iter().map(line).collect()
 }
 
-/// The table of a cell, headed by the names of its arms, or by `baseline` and `arm` if the heading above
-/// names them.
+/// The table of a cell. Its headings are the names of the arms, or `baseline` and `arm` if the heading
+/// above names them.
 fn table(family: &Family, cell: &CellAnswer) -> String {
     let then = if family.by == "time" { "then" } else { &family.baseline };
     let long = [(1, then), (2, &*cell.arm)].into_iter().filter(|(_, name)| name.chars().count() > LONG);
@@ -179,7 +180,7 @@ fn table(family: &Family, cell: &CellAnswer) -> String {
     grid::text_of_fewer(&["p"], (2, &[5, 6]), |left_out| made(heads, cell, left_out))
 }
 
-/// Longest name of an arm that heads a column, in characters.
+/// Maximum length of an arm's name that is used as a column heading, in characters.
 const LONGEST_HEAD: usize = 24;
 
 fn made(arms: [&str; 2], cell: &CellAnswer, left_out: &[&str]) -> comfy_table::Table {
@@ -225,7 +226,7 @@ pub(super) fn named(test: &Test) -> String {
     titled(&test.metric, test.unit)
 }
 
-/// Both means, the change with its interval, p and adjusted p.
+/// Both means, the change with its interval, p, and the adjusted p.
 fn numbers(test: &Test) -> [String; 5] {
     let of = |mean: &Mean| format!("{}{}", digits(mean.value), if mean.few_samples { "*" } else { "" });
     let mean = |mean: &Option<Mean>| mean.as_ref().map_or("n/a".to_owned(), of);
@@ -276,17 +277,17 @@ pub(crate) fn conclusion(comparison: &Comparison) -> String {
     format!("{}{errors}{}", parts.join("; "), margins(&tests))
 }
 
-/// `; within the margin 3 of 4 metrics, 1 worse than it`; empty without a margin.
+/// `; 3 of 4 shown to be within the margin, 1 outside it`; empty without a margin.
 fn margins(tests: &[&Test]) -> String {
     let answers: Vec<MarginAnswer> = tests.iter().filter_map(|test| Some(test.margin.as_ref()?.answer)).collect();
     let count = |wanted| answers.iter().filter(|answer| **answer == wanted).count();
     let (shown, worse) = (count(MarginAnswer::Shown), count(MarginAnswer::Worse));
     let of = shown + worse + count(MarginAnswer::NotShown);
-    let worse = if worse > 0 { format!(", {worse} worse than it") } else { String::new() };
+    let worse = if worse > 0 { format!(", {worse} outside it") } else { String::new() };
     if of == 0 { String::new() } else { format!("; {shown} of {of} shown to be within the margin{worse}") }
 }
 
-/// Renders for a pull request: the conclusion first, then a table per cell.
+/// Renders for a pull request: first the conclusion, then a table per cell.
 pub fn markdown(comparison: &Comparison) -> String {
     let answers: Vec<String> = comparison.answers.iter().map(|answer| escaped(answer)).collect();
     let mut out = match answers.as_slice() {
@@ -501,7 +502,7 @@ mod tests {
         let tests: [(&str, f64, &[f64]); 2] = [("e2e_p50", 80.0, &fast[..2]), ("ttft_p50", 20.0, slow)];
         assert_eq!(arm(None, &[&tests]), ["`sglang` against `vllm`: responds 8.7 % slower (TTFT p50, shown)."]);
         assert_eq!(answers(&[]), [""; 0]);
-        // An arm that fails more requests is always reported as such.
+        // It is always reported if an arm fails more requests.
         assert!(some().answers[0].ends_with("; fails more requests (shown)."), "{:?}", some().answers);
     }
 
@@ -532,7 +533,7 @@ mod tests {
         ] {
             assert!(text.contains(said), "{said}: {text}");
         }
-        // A single cell keeps its table, since it fits on a screen.
+        // A single cell keeps its table, because it fits on a screen.
         one.families[0].cells.truncate(1);
         assert!(super::text(&one).contains("verdict"), "{}", super::text(&one));
     }

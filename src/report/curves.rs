@@ -26,14 +26,14 @@ const SHOWN: [(&str, &str); 7] = [
     ("e2e_p99", "E2E p99\nms"),
 ];
 
-/// The figures of a table, each with its heading; a percentile that the objective limits follows the others
-/// of its latency.
+/// The figures of a table, each with its heading. A percentile that the objective limits follows the other
+/// percentiles of its latency.
 fn shown(slo: Option<&Slo>) -> Vec<(&'static Ordinate, String)> {
     let all = SHOWN.iter().filter_map(|(name, heading)| Some((Ordinate::named(name)?, (*heading).to_owned())));
     let mut shown: Vec<(&Ordinate, String)> = all.collect();
     for reading in Ordinate::limited(slo) {
         if shown.iter().all(|(other, _)| other.name != reading.name) {
-            // After the lower percentiles of its latency, else last.
+            // It follows the lower percentiles of its latency, or else comes last.
             let is_of_it = |one: &Ordinate| one.name.split('_').next() == reading.name.split('_').next();
             let is_below = |one: &Ordinate| one.percentile < reading.percentile;
             let behind = shown.iter().rposition(|(other, _)| is_of_it(other) && is_below(other)).map(|at| at + 1);
@@ -68,8 +68,8 @@ fn legend(curves: &[Curve]) -> String {
     let several = curves.iter().flat_map(|curve| &curve.rungs).any(|rung| rung.runs.len() > 1);
     let interval = match several {
         true => {
-            "second lines: 95 % intervals, over runs for loads with three or more, else within the run; for two \
-            runs, both values"
+            "second lines: 95 % intervals, over runs for loads with at least three runs, otherwise within the run; \
+             for two runs, both values"
         }
         false => "second lines: 95 % intervals within the run; `repeats` would show the variation between runs",
     };
@@ -81,10 +81,10 @@ fn legend(curves: &[Curve]) -> String {
     format::fill("\n", 0, &format!("{interval}{due}. --explain describes the calculation")).replacen("\n ", "\n", 1)
 }
 
-/// Headings of figures dropped on a narrow screen, the first one first.
+/// Headings of figures that are dropped on a narrow screen, in this order.
 const LESS_NEEDED: [&str; 3] = ["requests/s", "per user tok/s", "E2E p99 ms"];
 
-/// The table of a curve; on a narrow screen it has fewer figures, and the missing ones are named below it.
+/// The table of a curve. On a narrow screen, it has fewer figures, and the omitted ones are named below it.
 fn table(curve: &Curve, shown: &[(&Ordinate, String)]) -> String {
     grid::text_of_fewer(&LESS_NEEDED, (1, &[]), |left_out| {
         let places = grid::places(shown.iter().map(|(_, heading)| heading.as_str()), left_out);
@@ -133,8 +133,8 @@ fn figure(rung: &Rung, reading: &Ordinate) -> String {
     }
 }
 
-/// The text for a figure without a value: the lower bound if the value lies among failed requests, else the
-/// reason.
+/// The text for a figure without a value: the lower bound if the value lies among failed requests, otherwise
+/// the reason.
 pub(crate) fn unknown(rung: &Rung, reading: &Ordinate) -> String {
     match (rung.too_few(reading), rung.at_least(reading)) {
         (Some(n), _) => format!("n/a (n={n})"),
@@ -159,7 +159,7 @@ fn of_few(curves: &[Curve], shown: &[(&'static Ordinate, String)]) -> String {
     let notes = [
         few.then(|| FEW.to_owned()),
         none.then(|| format!("n/a with n: too few requests in a run; p50 needs {p50}, p99 {p99}")),
-        bounds.then(|| "> lies among failed requests, which count as slower than every other".to_owned()),
+        bounds.then(|| "> lies among failed requests, which count as slower than all others".to_owned()),
     ];
     notes.into_iter().flatten().map(|note| format!("{note}\n")).collect()
 }
@@ -179,7 +179,7 @@ fn objective(rung: &Rung) -> String {
     answer.into_iter().chain(state).chain(failed).chain(given_up.as_deref()).collect::<Vec<_>>().join("\n")
 }
 
-/// Reasons wrapped to the width of their longest word; `(3 of 3)` stays on one line.
+/// Wraps reasons to the width of their longest word; `(3 of 3)` stays on one line.
 fn narrow(reasons: &str) -> String {
     let mut out = String::new();
     let mut is_counting = false;
@@ -210,7 +210,8 @@ pub(super) fn lines(curve: &Curve) -> Vec<String> {
     lines
 }
 
-/// Loads at which it is not shown whether the server kept up, and the window that would show it.
+/// Loads for which it is not shown whether the server kept up, and the length of the window that would show
+/// this.
 fn not_shown(curve: &Curve) -> Option<String> {
     let of = |rung: &Rung| format!("{}{}", rung.load, window_to_keep_up(rung));
     let loads: Vec<String> = curve.not_shown().map(of).collect();
@@ -219,7 +220,7 @@ fn not_shown(curve: &Curve) -> Option<String> {
 }
 
 /// The window that would show whether the server keeps up, in brackets: ` (a window of 40 s would suffice)`;
-/// empty if there is none.
+/// empty if it is unknown.
 pub(crate) fn window_to_keep_up(rung: &Rung) -> String {
     rung.window_to_keep_up().map(|window| format!(" ({})", undecided::would_do(window))).unwrap_or_default()
 }
@@ -233,8 +234,8 @@ fn undecided(curve: &Curve) -> Vec<String> {
     curve.rungs.iter().filter_map(of).collect()
 }
 
-/// The parts of the objective that a load's runs do not decide, and what would decide them; empty if the
-/// load is decided anyway.
+/// The parts of the objective that the runs of a load do not decide, and what would decide them; empty if
+/// the load is decided anyway.
 pub(crate) fn undecided_at(rung: &Rung) -> Vec<String> {
     if rung.answer() != Some(Answer::Undecided) {
         return Vec::new();
@@ -242,12 +243,12 @@ pub(crate) fn undecided_at(rung: &Rung) -> Vec<String> {
     let limits = rung.limits().into_iter().filter(|limit| limit.answer == Answer::Undecided);
     let mut why: Vec<String> = limits.map(|limit| format!("{} ({})", limit.name(), limit.why_undecided())).collect();
     if rung.judged().is_some_and(|judged| judged.cost == Some(Answer::Undecided)) {
-        why.push("cost_per_million (unknown, or repeats lie on both sides)".to_owned());
+        why.push("cost_per_million (unknown, or repeats lie on both sides of the limit)".to_owned());
     }
     why
 }
 
-/// The invalid runs that are not counted: `vllm · chat at qps 60: repeat 1: client_late`.
+/// The invalid runs that do not count: `vllm · chat at qps 60: repeat 1: client_late`.
 pub fn left_out(curves: &[Curve]) -> Vec<String> {
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
     let mut names = Vec::new();
@@ -270,8 +271,8 @@ fn excluded(curve: &Curve) -> Option<String> {
     (!loads.is_empty()).then(|| format!("excluded, because most repeats were not affected: {}", loads.join("; ")))
 }
 
-/// Loads at which runs were given up, by reason, and the consequence: `given up: 429 (3 of 3) at qps 50
-/// (repeat 2 of 3), 100; …`. Repeats count from 0, as everywhere.
+/// Loads at which runs were given up, by reason, and the consequence:
+/// `given up: 429 (3 of 3) at qps 50 (repeat 2 of 3), 100; …`. Repeats are numbered from 0, as everywhere.
 fn given_up(curve: &Curve) -> Vec<String> {
     let at_load = |rung: &Rung<'_>, repeats: Vec<String>| {
         let of = rung.runs.len() + rung.left_out.len() + rung.given_up.len();
@@ -303,8 +304,8 @@ fn by_reason<'g>(all: impl Iterator<Item = (&'g GivenUp, String)>) -> Vec<(&'g G
     reasons.into_values().collect()
 }
 
-/// Loads that rest on suspect runs, by reason: `suspect: client_late at 4 (2 of 3), 8; unsteady at 8 (1 of
-/// 3)`.
+/// Loads with results from suspect runs, by reason: `suspect: client_late at 4 (2 of 3), 8; unsteady at 8 (1
+/// of 3)`.
 fn suspects(curve: &Curve) -> Option<String> {
     let mut reasons: IndexMap<&str, Vec<String>> = IndexMap::new();
     for rung in &curve.rungs {
@@ -332,7 +333,7 @@ fn knee(curve: &Curve) -> String {
             let actual =
                 curve.rung(load).and_then(Rung::arrived_rate).map(|rate| format!(" (actual {})", digits(rate)));
             let actual = actual.unwrap_or_default();
-            format!("knee: {axis} {load}{actual}, {} (most throughput over latency)", ranged(&range, f64::to_string))
+            format!("knee: {axis} {load}{actual}, {} (highest throughput / latency)", ranged(&range, f64::to_string))
         }
         Knee::At { load, range, .. } => format!(
             "knee: about {} requests in flight, {} (highest throughput × latency at the lightest load)",
@@ -361,7 +362,7 @@ fn knee(curve: &Curve) -> String {
     }
 }
 
-/// The range in which a knee may lie: `between 40 and 80`, with its basis if that is more than the ladder.
+/// The range in which a knee may lie: `between 40 and 80`, with its basis if that is not just the ladder.
 fn ranged(range: &Range, shown: fn(&f64) -> String) -> String {
     let Range { low, high, basis } = range;
     let text = match (low, high) {
@@ -376,7 +377,7 @@ fn ranged(range: &Range, shown: fn(&f64) -> String) -> String {
     }
 }
 
-/// The loads between which the highest one lies that meets the objective, as a sentence.
+/// A sentence that states the loads between which the highest load that meets the objective lies.
 pub(crate) fn bracket(found: &Bracket, axis: &str) -> String {
     let Bracket { holds, misses, undecided, too_dear, unknown, out_of_order, .. } = found;
     let mut text = match (holds, misses) {

@@ -1,4 +1,4 @@
-//! Percentiles from few requests in curves and fronts: marked, or n/a with n.
+//! Tests of percentiles from few requests in curves and fronts, which are marked, or n/a with n.
 
 use super::super::fronts::fronts;
 use super::*;
@@ -8,7 +8,7 @@ use crate::analysis::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
 use crate::plan::Validity;
 use crate::rows::{Outcome, RunLabels};
 
-/// Returns a run with this many clients for this long, with its labels; each client sends 12.5 requests per
+/// Returns a run of this length with this many clients, and its labels. Each client sends 12.5 requests per
 /// second.
 fn made(batch: u32, seconds: f64) -> (RunLabels, RunMetrics, Verdict) {
     let server = Server { batch_size: Some(batch), seconds, ..Server::default() };
@@ -73,7 +73,7 @@ fn percentiles_of_many_requests_are_bare() {
 
 #[test]
 fn what_is_on_no_front_says_why() {
-    // More than the ten slots of the server can serve: it falls behind.
+    // The load is more than the ten slots of the server can serve, so the server falls behind.
     let open = |qps: f64| {
         let server = Server { batch_size: None, qps: Some(qps), seconds: 12.0, ..Server::default() };
         let (records, facts) = server.make();
@@ -98,7 +98,7 @@ fn what_is_on_no_front_says_why() {
         .collect();
     let front = fronts(&curve::curves(&runs, false), None);
     let front = front.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(front.contains("(0 of 3 loads count; 1 not shown to be kept up with; 2 saturated)"), "{front}");
+    assert!(front.contains("(0 of 3 loads count; 1 not shown to keep up; 2 saturated)"), "{front}");
     assert!(!front.contains("figures"), "{front}");
 }
 

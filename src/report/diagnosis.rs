@@ -1,4 +1,4 @@
-//! Decoding compared with the limit of memory bandwidth, and the table of symptoms.
+//! Decoding speed compared with the limit of memory bandwidth, and the table of symptoms.
 
 use comfy_table::Cell;
 
@@ -13,12 +13,12 @@ use super::table::load;
 pub struct Bound<'a> {
     /// Runs with a bound.
     pub(crate) predicted: &'a [Predicted<'a>],
-    /// Why other runs have no bound, each reason once.
+    /// The reasons why other runs have no bound, each listed once.
     pub(crate) unpredicted: &'a [String],
 }
 
-/// Renders the whole diagnosis, at most 100 columns wide: symptoms that were found first, checks that were
-/// not possible last.
+/// Renders the whole diagnosis, at most 100 columns wide. Symptoms that were found come first, and checks
+/// that were not possible come last.
 pub(crate) fn diagnosis(bound: &Bound, diagnoses: &[Diagnosis], not_measured: &str) -> String {
     let mut out = "decoding compared with the limit of memory bandwidth\n".to_owned();
     if !bound.predicted.is_empty() {
@@ -87,7 +87,7 @@ fn table(predicted: &[Predicted]) -> String {
     grid::text(table, 1, &[0, 1])
 }
 
-/// The name of a run's workload: its model if there are several, its scenario and further axes.
+/// The name of a run's workload: its model (if there are several), its scenario and further axes.
 fn what(labels: &RunLabels, has_models: bool) -> String {
     let model = if has_models { format!("{} · ", labels.model) } else { String::new() };
     let axes = labels.axes.iter().map(|(axis, value)| format!(" {axis}={value}"));

@@ -1,4 +1,4 @@
-//! Additions to the tables of a comparison: failed requests, and the effects over all cells.
+//! Additions to the tables of a comparison: failed requests, and effects over all cells.
 
 use comfy_table::Cell;
 
@@ -11,25 +11,26 @@ use super::grid::{self, right};
 /// Heading of the effects over all cells.
 const OVER_CELLS: &str = "over all cells, equally weighted";
 
-/// The failed requests of a cell: `none of 3140 requests failed, none of 2997 of the baseline`.
+/// The failed requests of a cell: `none of 3140 requests failed, and none of the baseline's 2997`.
 pub(crate) fn guarded(cell: &CellAnswer) -> String {
     let guardrail = &cell.guardrail;
     let (arm, baseline) = (guardrail.arm, guardrail.baseline);
     if baseline.failed + arm.failed == 0 && guardrail.outcome != Outcome::Unknown {
-        return format!("none of {} requests failed, none of {} of the baseline", arm.requests, baseline.requests);
+        return format!("none of {} requests failed, and none of the baseline's {}", arm.requests, baseline.requests);
     }
     let p = guardrail.p.map(|p| format!(", p {}", chance(Some(p)))).unwrap_or_default();
     let mark = if guardrail.outcome == Outcome::Worse { "worse: " } else { "" };
     format!("{mark}{}{p}", guardrail.words)
 }
 
-/// The same in Markdown.
+/// The same sentence in Markdown.
 pub(crate) fn guarded_markdown(cell: &CellAnswer) -> String {
     let mark = if cell.guardrail.outcome == Outcome::Worse { "**" } else { "" };
     format!("errors: {mark}{}{mark}", escaped(&guarded(cell)))
 }
 
-/// The effects over all cells, one row per arm and metric; empty if there are too few cells.
+/// The effects over all cells, with one row for each arm and metric; empty if there are too few
+/// cells.
 pub(super) fn text(family: &Family) -> String {
     if family.pooled.is_empty() {
         return String::new();
@@ -49,7 +50,7 @@ pub(super) fn text(family: &Family) -> String {
     format!("\n{OVER_CELLS}\n{}", grid::text(table, 2, &[0, 4]))
 }
 
-/// The same in Markdown.
+/// The same table in Markdown.
 pub(super) fn markdown(family: &Family) -> String {
     if family.pooled.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! A metric, its change and its p-value, as every table of a comparison shows them.
+//! A metric, its change and its p-value, formatted as in every table of a comparison.
 
 use crate::analysis::{metric, quantile};
 use crate::plan::MetricName;
@@ -10,7 +10,7 @@ pub(crate) fn titled(metric: &str, unit: &str) -> String {
     let name = metric.parse::<MetricName>().ok();
     let title = name.and_then(|name| metric::find(name.key)).map_or(metric, |metric| metric.title);
     let percentile = name.and_then(|name| name.percentile).map_or(String::new(), |p| format!(" {}", quantile::name(p)));
-    // The unit of `requests` is requests: do not repeat it.
+    // The unit of `requests` is requests, so it is not repeated.
     let unit = if title == unit { "" } else { unit };
     format!("{title}{percentile} {unit}").trim_end().to_owned()
 }

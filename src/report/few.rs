@@ -1,8 +1,9 @@
-//! The legend of the mark `*`, once per output even if its tables come from several places.
+//! The legend of the mark `*`, which is shown once per output even if several places print tables.
 
 use super::curves::FEW;
 
-/// Keeps only the first such legend of the text; removes a blank line in front of another one with it.
+/// Keeps only the first legend in the text, and removes further ones together with a blank line before
+/// them.
 pub(crate) fn few_once(text: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
     let mut is_said = false;

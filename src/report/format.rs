@@ -8,7 +8,7 @@ pub use crate::units::text::{digits, plain};
 
 use super::screen;
 
-/// The beginning of an id, as tables show it.
+/// The beginning of an id, in the form in which tables show it.
 pub fn short_id(id: &str) -> &str {
     &id[..id.len().min(8)]
 }
@@ -18,7 +18,8 @@ pub fn value(value: Value) -> String {
     value.short()
 }
 
-/// An estimate, with `*` if samples are few, or on a second line the reason why there is none.
+/// An estimate, with `*` if there are few samples; if there is no estimate, the reason is on a second
+/// line.
 pub fn estimate(estimate: Estimate) -> String {
     match estimate.value() {
         Some(known) => format!("{}{}", value(known), if estimate.few_samples() { "*" } else { "" }),
@@ -54,12 +55,12 @@ pub fn fill(first: &str, indent: usize, text: &str) -> String {
     fill_to(screen::columns(), first, indent, text)
 }
 
-/// Like [`fill`], in lines of at most `columns`.
+/// Like [`fill`], with lines of at most `columns` columns.
 pub(super) fn fill_to(columns: usize, first: &str, indent: usize, text: &str) -> String {
     let mut out = first.to_owned();
     let (mut column, mut fresh) = (width(first), true);
     let longest = columns.saturating_sub(indent).max(1);
-    // Break only words that are longer than a line.
+    // Only words that are longer than a line are broken.
     let whole = |word: &str| if width(word) <= columns { columns } else { longest };
     let pieces = |word| pieces(word, whole(word)).enumerate().map(|(at, piece)| (at > 0, piece));
     for (goes_on, word) in text.split_whitespace().flat_map(pieces) {
@@ -88,8 +89,8 @@ pub(super) fn fill_to(columns: usize, first: &str, indent: usize, text: &str) ->
     out
 }
 
-/// Wraps a text to the screen, if there is one: longer lines are broken between words and continue under
-/// their own beginning.
+/// Wraps a text to the screen, if there is one. Longer lines are broken between words and continue with
+/// the indentation of their beginning.
 pub(crate) fn fitted(text: &str) -> String {
     let most = if screen::is_limited() { screen::columns() } else { usize::MAX };
     let fit = |line: &str| match width(&without_paint(line)) > most {
@@ -109,8 +110,8 @@ fn without_paint(text: &str) -> String {
     parts.fold(first, |text, part| text + part.split_once('m').map_or(part, |(_, rest)| rest))
 }
 
-/// Splits a word into pieces of at most `most` columns; a path between its components if these are no
-/// longer.
+/// Splits a word into pieces of at most `most` columns. A path is split between its components if these
+/// are short enough.
 fn pieces(word: &str, most: usize) -> impl Iterator<Item = &str> {
     let mut rest = word;
     std::iter::from_fn(move || {
@@ -127,7 +128,7 @@ fn pieces(word: &str, most: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Counts occurrences, in the order of the first ones.
+/// Counts occurrences, in the order of first occurrence.
 pub(crate) fn counts<T: std::hash::Hash + Eq>(all: impl Iterator<Item = T>) -> IndexMap<T, usize> {
     let mut counts = IndexMap::new();
     for one in all {
@@ -139,8 +140,8 @@ pub(crate) fn counts<T: std::hash::Hash + Eq>(all: impl Iterator<Item = T>) -> I
 /// Placeholder for a failure without a message.
 pub(crate) const NO_MESSAGE: &str = "(no message)";
 
-/// The message of failures, after their outcome: `: busy`, `, first: busy` for several, and `: (no
-/// message)`.
+/// The message of failures, to be shown after their outcome: `: busy`, or `, first: busy` if there are
+/// several, or `: (no message)`.
 pub fn said(message: Option<&str>, several: bool) -> String {
     match message {
         None => format!(": {NO_MESSAGE}"),
@@ -149,8 +150,8 @@ pub fn said(message: Option<&str>, several: bool) -> String {
     }
 }
 
-/// Escapes characters that Markdown and HTML would interpret, except in code. An unmatched backtick opens
-/// no code: it and everything after it is text.
+/// Escapes characters that Markdown and HTML would interpret, except in code. An unmatched backtick does
+/// not open code, so it and everything after it are treated as text.
 pub fn escaped(text: &str) -> String {
     let text = plain(text);
     let ticks = text.matches('`').count();
@@ -187,7 +188,7 @@ mod tests {
     fn marks_of_others_are_escaped_unless_they_are_code() {
         assert_eq!(escaped("a `b_c` <i> d_e"), "a `b_c` \\<i\\> d\\_e");
         assert_eq!(escaped("a `b|c` `d`"), "a `b\\|c` `d`");
-        // An unmatched backtick is not code and hides no markup.
+        // An unmatched backtick does not open code, so it does not hide markup.
         assert_eq!(escaped("a ` <img src=x> [l](u)"), "a \\` \\<img src=x\\> \\[l\\](u)");
         assert_eq!(escaped("`a_b` and ` <b>"), "`a_b` and \\` \\<b\\>");
         assert_eq!(escaped("`"), "\\`");

@@ -1,5 +1,5 @@
-//! Pareto fronts over the rungs of all curves: the configurations that no other one beats in both of two
-//! figures.
+//! Pareto fronts over the rungs of all curves: the configurations that no other configuration beats in
+//! both of two figures.
 
 use comfy_table::Cell;
 
@@ -12,8 +12,8 @@ use super::curves::{FEW, differ, marked, title};
 use super::format::{self, counts, plain};
 use super::grid::{self, right};
 
-/// Renders the fronts as tables, for each model and scenario with at least two rungs; the front by money
-/// only if there is a price.
+/// Renders the fronts as tables, for each model and scenario with at least two rungs. The front by cost
+/// is included only if there is a price.
 pub fn fronts(curves: &[Curve], slo: Option<&Slo>) -> String {
     let money = money_front(slo);
     let cost = Ordinate::named(money.of[0]);
@@ -37,7 +37,7 @@ fn one((curves, group): (&[Curve], &[usize]), on: &[Vec<bool>], front: &Front, o
     let all = || group.iter().flat_map(|at| curves[*at].rungs.iter().enumerate().map(move |(n, rung)| (*at, n, rung)));
     let known = all().filter(|(_, _, rung)| front.values(rung).is_some()).count();
     if known < 2 {
-        // One rung offers no choice; with several, state what is missing.
+        // A single rung offers no choice; with several rungs, the text states what is missing.
         return match all().count() {
             0 | 1 => String::new(),
             rungs => {
@@ -76,8 +76,8 @@ fn one((curves, group): (&[Curve], &[usize]), on: &[Vec<bool>], front: &Front, o
     format!("\n{head}\n{}{mark}\n", grid::text(table, 2, &[0]))
 }
 
-/// Why rungs are not on a front, each by the first reason that applies: `; 2 saturated; 1 without a valid
-/// run`.
+/// Why rungs are not on a front. Each rung counts for the first reason that applies:
+/// `; 2 saturated; 1 without a valid run`.
 pub(crate) fn left_out<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>, front: &Front) -> String {
     let reason = |rung: &Rung| match rung.state() {
         _ if front.values(rung).is_some() => None,
@@ -85,7 +85,7 @@ pub(crate) fn left_out<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>, front: &Fr
         _ if rung.runs.is_empty() && !rung.given_up.is_empty() => Some(GIVEN_UP),
         _ if rung.runs.is_empty() => Some("without a run that counts"),
         Some(State::Saturated) => Some("saturated"),
-        Some(State::NotShown) => Some("not shown to be kept up with"),
+        Some(State::NotShown) => Some("not shown to keep up"),
         Some(State::KeptUp) | None => Some("without one of the figures"),
     };
     counts(rungs.filter_map(reason)).iter().map(|(reason, count)| format!("; {count} {reason}")).collect()

@@ -1,4 +1,4 @@
-//! The record of a run's own generator, in a few lines.
+//! Describes a run's own generator in a few lines.
 
 use crate::analysis::quantile;
 use crate::plan::Percentile;
@@ -7,7 +7,7 @@ use crate::units::text::counted;
 
 use super::format::{digits, fill, plain};
 
-/// The block of the page; empty if nothing was recorded.
+/// Renders the block of the page; empty if nothing was recorded.
 pub(super) fn block(facts: &Facts) -> String {
     if !facts.workers.is_empty() {
         return workers(facts);
@@ -42,7 +42,7 @@ fn workers(facts: &Facts) -> String {
                 .as_ref()
                 .and_then(|observed| observed.lateness)
                 .map(|late| format!("late {}", spread(&late))),
-            Some(format!("clock known to {} ms", millis(clock.uncertainty_ns))),
+            Some(format!("clock known to within {} ms", millis(clock.uncertainty_ns))),
             Some(format!("drift {} ms", millis(clock.drift_ns.unsigned_abs()))),
         ];
         let said: Vec<String> = said.into_iter().flatten().collect();
@@ -109,7 +109,7 @@ fn stood_still(facts: &Facts, pauses: &Pauses) -> String {
     };
     let kinds = [("stopped", pauses.stopped), ("no core", pauses.starved)];
     let told: Vec<String> = kinds.into_iter().filter(|(_, kind)| kind.count > 0).map(said).collect();
-    if told.is_empty() { "never for 100 ms".to_owned() } else { told.join("; ") }
+    if told.is_empty() { "never for 100 ms or more".to_owned() } else { told.join("; ") }
 }
 
 fn millis(nanos: u64) -> String {
@@ -141,7 +141,7 @@ mod tests {
           others      used 15.0% of the machine's 2 cores
           loop        p50 0.030, p99 0.200, max 4.00 ms late
           wake-ups    p50 0.008, p99 0.090, max 2.50 ms late
-          pauses      never for 100 ms
+          pauses      never for 100 ms or more
           lateness    p50 0.020, p99 0.021, max 0.025 ms
           writer      at most 2 of 1024 batches waited
         ");
@@ -156,7 +156,7 @@ mod tests {
         let both =
             "stopped 1 time, up to 1003 ms, 10.0% of the window; no core 2 times, up to 170 ms, 3.00% of the window";
         assert_eq!(stood_still(&facts, &Pauses { stopped, starved }), both);
-        assert_eq!(stood_still(&facts, &Pauses::default()), "never for 100 ms");
+        assert_eq!(stood_still(&facts, &Pauses::default()), "never for 100 ms or more");
     }
 
     #[test]

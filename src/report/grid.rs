@@ -1,5 +1,5 @@
-//! Tables of text without borders. A table that does not fit the screen without breaking words is stacked:
-//! one paragraph per row, including its headings.
+//! Tables of text without borders. A table that does not fit the screen without breaking words is stacked,
+//! with one paragraph per row that includes the headings.
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width, presets};
 
@@ -33,9 +33,9 @@ pub fn text(table: Table, gap: u16, wrap: &[usize]) -> String {
     fitting(table, gap, wrap).unwrap_or_else(|| stacked(&plain))
 }
 
-/// Renders the table that `make` returns without the given columns: drops as many of `less_needed`, from
-/// the first, as necessary to fit the screen, and names them below it. Stacked if it does not fit without
-/// any of them.
+/// Renders the table that `make` returns for a set of dropped columns. Drops as many columns of
+/// `less_needed`, from the first one on, as necessary to fit the screen, and names them below the table. If
+/// it does not fit even without all of them, the complete table is stacked.
 pub(crate) fn text_of_fewer(
     less_needed: &[&str],
     (gap, wrap): (u16, &[usize]),
@@ -44,13 +44,14 @@ pub(crate) fn text_of_fewer(
     for count in 0..=less_needed.len() {
         let left_out = &less_needed[..count];
         let Some(text) = fitting(make(left_out), gap, wrap) else { continue };
-        let note = format!("no room for {}: a wider terminal and `--format json` have them", left_out.join(", "));
+        let note = format!("no room for {}: use a wider terminal or `--format json`", left_out.join(", "));
         return if count == 0 { text } else { format!("{text}{}", fill(" ", 4, &note)) };
     }
     stacked(&make(&[]))
 }
 
-/// Indices of the columns of these headings that are kept. A heading in several lines has its name in one.
+/// Indices of the columns with these headings that are kept. If a heading has several lines, one of them is
+/// its name.
 pub(crate) fn places<'h>(headings: impl IntoIterator<Item = &'h str>, left_out: &[&str]) -> Vec<usize> {
     let in_a_line = |heading: &str| heading.replace("\n/", "/").replace('\n', " ");
     let headings = headings.into_iter().enumerate();
@@ -86,12 +87,12 @@ fn longest_word(table: &Table, column: usize) -> usize {
     words.map(|text| text.split_whitespace().map(width).max().unwrap_or(0)).max().unwrap_or(0)
 }
 
-/// Renders the rows one below the other: each a paragraph of its cells, as `heading value`.
+/// Renders the rows one below the other, each as a paragraph of its cells in the form `heading value`.
 fn stacked(table: &Table) -> String {
     let headings: Vec<String> = table.header().map(cells).unwrap_or_default();
     let of_row = |row: &Row| {
         let mut cells = cells(row);
-        // The name of a row has several lines only to stay narrow.
+        // The name of a row has several lines only to keep it narrow.
         cells.first_mut().into_iter().for_each(|name| *name = name.replace('\n', " "));
         items("", 2, &named(&headings, &cells))
     };
@@ -102,7 +103,7 @@ fn cells(row: &Row) -> Vec<String> {
     row.cell_iter().map(Cell::content).collect()
 }
 
-/// The cells of a row on one line each, with their headings; empty ones are omitted. Values from different
+/// The cells of a row, one per line, with their headings; empty cells are omitted. Values from different
 /// lines of a cell are separated by a slash.
 pub(super) fn named(headings: &[String], cells: &[String]) -> Vec<String> {
     let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -122,8 +123,8 @@ pub(super) fn named(headings: &[String], cells: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Puts items after `first` in lines that fit the screen, with later lines indented by `indent`; an item is
-/// broken only if it is longer than a line.
+/// Arranges items after `first` in lines that fit the screen, with later lines indented by `indent`. An
+/// item is broken only if it is longer than a line.
 pub(super) fn items(first: &str, indent: usize, items: &[String]) -> String {
     let most = screen::columns();
     let mut out = String::new();
@@ -161,7 +162,7 @@ pub fn lines(mut table: Table) -> Vec<String> {
     table.to_string().lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Renders rows of one-line cells as [`lines`] does, in little memory.
+/// Renders rows of one-line cells like [`lines`], but with little memory.
 pub(crate) fn long<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
     let mut widths = header.map(width);
     for row in rows {

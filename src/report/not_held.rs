@@ -1,12 +1,13 @@
-//! Why a load does not meet the objective, in words: for `capacity`, and for the record of a decision.
+//! Explains in words why a load does not meet the objective, for `capacity` and for the record of a
+//! decision.
 
 use super::curves::window_to_keep_up;
 use crate::analysis::curve::{Limit, Rung};
 use crate::analysis::saturation::State;
 use crate::analysis::slo::Answer;
 
-/// The reasons against a load, a phrase each: limits that it misses or does not decide, its queue,
-/// failures, excluded repeats.
+/// The reasons against a load, as one phrase each: limits that it misses or does not decide, its
+/// queue, failures, and excluded repeats.
 pub(crate) fn why_not_held(rung: &Rung) -> Vec<String> {
     let mut said = of_limits(rung);
     match rung.state() {
@@ -29,7 +30,7 @@ fn of_limits(rung: &Rung) -> Vec<String> {
     let of = |limit: &Limit| match limit.answer {
         Answer::Holds => None,
         Answer::Misses => Some(format!("{} misses ({})", limit.name(), limit.observation())),
-        // A longer window does not help if the queue runs away.
+        // A longer window does not help if the queue grows without bound.
         Answer::Undecided if rung.is_saturated() => None,
         Answer::Undecided => Some(format!("{} is undecided ({})", limit.name(), limit.why_undecided())),
     };

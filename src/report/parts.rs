@@ -1,4 +1,4 @@
-//! Where the time of a run's requests went, as sums in a table.
+//! How the time of a run's requests is divided, as sums in a table.
 
 use comfy_table::Cell;
 
@@ -33,7 +33,7 @@ fn heading(whole: &Whole) -> [Cell; 2] {
     [right(format!("{} ms", title(whole))), right("share")]
 }
 
-/// The name of every part once, in the order of the longest sum.
+/// The name of every part, each once, in the order of the longest sum.
 fn names(wholes: &[Whole]) -> Vec<&'static str> {
     let longest = wholes.iter().max_by_key(|whole| whole.parts.len());
     longest.iter().flat_map(|whole| &whole.parts).map(|part| part.name).collect()
@@ -51,13 +51,13 @@ fn cells(whole: &Whole, name: &str) -> [Cell; 2] {
     }
 }
 
-/// Formats milliseconds; less than a microsecond counts as 0, since a remainder is only as exact as means
-/// are.
+/// Formats milliseconds. Less than a microsecond counts as 0, because a remainder is only as exact as the
+/// means.
 fn in_ms(ms: f64) -> String {
     digits(if ms.abs() < 5e-4 { 0.0 } else { ms })
 }
 
-/// Zero without a sign.
+/// Zero is written without a sign.
 fn unsigned_zero(value: f64) -> f64 {
     if value == 0.0 { 0.0 } else { value }
 }
@@ -71,7 +71,7 @@ pub(crate) fn words(name: &str) -> String {
     }
 }
 
-/// Why parts are unknown, each reason once.
+/// The reasons why parts are unknown, each listed once.
 fn reasons(wholes: &[Whole]) -> String {
     let mut said: Vec<(String, Vec<String>)> = Vec::new();
     for whole in wholes {

@@ -1,7 +1,7 @@
-//! Summary of the repeats of a cell: the mean of each figure over runs, with its interval over runs.
+//! A summary of the repeats of a cell: the mean of each figure over runs, with its interval over runs.
 //!
-//! An interval within a run covers the variation between requests; requests of one run are correlated near
-//! saturation, so a claim about a configuration needs runs (METRICS, Percentiles).
+//! An interval within a run covers only the variation between requests. Requests of one run are correlated
+//! near saturation, so a claim about a configuration needs several runs (METRICS, Percentiles).
 
 use comfy_table::Cell;
 
@@ -20,7 +20,7 @@ use super::table::{FEW_SAMPLES, Line, OptionalColumns, from_schedule, load};
 pub(crate) const FEWEST: usize = 3;
 
 /// Renders a table with a row for each cell of at least three runs, at most 100 columns wide; `None`
-/// without such a cell. `cells` are the runs of each cell, without classes.
+/// without such a cell. `cells` contains the runs of each cell, without classes.
 pub fn repeats(cells: &[Vec<Line>]) -> Option<String> {
     let cells: Vec<Cells> = cells.iter().filter(|runs| runs.len() >= FEWEST).map(|runs| Cells::of(runs)).collect();
     let all: Vec<Line> = cells.iter().flat_map(|cell| cell.all).copied().collect();
@@ -70,7 +70,7 @@ struct Cells<'a> {
     all: &'a [Line<'a>],
     /// Its runs except invalid ones.
     counted: Vec<&'a Line<'a>>,
-    /// The highest percentile above the median that all of these support.
+    /// The highest percentile above the median that all of these runs support.
     tail: Option<Percentile>,
 }
 
@@ -114,8 +114,8 @@ impl<'a> Cells<'a> {
         of(percentile).lines().enumerate().map(named).collect::<Vec<_>>().join("\n")
     }
 
-    /// A percentile over the runs, in two lines: the mean with the mark for few samples, and the interval;
-    /// or the reason why there is none.
+    /// A percentile over the runs, in two lines: the mean with the mark for few samples, and the interval.
+    /// Without a percentile, the reason.
     fn percentile(&self, key: &str, at: Percentile, of: impl Fn(&'a Line<'a>) -> &'a Summary) -> String {
         let estimates: Vec<Estimate> = self.counted.iter().map(|line| of(line).percentile(at)).collect();
         let lacking = estimates.iter().filter_map(|estimate| match estimate {
@@ -140,7 +140,7 @@ impl<'a> Cells<'a> {
         let over =
             metric::find(key).map_or_else(|| over_runs(values, Scale::Log), |metric| OverRuns::of(metric, values));
         match over.mean.zip(over.ends) {
-            // A repeat may be invalid, and the interval of two is meaningless.
+            // A repeat may be invalid, and the interval of the remaining two is meaningless.
             Some((mean, _)) if values.len() == 2 => {
                 let (low, high) = (values[0].min(values[1]), values[0].max(values[1]));
                 format!("{}\n{} and {}", digits(mean), digits(low), digits(high))
@@ -200,7 +200,7 @@ mod tests {
         let all = [
             cell(&closed, [0; 5]),
             cell(&Run::open(20.0), [0; 5]),
-            // One invalid run, and one whose tail is a failed request.
+            // One run is invalid, and the tail of another is a failed request.
             cell(&closed, [400, 0, 10, 0, 0]),
             cell(&closed, [400, 400, 400, 400, 0]),
             cell(&short, [0; 5]),

@@ -1,5 +1,5 @@
-//! Rows of numbers with their names: next to them if every name fits unbroken, else on separate lines above
-//! them.
+//! Rows of numbers with their names. Names are next to the numbers if every name fits unbroken, otherwise
+//! on separate lines above them.
 
 use comfy_table::{Cell, ColumnConstraint, Width};
 
@@ -8,7 +8,7 @@ use super::grid;
 
 /// One row.
 pub(crate) struct Row {
-    /// Its names, one per column of names; further lines of a column after line breaks.
+    /// Its names, one per column of names. If a column has further lines, they follow after line breaks.
     pub names: Vec<String>,
     /// Its cells after the names.
     pub cells: Vec<Cell>,
@@ -22,22 +22,22 @@ pub(super) struct Head<'a> {
     pub cells: Vec<Cell>,
     /// Minimum width of the last column, if its text may be wrapped.
     pub last: Option<usize>,
-    /// Applied to the lines of the last column at the end, to paint them for example.
+    /// A function that is applied to the lines of the last column at the end, for example to paint them.
     pub(crate) paint: fn(&str) -> String,
 }
 
-/// Marks the start of a row whose names stand above it: a private-use character, so that no text contains
-/// it. It is removed again.
+/// Marks the start of a row whose names are above it. It is a private-use character, so that no text
+/// contains it, and is removed again.
 const MARK: char = '\u{f8ff}';
 
-/// Renders the table, no wider than the screen: names next to the numbers, else above them, else each row
-/// as a paragraph below its names.
+/// Renders the table, no wider than the screen. Names are next to the numbers or else above them; if this
+/// does not fit, each row is a paragraph below its names.
 pub(super) fn table(head: &Head, rows: &[Row]) -> String {
     if let Some(beside) = lines(head, rows, |row| row.names.iter().map(Cell::new).collect(), &head.names, &[]) {
         return painted(head, beside).map(|(_, line)| format!("{line}\n")).collect();
     }
     let mark = MARK.to_string();
-    // Of the other columns, only the load comes from a plan.
+    // Among the other columns, only the load comes from a plan.
     match lines(head, rows, |_| vec![Cell::new(&mark)], &[" "], &[1]) {
         Some(above) => with_names(head, rows, above),
         None => stacked(head, rows),
@@ -87,7 +87,7 @@ fn lines(
     grid::fitting(table, 1, &wrap).map(|text| text.lines().map(str::to_owned).collect())
 }
 
-/// The lines with the last column painted, and whether a row starts there.
+/// The lines with the last column painted, each with whether a row starts there.
 fn painted<'l>(head: &'l Head, lines: Vec<String>) -> impl Iterator<Item = (bool, String)> + 'l {
     let title = head.cells.last().map(Cell::content).unwrap_or_default();
     let column = lines.first().and_then(|line| Some(width(&line[..line.rfind(&title)?]))).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! One run in full: the verdict with its figures, every distribution with its intervals, every other
+//! One run in full: the verdict with its figures, every distribution with its intervals, and every other
 //! metric.
 
 use comfy_table::Cell;
@@ -22,7 +22,8 @@ use super::table::{Line, coloured, load};
 /// Maximum number of characters of a failed request's message.
 const LONGEST_SAID: usize = 300;
 
-/// Maximum number of lines of a failed hook's output, and of characters per line; run.json has the rest.
+/// Maximum number of lines of a failed hook's output, and maximum number of characters per line;
+/// run.json contains the rest.
 const MOST_HOOK_LINES: usize = 4;
 const LONGEST_HOOK_LINE: usize = 90;
 
@@ -44,7 +45,7 @@ pub fn run(
     detail: Detail,
 ) -> String {
     let is_start = line.metrics.start.is_some();
-    // A start has no load, so nothing can be reported about one.
+    // A start has no load, so nothing can be reported about a load.
     let of_load = |section: &dyn Fn() -> String| if is_start { String::new() } else { section() };
     let sections = [
         head(line),
@@ -75,12 +76,12 @@ fn head(line: &Line) -> String {
     }
     let names = format!("{names} · {}", plain(&labels.scenario));
     let counts = line.metrics.counts;
-    // The actual rate follows the declared one, since arrivals are drawn.
+    // The actual rate is shown after the declared rate, because arrivals are random.
     let actual = line.metrics.saturation.filter(|_| labels.qps.is_some());
     let actual = actual.map(|saturation| format!(" (actual {})", digits(saturation.rate()))).unwrap_or_default();
     let title = format::fill("", 2, &format!("{names} · {}{actual}{axes} · repeat {}", load(labels), labels.repeat));
     format!(
-        "{title}{run}{} requests in the window: {} completed, {} failed, {} of them cut\n",
+        "{title}{run}{} requests in the window: {} completed, {} failed, {} of them cut at drain\n",
         counts.requests, counts.completed, counts.failed, counts.cut
     ) + &failures(&line.metrics.failures)
 }
@@ -98,7 +99,8 @@ fn started(environment: &Environment) -> String {
     format!("server start, {}\n{}", plain(&start.at), wrapped(&format!("  {text}")))
 }
 
-/// The probe's measurements of the path to the server; empty for a run of an earlier sweepline.
+/// The probe's measurements of the path to the server; empty for a run of an earlier version of
+/// sweepline.
 fn way(environment: &Environment) -> String {
     let Environment { connect_ns, tls_ns, round_trip_ns, .. } = *environment;
     let parts = [("connect", connect_ns), ("TLS", tls_ns), ("round trip", round_trip_ns)];
@@ -136,8 +138,8 @@ fn verdict(verdict: &Verdict, colour: bool) -> String {
 fn prompts(facts: &Facts) -> String {
     let Some(shortest) = facts.shortest_prompt else { return String::new() };
     wrapped(&format!(
-        "prompts: the text around a prompt leaves no room for fewer than {shortest} tokens; shorter requested \
-         prompts have {shortest}"
+        "prompts: with the text around them, prompts have at least {shortest} tokens; shorter requested prompts have \
+         {shortest}"
     ))
 }
 
@@ -149,7 +151,7 @@ fn policy(facts: &Facts) -> String {
     wrapped("errors: measured; an outage of the server would not have ended this run")
 }
 
-/// The results of the run's hooks, with the last lines of a failed one.
+/// The results of the run's hooks, with the last lines of the output of a failed hook.
 fn hooks(facts: &Facts) -> String {
     let mut text = String::new();
     for hook in &facts.hooks {
@@ -163,7 +165,7 @@ fn hooks(facts: &Facts) -> String {
     text
 }
 
-/// The metrics that are distributions and have values; the others are named below.
+/// The metrics that are distributions and have values; the others are named below the table.
 fn distributions(line: &Line) -> String {
     let (mut rows, mut absent, mut few, mut short) = (Vec::new(), Vec::new(), false, false);
     for metric in &METRICS {
@@ -207,11 +209,11 @@ fn has_ends(estimate: Estimate) -> bool {
     estimate.interval().is_some_and(|interval| interval.low.is_some() && interval.high.is_some())
 }
 
-/// Percentiles dropped on a narrow screen, the first one first.
+/// Percentiles that are dropped on a narrow screen, in this order.
 const LESS_NEEDED: [&str; 3] = ["p75", "p90", "p99.9"];
 
 fn rendered(rows: &[(&Metric, &Summary)]) -> String {
-    // Without values of a latency there is nothing below the header.
+    // Without values of any latency, there is nothing below the header.
     if rows.is_empty() {
         return String::new();
     }
@@ -244,8 +246,8 @@ fn row(metric: &Metric, summary: &Summary) -> Vec<Cell> {
     cells
 }
 
-/// The percentile above its interval; only `n/a` here, because the required n and the reason for missing
-/// intervals are below the table.
+/// The percentile above its interval. A missing percentile or interval is only `n/a` here, because the
+/// required n and the reason are below the table.
 fn percentile_cell(summary: &Summary, percentile: Percentile) -> String {
     let found = summary.percentile(percentile);
     if found.value().is_none() {
@@ -258,12 +260,12 @@ fn percentile_cell(summary: &Summary, percentile: Percentile) -> String {
 /// Placeholder below a percentile without an interval.
 const NO_INTERVAL: &str = "n/a";
 
-/// Width of an interval that fits on one line: six of them fit next to each other.
+/// Maximum width of an interval on one line, so that six of them fit next to each other.
 const ONE_LINE: usize = 11;
 
 /// Formats an interval: `20.0–20.1`; `20.0–>30` if the upper end lies among failures (for a rate
-/// `<196–197`); one end if both do; `≥20.0` or `≤20.1` if the other end is open. A long one takes two
-/// lines.
+/// `<196–197`); one end if both lie among failures; `≥20.0` or `≤20.1` if the other end is open. A long
+/// interval takes two lines.
 fn ends(interval: Interval) -> String {
     let text = |end: Value| value(end).replace(' ', "");
     match (interval.low, interval.high) {
@@ -272,8 +274,8 @@ fn ends(interval: Interval) -> String {
             let between = if low.chars().count() + 1 + high.chars().count() > ONE_LINE { "–\n" } else { "–" };
             format!("{low}{between}{high}")
         }
-        // Both ends lie among failures, or one is open: above the largest observed time, or below the
-        // smallest rate.
+        // Both ends lie among failures, or one end is open. The interval is above the largest observed
+        // time, or below the smallest rate.
         (Some(Value::AtLeast(_) | Value::Failed), _) | (Some(_), Some(_)) => {
             interval.low.map_or_else(String::new, text)
         }
@@ -300,7 +302,7 @@ fn scalars(line: &Line, facts: &Facts, plan: &PlanMetrics) -> String {
     grid::text(table, 2, &[1])
 }
 
-/// Why the run has no such figure: of the possible reasons, those that apply.
+/// Why the run does not have this figure: lists those possible reasons that apply.
 fn why_absent(metric: &Metric, line: &Line, facts: &Facts) -> String {
     let measured = line.metrics;
     let why = match metric.key {
@@ -341,7 +343,7 @@ fn definitions() -> String {
     METRICS.iter().map(|metric| wrapped(&format!("{}: {}", metric.title, metric.definition))).collect()
 }
 
-/// Wraps the text to lines of at most 100 columns, later ones indented.
+/// Wraps the text to lines of at most 100 columns, with later lines indented.
 fn wrapped(text: &str) -> String {
     let indent = text.len() - text.trim_start().len();
     format::fill(&" ".repeat(indent), indent + 2, text)
@@ -425,7 +427,7 @@ mod tests {
         let (known, failed) = (Some(Value::Exact(12.72)), Some(Value::AtLeast(30.0)));
         assert_eq!([ends(known, None), ends(None, known), ends(failed, None)], ["≥12.7", "≤12.7", ">30.0"]);
         assert_eq!([ends(known, failed), ends(failed, failed)], ["12.7–>30.0", ">30.0"]);
-        // Failures lie below a rate, and already have their sign.
+        // Failures lie below a rate, and the value already has its sign.
         let slow = Some(Value::AtMost(7.99));
         assert_eq!([ends(None, slow), ends(slow, known), ends(slow, slow)], ["<7.99", "<7.99–12.7", "<7.99"]);
         assert_eq!([ends(slow, None), ends(None, failed)], ["n/a", "n/a"], "nothing is known");

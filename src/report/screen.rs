@@ -1,9 +1,9 @@
-//! Width of output for people: that of the terminal, or `COLUMNS`, at most [`MOST`]; [`MOST`] if neither is
-//! known.
+//! Width of output for people: the width of the terminal, or `COLUMNS`, but at most [`MOST`]; [`MOST`] if
+//! neither is known.
 
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
-/// Maximum width of tables and paragraphs: longer lines are hard to read.
+/// Maximum width of tables and paragraphs, because longer lines are hard to read.
 pub(crate) const MOST: u16 = 100;
 
 /// Minimum width for any layout.
@@ -12,11 +12,11 @@ const LEAST: u16 = 40;
 /// Width of the screen; [`MOST`] until it is detected.
 static COLUMNS: AtomicU16 = AtomicU16::new(MOST);
 
-/// Whether there is a screen to fit: stdout is a terminal, or `COLUMNS` is set.
+/// Whether output must fit a screen, because stdout is a terminal or `COLUMNS` is set.
 static IS_LIMITED: AtomicBool = AtomicBool::new(false);
 
-/// Detects the width of the screen: `COLUMNS`, then the terminal on stdout. Everything printed from here on
-/// fits it.
+/// Detects the width of the screen, from `COLUMNS` or else from the terminal on stdout. Everything that is
+/// printed from then on fits it.
 pub(crate) fn look() {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse::<u16>().ok());
     let terminal = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col);
@@ -34,7 +34,7 @@ pub(crate) fn columns() -> usize {
     usize::from(COLUMNS.load(Ordering::Relaxed))
 }
 
-/// Whether every line must fit; output to a pipe need not.
+/// Whether every line must fit the screen; output to a pipe need not.
 pub(crate) fn is_limited() -> bool {
     #[cfg(test)]
     if tests::narrowed().is_some() {

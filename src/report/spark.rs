@@ -1,4 +1,4 @@
-//! A row of bars: a series at a glance.
+//! A row of bars that shows a series at a glance.
 
 use crate::analysis::Pulse;
 
@@ -6,7 +6,7 @@ use super::format::digits;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// One bar for each value, from 0 to the largest.
+/// One bar for each value, scaled from 0 to the largest value.
 fn bars(values: &[f64]) -> String {
     let known: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
     with_gaps(&known)

@@ -1,12 +1,12 @@
-//! The uncertainty of a figure in words: its 95 % interval, or for two repeats both values. Student's
-//! interval of two values is so wide that it looks like an error, while the two values contain all that is
-//! known.
+//! The uncertainty of a figure in words: its 95 % interval or, for two repeats, both values. Student's
+//! interval of two values is so wide that it looks like an error, while the two values show everything
+//! that is known.
 
 use crate::analysis::curve::Figure;
 
 use super::format::{counts, digits};
 
-/// In a table cell: `293–960`, for two repeats `293 and 960`.
+/// For a table cell: `293–960`, or `293 and 960` for two repeats.
 pub(crate) fn in_cell(figure: &Figure) -> Option<String> {
     match (figure.pair, figure.ends) {
         (Some([low, high]), _) => Some(format!("{} and {}", digits(low), digits(high))),
@@ -14,7 +14,7 @@ pub(crate) fn in_cell(figure: &Figure) -> Option<String> {
     }
 }
 
-/// In a sentence: `95 % 293 to 960`, for two repeats `2 repeats: 293 and 960`.
+/// For a sentence: `95 % 293 to 960`, or `2 repeats: 293 and 960` for two repeats.
 pub(crate) fn in_sentence(figure: &Figure) -> Option<String> {
     match (figure.pair, figure.ends) {
         (Some([low, high]), _) => Some(format!("2 repeats: {} and {}", digits(low), digits(high))),
@@ -22,7 +22,7 @@ pub(crate) fn in_sentence(figure: &Figure) -> Option<String> {
     }
 }
 
-/// The meaning of the bars of a figure, one sentence each.
+/// The meaning of the bars of a figure, in one sentence for each kind of bar.
 pub(crate) fn bars(figures: &[Figure]) -> Vec<String> {
     let of_one = figures.iter().filter(|figure| figure.pair.is_none());
     let kinds: Vec<&str> =
@@ -43,7 +43,7 @@ pub(crate) fn bars(figures: &[Figure]) -> Vec<String> {
     said
 }
 
-/// The label of a pair where a table names the basis of an interval.
+/// The label of a pair of values in tables that name the basis of intervals.
 pub(crate) const TWO_REPEATS: &str = "the values of 2 repeats";
 
 #[cfg(test)]

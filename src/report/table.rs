@@ -1,7 +1,8 @@
-//! The table of results after a sweep: one line per run, each latency with the highest percentile that its
-//! n supports.
+//! The table of results after a sweep: one line per run, with the highest percentile that n supports for
+//! each latency.
 //!
-//! An open loop gets a second line if the latency from the schedule differs: what a user would have waited.
+//! An open loop gets a second line if the latency from the schedule differs. It shows how long a user would
+//! have waited.
 
 use comfy_table::Cell;
 
@@ -30,9 +31,9 @@ pub struct Line<'a> {
 pub(super) struct OptionalColumns {
     models: bool,
     repeats: bool,
-    /// Some requests failed.
+    /// Whether some requests failed.
     errors: bool,
-    /// TPOT, or E2E if some of the runs have no TPOT.
+    /// Whether to show TPOT; if some of the runs have no TPOT, E2E is shown instead.
     pub tpot: bool,
 }
 
@@ -72,7 +73,7 @@ impl OptionalColumns {
     }
 }
 
-/// Whether TPOT describes the run; a run with no completed request has no influence on the choice of
+/// Whether TPOT describes the run. A run without completed requests has no influence on the choice of
 /// figure.
 fn has_tpot(line: &Line) -> bool {
     line.metrics.tpot.n > 0 || line.metrics.counts.completed == 0
@@ -101,7 +102,7 @@ pub fn results(lines: &[Line], colour: bool) -> String {
     text
 }
 
-/// The number of failed requests, and below it their most frequent outcome.
+/// The number of failed requests and, below it, their most frequent outcome.
 fn errors(metrics: &RunMetrics) -> String {
     match metrics.failures.0.as_slice() {
         [] => "0".to_owned(),
@@ -115,8 +116,8 @@ const MOST_SAID: usize = 5;
 /// Maximum number of characters of one error.
 const LONGEST_SAID: usize = 200;
 
-/// The error messages, each outcome and message once: `http_500: out of memory`, and for several in one run
-/// `http_500, first: out of memory`.
+/// The error messages, each outcome and message once: `http_500: out of memory`, or
+/// `http_500, first: out of memory` if a run has several.
 fn said_of_errors(lines: &[Line]) -> String {
     let mut all = indexmap::IndexMap::new();
     for failure in lines.iter().flat_map(|line| &line.metrics.failures.0) {
@@ -158,7 +159,7 @@ fn cells(line: &Line, shape: &OptionalColumns) -> Vec<Cell> {
     let Line { labels, class, metrics, verdict } = line;
     let second = from_schedule(line);
     let stacked = |first: String, below: Option<String>| match below {
-        // One line each, or the reason for a missing value would move to the next line.
+        // Each is one line, because the reason for a missing value would otherwise move to the next line.
         Some(below) => format!("{}\n{}", first.replace('\n', " "), below.replace('\n', " ")),
         None => first,
     };
@@ -182,17 +183,17 @@ fn cells(line: &Line, shape: &OptionalColumns) -> Vec<Cell> {
     cells.into_iter().flatten().collect()
 }
 
-/// Minimum width of a verdict: none of its words may be broken, and a verdict with many reasons takes about
-/// three lines, not one line per reason. Names are placed above if they leave too little room.
+/// Minimum width of a verdict. None of its words may be broken, and a verdict with many reasons takes about
+/// three lines rather than one line per reason. If names leave too little space, they are placed above.
 fn least_width(verdict: &Verdict) -> usize {
-    /// Width that the other columns leave if names stand above.
+    /// Width that the other columns leave if names are placed above.
     const MOST: usize = 30;
     let text = verdict.to_string();
     let longest = text.split(' ').map(str::len).max().unwrap_or(0);
     longest.max(text.len().div_ceil(3).min(MOST))
 }
 
-/// The workload of a run, and the cell's values on further axes.
+/// The workload of a run, with the cell's values on further axes.
 fn with_axes(what: String, labels: &RunLabels) -> String {
     let axes = labels.axes.iter().map(|(axis, value)| format!("\n{}={}", plain(axis), plain(value)));
     std::iter::once(what).chain(axes).collect()
@@ -239,7 +240,7 @@ pub(super) fn from_schedule<'a>(line: &Line<'a>) -> Option<&'a Summary> {
     shown.then_some(&metrics.ttft_from_schedule)
 }
 
-/// Whether the line carries the mark.
+/// Whether the line has the mark for few samples.
 pub(super) fn few_samples(line: &Line) -> bool {
     let metrics = line.metrics;
     let highest = metrics.ttft.highest();

@@ -1,5 +1,5 @@
-//! The path of a search or a ladder: its runs in the order in which they were requested, the purpose of
-//! each, and its result.
+//! The path of a search or a ladder: its runs in the order in which they were requested, each with its
+//! purpose and its result.
 
 use comfy_table::{Cell, Table};
 use indexmap::IndexSet;
@@ -22,29 +22,30 @@ use crate::units::text::digits;
 pub(crate) struct Trail {
     /// Its sweep.
     pub(crate) sweep: String,
-    /// Its cell without the load: endpoint, model, scenario and values on further axes.
+    /// Its cell, without the load: endpoint, model, scenario and values on further axes.
     pub(crate) cell: String,
-    /// search, ladder or optimize.
+    /// The kind of path: search, ladder or optimize.
     pub(crate) chooses: &'static str,
-    /// The axis whose value is chosen: qps or batch_size; server if settings of the server are chosen.
+    /// The axis whose value is chosen: qps or batch_size, or server if settings of the server are chosen.
     pub(crate) axis: &'static str,
-    /// pending (none of its runs exists), searching (it requests another run) or done.
+    /// Its state: pending (none of its runs exists), searching (it requests another run) or done.
     pub(crate) state: &'static str,
     /// Its current state, or how it ended, in words.
     pub(crate) standing: String,
-    /// The load that a search found; null while it is in progress, if it found none, and for ladders.
+    /// The load that a search found; null while the search is in progress, if it found none, and for
+    /// ladders.
     pub(crate) found: Option<f64>,
     /// How a search ended: found, below_range, above_range, not_monotone, drifting, unsteady, unconfirmed,
     /// out_of_probes or too_few_requests; how a ladder ended: whole or cut. Null while it is in progress.
     pub(crate) end: Option<&'static str>,
-    /// The steps it decided on, in the order in which they were requested: each run of a search, each load
-    /// of a ladder.
+    /// The steps on which it decided, in the order in which they were requested: the runs of a search, or
+    /// the loads of a ladder.
     pub(crate) steps: Vec<TrailStep>,
     /// Runs of an optimize, in the order in which they were requested; empty for others.
     pub(crate) trials: Vec<TrailTrial>,
-    /// The next requested run; null at its end.
+    /// The run that it requests next; null at its end.
     pub(crate) next: Option<TrailNext>,
-    /// Skipped loads of a ladder, rising; empty while it is in progress, and for searches.
+    /// The loads that a ladder skips, in rising order; empty while it is in progress, and for searches.
     pub(crate) pruned: Vec<f64>,
     /// The result of the last load of a cut ladder.
     #[serde(skip)]
@@ -58,7 +59,7 @@ pub(crate) struct TrailNext {
     pub(crate) run: String,
     /// Its load; null for optimize, which chooses none.
     pub(crate) load: Option<f64>,
-    /// Its purpose: up, closing_in, well_above, confirm, again, instead (the run before is inconclusive),
+    /// Its purpose: up, closing_in, well_above, confirm, again, instead (the previous run is inconclusive),
     /// bracketing (the cost) or trial (of settings).
     pub(crate) purpose: &'static str,
     /// The objective that requests it: slo, ttft, tpot, itl, e2e or cost_per_million; null for ladders and
@@ -79,15 +80,15 @@ pub(crate) struct StepGoal {
     pub(crate) of: Option<Objective>,
 }
 
-/// The results of one load's runs at the time of the next decision.
+/// The results of the runs of one load, at the time of the next decision.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct TrailStep {
-    /// Full ids of the runs: one for a search, all existing repeats of the load for a ladder.
+    /// Full ids of the runs: a single run for a search, or all existing repeats of the load for a ladder.
     pub(crate) runs: Vec<String>,
     /// The load.
     pub(crate) load: f64,
-    /// Its purpose: up, closing_in, well_above, confirm, again, instead (the run before is inconclusive) or
-    /// bracketing (the cost).
+    /// Its purpose: up, closing_in, well_above, confirm, again, instead (the previous run is inconclusive)
+    /// or bracketing (the cost).
     pub(crate) purpose: &'static str,
     /// The objective that requested it: slo, ttft, tpot, itl, e2e or cost_per_million; null for a ladder.
     pub(crate) of: Option<&'static str>,
@@ -95,10 +96,11 @@ pub(crate) struct TrailStep {
     pub(crate) requests: u64,
     /// The limits of the objective, each decided over these runs; empty if no run counts.
     pub(crate) limits: Vec<TrailLimit>,
-    /// holds, misses or undecided: for the objective that requested it (for a ladder, the whole one) and
-    /// whether the server kept up; null if no run is conclusive.
+    /// The result, holds, misses or undecided, for the objective that requested it (for a ladder, the whole
+    /// objective), taking into account whether the server kept up; null if no run is conclusive.
     pub(crate) answer: Option<&'static str>,
-    /// Further notes: that it was saturated, why runs are invalid or were given up; null if there are none.
+    /// Further notes, such as that the server was saturated, or why runs are invalid or were given up; null
+    /// if there are none.
     pub(crate) note: Option<String>,
     /// The purpose in words.
     #[serde(skip)]
@@ -114,10 +116,10 @@ pub(crate) struct TrailLimit {
     pub(crate) percentile: &'static str,
     /// The limit, in milliseconds.
     pub(crate) limit_ms: f64,
-    /// The observed percentile, in milliseconds, in the run where it is highest; null if it lies among
-    /// failed requests, or if there are too few.
+    /// The observed percentile, in milliseconds, in the run in which it is highest; null if it lies among
+    /// failed requests, or if there are too few requests.
     pub(crate) observed_ms: Option<f64>,
-    /// holds, misses or undecided.
+    /// The result: holds, misses or undecided.
     pub(crate) answer: &'static str,
     #[serde(skip)]
     observed: Option<String>,
@@ -176,8 +178,8 @@ impl TrailStep {
         }
     }
 
-    /// Its purpose, with the objective that requested it unless that is the whole one: `closing in for
-    /// tpot`.
+    /// Its purpose, with the objective that requested it unless that is the whole objective:
+    /// `closing in for tpot`.
     pub(crate) fn what_for(&self) -> String {
         what_for(self.words, self.of)
     }
@@ -189,7 +191,7 @@ impl TrailStep {
         format!("{}, {}{observed}", self.what_for(), self.said())
     }
 
-    /// The observed values, limit by limit: `ttft p90 22.1 ms of 60ms`.
+    /// The observed values for each limit: `ttft p90 22.1 ms of 60ms`.
     pub(crate) fn observed(&self) -> String {
         let one = |limit: &TrailLimit| {
             format!("{} {} {} of {}", limit.metric, limit.percentile, limit.observed(), limit.limit)
@@ -204,7 +206,7 @@ impl Trail {
         format!("{} · {}", self.sweep, self.cell)
     }
 
-    /// The first part of its state, and the note on it.
+    /// The first part of its state, and the note that follows.
     pub(crate) fn headline(&self) -> (&str, Option<&str>) {
         self.standing.split_once("; ").map_or((&self.standing, None), |(found, rest)| (found, Some(rest)))
     }
@@ -243,8 +245,8 @@ impl Trail {
         Some(format!("skipped: {loads} {}, since {why}", self.unit()))
     }
 
-    /// Its state and its runs, in a few lines: in the order in which they were requested, for use where a
-    /// table lists all runs.
+    /// Its state and its runs in a few lines, with the runs in the order in which they were requested. Used
+    /// next to a table that lists all runs.
     pub(crate) fn path(&self) -> String {
         let step = |step: &TrailStep| {
             let long = if step.purpose == Purpose::Confirm.name() { " (long run)" } else { "" };
@@ -262,7 +264,7 @@ impl Trail {
         lines.enumerate().map(|(at, line)| if at == 0 { fill("", 2, &line) } else { fill("  ", 4, &line) }).collect()
     }
 
-    /// The limits of all steps, each once, by their headings.
+    /// The limits of all steps, each once, identified by their headings.
     fn headings(&self) -> IndexSet<String> {
         self.steps.iter().flat_map(|step| &step.limits).map(TrailLimit::heading).collect()
     }
@@ -324,13 +326,13 @@ impl Trail {
     }
 }
 
-/// The purpose of a run, with the objective that requests it unless that is the whole one.
+/// The purpose of a run, with the objective that requests it unless that is the whole objective.
 pub(crate) fn what_for(words: &str, of: Option<&str>) -> String {
     let alone = of.filter(|of| ![Objective::Slo, Objective::CostPerMillion].map(Objective::name).contains(of));
     alone.map_or_else(|| words.to_owned(), |of| format!("{words} for {of}"))
 }
 
-/// Further notes on runs of one load; the cost of their tokens if that is the objective.
+/// Further notes on the runs of one load, including the cost of their tokens if that is the objective.
 pub(crate) fn note(rung: &Rung, of: Option<Objective>) -> Option<String> {
     let state = match rung.state() {
         Some(State::Saturated) => Some("saturated".to_owned()),

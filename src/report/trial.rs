@@ -1,5 +1,5 @@
-//! The runs behind an `optimize`: the settings that were tried and for how long, the result of each run,
-//! and the outcome for its settings.
+//! The runs of an `optimize`: the settings that were tried and the length of the run, its result, and the
+//! outcome for its settings.
 
 use comfy_table::{Cell, Table};
 use schemars::JsonSchema;
@@ -17,11 +17,11 @@ pub(crate) struct TrailTrial {
     pub(crate) run: String,
     /// Its settings, by `server` axes: `max_num_seqs=64`.
     pub(crate) settings: String,
-    /// Its rung, from 1: a run of the next rung is three times as long.
+    /// Its rung, from 1. A run of the next rung is three times as long.
     pub(crate) rung: usize,
     /// Length of its window.
     pub(crate) window: Nanos,
-    /// The run's own result, in `unit`; null for a run that is invalid or was given up.
+    /// The result of this run, in `unit`; null for a run that is invalid or was given up.
     pub(crate) value: Option<f64>,
     /// The unit of `value`.
     pub(crate) unit: &'static str,
@@ -30,11 +30,11 @@ pub(crate) struct TrailTrial {
     /// once), no_time (for a longer run, although not distinguished from the others), best, undecided
     /// (among the best at the end) or open (other runs of the rung come first).
     pub(crate) became: &'static str,
-    /// Whether its settings meet the plan's objective, by all of their runs: shown, seems (as observed),
-    /// seems_not or misses; null without one.
+    /// Whether its settings meet the plan's objective, based on all of their runs: shown, seems (as
+    /// observed), seems_not or misses; null without an objective.
     pub(crate) meets: Option<&'static str>,
-    /// Why its settings cannot be chosen (an invalid run, one that was given up, a missed objective), why
-    /// the run is inconclusive, or what is not shown about the settings that were named; null for others.
+    /// Why its settings cannot be chosen (a run that is invalid or was given up, or a missed objective),
+    /// why the run is inconclusive, or what is not shown about the best settings; null for other runs.
     pub(crate) note: Option<String>,
     /// The outcome for its settings, in words.
     #[serde(skip)]

@@ -1,5 +1,5 @@
-//! A comparison in which nothing could be tested, in a few lines: the reasons, and what would make a test
-//! possible. Tables would only repeat the same reasons many times.
+//! Describes a comparison in which nothing could be tested, in a few lines: the reasons, and what would
+//! make a test possible. Tables would only repeat the same reasons many times.
 
 use indexmap::{IndexMap, IndexSet};
 
@@ -9,7 +9,8 @@ use crate::units::text::counted;
 use super::estimate::titled;
 use super::format::{fill, plain};
 
-/// Whether the tables of a family would be empty: several cells, no test, and no result that needs none.
+/// Whether the tables of a family would be empty: there are several cells, but no test and no result that
+/// needs no test.
 pub(super) fn is_untested(family: &Family) -> bool {
     let says_nothing =
         |test: &Test| matches!(test.outcome, Outcome::Refused | Outcome::Unknown) && test.margin.is_none();
@@ -20,7 +21,7 @@ pub(super) fn is_untested(family: &Family) -> bool {
 /// What is missing, and the remedy.
 pub(super) fn text(family: &Family, see: f64) -> String {
     let tests = || family.cells.iter().flat_map(|cell| &cell.tests);
-    let mut out = fill("\n", 2, &format!("Why none of {} tests could be made:", tests().count()));
+    let mut out = fill("\n", 2, &format!("Why none of the {} tests could be made:", tests().count()));
     let refused: Vec<&Test> = tests().filter(|test| test.outcome == Outcome::Refused).collect();
     if let (Some(least), Some(most)) =
         (refused.iter().map(|test| test.rounds).min(), refused.iter().map(|test| test.rounds).max())
@@ -61,16 +62,20 @@ fn line(count: usize, why: &str) -> String {
     fill("  ", 6, &plain(&format!("{count}: {why}")))
 }
 
-/// Why a metric has no value in any run: `n/a: n=78 < 368 requests` is one of many that lack requests.
+/// Why a metric has no value in any run. Many metrics may have too few requests;
+/// `n/a: n=78 < 368 requests` stands for all of them.
 fn reason(words: &str) -> String {
     let bare = words.strip_prefix("n/a: ").unwrap_or(words);
     match bare.strip_prefix("n=").and_then(|rest| rest.split_once(" < ")) {
-        Some((_, fewest)) => format!("fewer than {fewest} in a run: a longer `phases: {{ measure }}` yields more"),
+        Some((_, fewest)) => {
+            format!("fewer than {fewest} values in a run: a longer `phases: {{ measure }}` yields more")
+        }
         None => bare.to_owned(),
     }
 }
 
-/// What makes tests possible, and how many repeats are needed to detect a difference of the requested size.
+/// What would make tests possible, and how many repeats are needed to detect a difference of the requested
+/// size.
 fn to_do(family: &Family, refused: &[&Test], see: f64) -> String {
     let needed = || refused.iter().filter_map(|test| test.repeats_needed);
     let (Some(least), Some(most)) = (needed().min(), needed().max()) else {

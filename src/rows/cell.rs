@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Field};
 /// Why a value does not fit its column, or a column does not have the expected content.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum CellError {
-    /// The file does not have the column.
+    /// The column is missing in the file.
     #[error("is missing")]
     Missing,
     /// The column has another type.
@@ -30,11 +30,11 @@ pub(crate) enum CellError {
     Large(u64),
 }
 
-/// A value that is never null by itself.
+/// A value that is never null.
 pub(crate) trait Stored: Sized {
-    /// The Arrow type of its column.
+    /// The Arrow type of the value's column.
     fn data_type() -> DataType;
-    /// Stores cells as a column.
+    /// Stores values as a column.
     fn store<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> Result<ArrayRef, CellError>
     where
         Self: 'a;
@@ -42,7 +42,7 @@ pub(crate) trait Stored: Sized {
     fn load(array: &dyn Array) -> Result<Vec<Option<Self>>, CellError>;
 }
 
-/// A field of a row: a stored value, or an optional one.
+/// A field of a row: a value or an optional value.
 pub(crate) trait Cell: Sized {
     /// Whether the column may hold nulls.
     const NULLABLE: bool;
@@ -209,7 +209,7 @@ impl Stored for Vec<u64> {
     }
 }
 
-/// A column of lists, which are read one after the other into one buffer.
+/// A column of lists. They are read one after the other into the same buffer.
 pub(crate) struct Lists<'a> {
     offsets: &'a [i32],
     values: &'a [i64],

@@ -9,13 +9,13 @@ use super::cell::{Cell, CellError};
 /// The packing of a column in Parquet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pack {
-    /// Few different values: dictionary.
+    /// Few distinct values, stored with a dictionary.
     Dictionary,
-    /// Values near their neighbours: DELTA_BINARY_PACKED, no dictionary.
+    /// Values close to their neighbours, stored as DELTA_BINARY_PACKED without a dictionary.
     Delta,
-    /// Long lists of small numbers: like `Delta`, without statistics.
+    /// Long lists of small numbers, stored like `Delta` but without statistics.
     Gaps,
-    /// Values that do not repeat: no dictionary.
+    /// Values that do not repeat, stored without a dictionary.
     Plain,
 }
 
@@ -30,9 +30,9 @@ pub struct Column {
     pub nullable: bool,
     /// The unit of the value; empty for names and texts.
     pub unit: &'static str,
-    /// Its meaning, one entry per line of documentation.
+    /// The meaning of the column, one entry per line of documentation.
     pub doc: &'static [&'static str],
-    /// Its packing.
+    /// How the column is packed.
     pub(crate) pack: Pack,
 }
 
@@ -46,7 +46,8 @@ impl Column {
 /// A column that could not be stored or loaded.
 pub(crate) type BadColumn = (&'static str, CellError);
 
-/// The column of a batch, by name. A nullable one may be missing, because an older version wrote the file.
+/// Returns the column of a batch with this name. A nullable column may be missing if an older version
+/// wrote the file.
 pub(super) fn load<T: Cell>(batch: &RecordBatch, name: &'static str) -> Result<std::vec::IntoIter<T>, BadColumn> {
     let absent;
     let array: &dyn Array = match batch.column_by_name(name) {

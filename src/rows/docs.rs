@@ -1,5 +1,5 @@
-//! `schemas/columns.md`: the documentation of every column, generated from the table that also defines the
-//! files.
+//! `schemas/columns.md`, the documentation of every column, generated from the definitions that also
+//! determine the files.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ pub fn columns_markdown() -> String {
     let mut text = format!(
         "# Columns\n\nThe Parquet files of a run, rows version {ROWS_VERSION}. Generated from \
          `src/rows/schema.rs`; do not edit.\n\nTimes are nanoseconds on the monotonic clock since the run's \
-         start; a missing time is null, never 0. Every file has the same columns whatever the run's axes, so \
+         start; a missing time is null, never 0. Every file has the same columns regardless of the run's axes, so \
          `runs/*/requests.parquet` is one table. Rows are in the order in which requests ended.\n"
     );
     for table in Table::ALL {
@@ -28,13 +28,13 @@ pub fn columns_markdown() -> String {
             }
         };
         let head = "| column | type | null | unit | meaning |\n|---|---|---|---|---|";
-        write!(text, "\n## `{}`: {title}\n\n{head}\n", table.file()).expect("a string takes all");
+        write!(text, "\n## `{}`: {title}\n\n{head}\n", table.file()).expect("a string accepts any text");
         table.columns().for_each(|column| text.push_str(&line(column)));
     }
     text
 }
 
-/// One line of a table; a `|` in a text is escaped, since it would end its cell.
+/// One line of a table; a `|` in a text is escaped because it would end the cell.
 fn line(column: &Column) -> String {
     let words: Vec<&str> = column.doc.iter().map(|line| line.trim()).collect();
     let null = if column.nullable { "yes" } else { "no" };

@@ -22,7 +22,7 @@ pub enum RowsError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// Not Parquet, truncated, or damaged.
+    /// A file that is not Parquet, truncated, or damaged.
     #[error("{path} is not a complete Parquet file ({reason})")]
     Damaged {
         /// The file.
@@ -40,7 +40,7 @@ pub enum RowsError {
         /// The problem.
         problem: String,
     },
-    /// Written by a newer version of the program.
+    /// A file that a newer version of the program wrote.
     #[error("{path} has rows of version {found}, but this program reads only up to {known}: use a newer sweepline")]
     Newer {
         /// The file.
@@ -50,7 +50,7 @@ pub enum RowsError {
         /// The newest version that this program can read.
         known: u32,
     },
-    /// Two files of a run that do not match.
+    /// Two files of a run that do not belong together.
     #[error("{path} does not contain the same requests as {other}")]
     Mismatch {
         /// The file.
@@ -58,7 +58,7 @@ pub enum RowsError {
         /// The name of the other file of the run.
         other: &'static str,
     },
-    /// A journal without its end.
+    /// A journal that is incomplete.
     #[error("{path} is not a finished journal ({reason}): the attempt cannot be committed, run the plan again")]
     Unfinished {
         /// The journal.
@@ -69,7 +69,7 @@ pub enum RowsError {
 }
 
 impl RowsError {
-    /// The file without the expected content, if that is the error.
+    /// Returns the file that does not have the expected content, if this is such an error.
     pub fn damaged_file(&self) -> Option<&Path> {
         match self {
             RowsError::Damaged { path, .. } | RowsError::Column { path, .. } | RowsError::Mismatch { path, .. } => {
@@ -99,8 +99,8 @@ impl RowsError {
         RowsError::Damaged { path: path.to_owned(), reason: error.to_string() }
     }
 
-    /// A failed write of Parquet: the operating system's error if there is one, which determines the
-    /// remedy.
+    /// A failed write of Parquet. Contains the operating system's error if there is one, because it
+    /// determines the remedy.
     pub(crate) fn parquet_write(path: &Path, error: ParquetError) -> RowsError {
         match error {
             ParquetError::External(inner) => match inner.downcast::<io::Error>() {

@@ -1,4 +1,5 @@
-//! A server's description of itself, as recorded with every run, and the comparison of two such records.
+//! A server's description of itself, which is recorded with every run, and the comparison of two such
+//! records.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,19 +7,20 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A server's description of itself. Facts that it does not report are absent.
+/// A server's description of itself. Facts that the server does not report are absent.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Fingerprint {
     /// The detected engine, as plans name it.
     pub engine: Option<String>,
-    /// Its version, in the server's own form.
+    /// The version of the engine, in the server's own form.
     pub version: Option<String>,
-    /// The model behind the requested id: its name or path if the server reports it, else the id as listed.
+    /// The model behind the requested id: its name or path if the server reports one, otherwise the id as
+    /// listed.
     pub model: Option<String>,
     /// Maximum number of tokens of a prompt and its response together.
     pub context_length: Option<u64>,
-    /// Flags that it reports, by their names there.
+    /// Flags that the server reports, by the names it uses.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub flags: BTreeMap<String, String>,
 }
@@ -60,8 +62,8 @@ impl Fingerprint {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// The differences in `now`: engine, release or served model. Facts that one of the two does not
-    /// contain do not differ.
+    /// The differences in `now`: engine, release or served model. A fact that is missing on either
+    /// side does not count as a difference.
     pub fn changed(&self, now: &Fingerprint) -> Vec<Changed> {
         let pairs = [
             ("engine", &self.engine, &now.engine, (|was, is| was == is) as fn(&str, &str) -> bool),
@@ -75,7 +77,7 @@ impl Fingerprint {
         differs.collect()
     }
 
-    /// Whether it matches everything known before these changes.
+    /// Whether this fingerprint matches everything that was known before these changes.
     pub fn is_what_was(&self, changed: &[Changed]) -> bool {
         let is_what_was = |Changed { what, was, .. }: &Changed| match *what {
             "engine" => self.engine.as_ref() == Some(was),
@@ -86,8 +88,8 @@ impl Fingerprint {
     }
 }
 
-/// Whether two versions belong to one release: builds of it (`v0.11.0+cu128`, `0.11.0`) do, development
-/// builds of other commits do not, and trailing zeros are ignored.
+/// Whether two versions belong to one release. Builds of one release do (`v0.11.0+cu128`, `0.11.0`);
+/// development builds of different commits do not. Trailing zeros are ignored.
 pub fn same_release(one: &str, other: &str) -> bool {
     release(one) == release(other)
 }

@@ -1,14 +1,15 @@
-//! The record of a run whose attempts were all spoiled by the environment: no rows, but a reason.
+//! The record of a run whose attempts were all spoiled by the environment. It has no rows, but a
+//! reason.
 
 use std::fmt;
 
 use super::Spoiled;
 
-/// A run that was retried as often as its endpoint allows, and was spoiled each time although the server
+/// A run that was retried as often as its endpoint allows and was spoiled each time, although the server
 /// responded well between the attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenUp {
-    /// The cause that spoiled its last attempt.
+    /// The cause that spoiled the last attempt.
     pub spoiled: Spoiled,
     /// Number of retries: the maximum allowed.
     pub retries: u32,
@@ -20,14 +21,14 @@ impl GivenUp {
         format!("{} ({1} of {1})", self.spoiled.cause, self.retries)
     }
 
-    /// Whether it stays given up if the plan allows `retries` retries: with more retries the run continues,
-    /// and with none no run is ever given up.
+    /// Whether the run stays given up if the plan allows `retries` retries. With more retries than before,
+    /// the run continues; without retries, no run is ever given up.
     pub fn stands(&self, retries: u32) -> bool {
         (1..=self.retries).contains(&retries)
     }
 
-    /// Whether the server did not sustain the load. Otherwise nothing is known about the load, as if it had
-    /// not been measured.
+    /// Whether the server did not sustain the load. If not, nothing is known about the load, as if it had
+    /// never been measured.
     pub fn is_a_miss(&self) -> bool {
         self.spoiled.cause.is_of_the_load()
     }

@@ -11,21 +11,21 @@ use crate::units::Nanos;
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HookRun {
-    /// Time of the hook: before_cell, before_run, reset, after_run or after_cell.
+    /// When the hook ran: before_cell, before_run, reset, after_run or after_cell.
     pub when: String,
     /// The hook's action, as in the plan: `POST /reset_prefix_cache`, or a command.
     pub what: String,
-    /// Its outcome.
+    /// The outcome of the hook.
     pub outcome: HookOutcome,
     /// The exit code of a command that ended by itself.
     pub exit_code: Option<i32>,
     /// The HTTP status of a request that got a response.
     pub status: Option<u16>,
-    /// Why it has neither, if so.
+    /// Why there is neither an exit code nor a status, if so.
     pub detail: Option<String>,
     /// Duration, in nanoseconds.
     pub took_ns: u64,
-    /// The end of its output or response, 2 KiB at most, without secrets.
+    /// The end of the output or the response, at most 2 KiB, without secrets.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
 }
@@ -38,17 +38,17 @@ pub enum HookOutcome {
     Ok,
     /// Anything else.
     Failed,
-    /// It timed out.
+    /// The hook timed out.
     TimedOut,
 }
 
 impl HookRun {
-    /// Whether it succeeded.
+    /// Whether the hook succeeded.
     pub fn is_ok(&self) -> bool {
         self.outcome == HookOutcome::Ok
     }
 
-    /// How it ended, in short form: `exit code 3`, `HTTP 404`, `did not end within 60s`.
+    /// How the hook ended, in short form: `exit code 3`, `HTTP 404`, `did not end within 60s`.
     pub fn ended(&self) -> String {
         match (self.exit_code, self.status, &self.detail) {
             (.., Some(detail)) => detail.clone(),

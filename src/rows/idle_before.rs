@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
-/// The work in progress that a server reports.
+/// The pending work that a server reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerLoad {
-    /// Requests that it processes.
+    /// Requests that the server is processing.
     pub running: u64,
-    /// Requests that wait in its queue.
+    /// Requests that wait in the server's queue.
     pub waiting: u64,
 }
 
 impl ServerLoad {
-    /// Whether it is idle.
+    /// Whether the server is idle.
     pub fn is_none(self) -> bool {
         self.running == 0 && self.waiting == 0
     }
@@ -26,15 +26,15 @@ impl ServerLoad {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "asked", rename_all = "snake_case")]
 pub enum Seen {
-    /// Its own gauge.
+    /// The server's own gauge.
     Gauge(ServerLoad),
     /// The time to generate one token.
     Probe {
-        /// Time to its response; `None` if there was none within the limit.
+        /// Time to the probe's response; `None` if there was none within the limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ttft_ns: Option<u64>,
-        /// The shortest such time of this server and model since the invocation began; `None` until two of
-        /// them agree.
+        /// The shortest probe time of this server and model since the invocation began; `None` until two
+        /// of these times agree.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         baseline_ns: Option<u64>,
     },
@@ -59,18 +59,19 @@ impl fmt::Display for Seen {
 pub struct Began {
     /// Whether the server had finished earlier work.
     pub idle: bool,
-    /// Time spent waiting for it.
+    /// Time spent waiting for the server to finish.
     pub waited_ns: u64,
-    /// The endpoint that was checked, if it is another one on the same resource.
+    /// The endpoint that was checked, if it was a different one on the same resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// The observation.
+    /// The last observation.
     #[serde(flatten)]
     pub seen: Seen,
 }
 
 impl Began {
-    /// Whether the run's own server did not respond at all, and has no gauge that shows why.
+    /// Whether the run's own server did not respond at all, and has no gauge that could show the
+    /// reason.
     pub fn is_silent(&self) -> bool {
         !self.idle && self.endpoint.is_none() && matches!(self.seen, Seen::Probe { ttft_ns: None, .. })
     }

@@ -1,7 +1,8 @@
 //! The journal of an attempt: rows in the order of arrival, as an Arrow IPC stream, sealed as Parquet when
 //! the run is complete.
 //!
-//! A Parquet file without its footer is lost; in a truncated IPC stream, every complete batch is readable.
+//! A Parquet file without its footer is lost, while every complete batch in a truncated IPC stream is
+//! still readable.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom};
@@ -23,7 +24,7 @@ use super::schema::{EventRow, Record, RequestRow, RunLabels, Table};
 /// The key of the run's labels in the journal's metadata.
 const LABELS_KEY: &str = "sweepline.labels";
 
-/// The eight bytes that end an Arrow IPC stream: a continuation mark and a length of 0.
+/// The eight bytes that end an Arrow IPC stream: a continuation marker and a length of 0.
 const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
 /// The column of gaps, which the journal stores in addition to the request's own columns.
@@ -59,7 +60,7 @@ impl Journal {
         let file = File::create_new(path).map_err(|error| RowsError::write(path, error))?;
         let failed = |error| RowsError::arrow_write(path, error);
         let schema: SchemaRef = Arc::new(schema(labels));
-        // Batches are small; with the default alignment of 64 bytes, padding would be most of the file.
+        // Batches are small. With the default alignment of 64 bytes, most of the file would be padding.
         let options = IpcWriteOptions::try_new(8, false, MetadataVersion::V5).map_err(failed)?;
         let writer = StreamWriter::try_new_with_options(BufWriter::new(file), &schema, options).map_err(failed)?;
         let mut journal = Journal { path: path.to_owned(), schema, writer };
@@ -79,7 +80,7 @@ impl Journal {
         written.map_err(|error| RowsError::arrow_write(&self.path, error))
     }
 
-    /// Ends the journal; without this it is never sealed.
+    /// Ends the journal; a journal that is not ended is never sealed.
     pub fn finish(mut self) -> Result<(), RowsError> {
         self.writer.finish().map_err(|error| RowsError::arrow_write(&self.path, error))
     }
@@ -128,7 +129,7 @@ fn unfinished(path: &Path, reason: &str) -> RowsError {
     RowsError::Unfinished { path: path.to_owned(), reason: reason.to_owned() }
 }
 
-/// Reads every complete batch of a journal that may be truncated anywhere.
+/// Reads every complete batch of a journal , which may be truncated anywhere.
 ///
 /// Fails if not even the run's labels are complete.
 pub fn read_journal(path: &Path) -> Result<(RunLabels, Vec<Record>), RowsError> {
@@ -147,8 +148,8 @@ pub(super) fn batch_records(batch: &RecordBatch) -> Result<Vec<Record>, BadColum
     Ok(rows.into_iter().zip(events).map(|(row, event)| Record { row, gaps_ns: event.gaps_ns }).collect())
 }
 
-/// Whether the journal was ended by `Journal::finish`: otherwise a truncation between two batches would go
-/// unnoticed.
+/// Whether the journal was ended by `Journal::finish`. Without this check, a truncation between two
+/// batches would go unnoticed.
 fn has_end(path: &Path) -> std::io::Result<bool> {
     let mut file = File::open(path)?;
     if file.metadata()?.len() < END.len() as u64 {
@@ -161,7 +162,7 @@ fn has_end(path: &Path) -> std::io::Result<bool> {
 }
 
 /// Writes `requests.parquet` and `events.parquet` into `dir` from a finished journal, batch by batch, and
-/// syncs them to disk; returns the number of requests, whose order is that of the journal.
+/// syncs them to disk; returns the number of requests, which keep the order of the journal.
 pub fn seal(journal: &Path, dir: &Path) -> Result<u64, RowsError> {
     if !has_end(journal).map_err(|error| RowsError::read(journal, error))? {
         return Err(unfinished(journal, "its end is missing"));

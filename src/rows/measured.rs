@@ -1,5 +1,5 @@
-//! A request in the form that analysis needs: a third of a row's memory, so that a run of millions fits
-//! into memory while it is judged.
+//! A request in the form that analysis needs. It takes a third of a row's memory, so that a run of
+//! millions fits into memory while it is judged.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use super::request::{Outcome, Stamp, TokenSource};
 use super::schema::RequestRow;
 use super::server_times::ServerTimes;
 
-/// An optional number without an extra byte: the largest value of its type means `None`. Stored 64-bit
-/// numbers never reach it; a count of 4 294 967 295 tokens reads as `None`.
+/// An optional number that needs no extra byte, because the largest value of its type means `None`.
+/// Stored 64-bit numbers never reach it; a count of 4 294 967 295 tokens reads as `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Maybe<T>(T);
 
@@ -35,9 +35,9 @@ maybe!(u64, u32, u16);
 /// [`RequestRow`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// Number of the request in its run, from 0.
+    /// The request's number in its run, from 0.
     pub request: u64,
-    /// Time at which the load pattern required the request.
+    /// Time at which the request was due according to the load pattern.
     pub scheduled_ns: u64,
     released_ns: Maybe<u64>,
     sent_ns: Maybe<u64>,
@@ -60,7 +60,7 @@ pub struct Measured {
     pub intended_prompt_tokens: u32,
     /// Token events.
     pub events: u32,
-    /// Its outcome.
+    /// The outcome of the request.
     pub outcome: Outcome,
     class: Maybe<u16>,
     /// Source of the receive timestamps.
@@ -69,8 +69,8 @@ pub struct Measured {
     pub token_source: Option<TokenSource>,
     /// Whether response headers arrived.
     pub answered: bool,
-    /// The error of a failed request; for any other, why its usage is implausible. One field for both, to
-    /// save memory.
+    /// The error of a failed request; for any other request, why its usage is implausible. Both share one
+    /// field to save memory.
     words: Option<Arc<String>>,
     /// The server's own times; most servers report none.
     server_times: Option<Box<ServerTimes>>,
@@ -90,23 +90,23 @@ macro_rules! optional {
 }
 
 optional! {
-    /// Time at which an in-flight cap released it.
+    /// Time at which the in-flight cap released the request.
     released_ns: u64,
     /// Time just before the write call that carries the request.
     sent_ns: u64,
     /// Time of the first event with text.
     first_token_ns: u64,
-    /// Time of the first event with content or tool call.
+    /// Time of the first event with content or a tool call.
     first_output_ns: u64,
     /// Time of the last event with text.
     last_token_ns: u64,
     /// Time of the end of the stream.
     done_ns: u64,
-    /// Time at which the request was over, with any outcome.
+    /// Time at which the request ended, with any outcome.
     ended_ns: u64,
     /// DNS, TCP and TLS time of a connection opened for this request, together.
     connecting_ns: u64,
-    /// Our read minus the kernel's timestamp at the first token.
+    /// Time of our read minus the kernel's timestamp, at the first token.
     read_delay_ns: u64,
     /// Part of the lateness spent waiting for content.
     content_wait_ns: u64,
@@ -125,12 +125,12 @@ optional! {
 }
 
 impl Measured {
-    /// Marks its shared prompt tokens as unknown.
+    /// Marks the shared prompt tokens of this request as unknown.
     pub(super) fn forget_reuse(&mut self) {
         self.reusable_tokens = None.into();
     }
 
-    /// The error, in words.
+    /// The error as text.
     pub fn error(&self) -> Option<&str> {
         self.words.as_deref().map(String::as_str).filter(|_| !self.outcome.is_ok())
     }
@@ -146,7 +146,7 @@ impl Measured {
     }
 }
 
-/// Makes rows small: texts that many of them share are stored once.
+/// Reduces the size of rows: texts that many rows share are stored once.
 #[derive(Debug, Default)]
 pub(super) struct Condenser {
     places: HashMap<String, u16>,
@@ -156,7 +156,7 @@ pub(super) struct Condenser {
 }
 
 impl Condenser {
-    /// The index of a class; a run never has as many classes as there are indices.
+    /// The index of a class. A run never has more classes than there are indices.
     fn class(&mut self, name: &str) -> Option<u16> {
         if let Some(place) = self.places.get(name) {
             return Some(*place);
@@ -188,7 +188,7 @@ impl Condenser {
 }
 
 impl From<&RequestRow> for Measured {
-    /// A row by itself, without its class and its texts.
+    /// A single row, without its class and its texts.
     fn from(row: &RequestRow) -> Measured {
         Measured::of(row.believed().as_ref().unwrap_or(row))
     }
@@ -241,7 +241,7 @@ pub(super) const UNUSED: [&str; 8] = [
     "text_digest",
 ];
 
-/// The sum of the known parts; `None` if none is known.
+/// Returns the sum of the known parts; `None` if no part is known.
 fn together(parts: [Option<u64>; 3]) -> Option<u64> {
     parts.into_iter().flatten().reduce(u64::saturating_add)
 }

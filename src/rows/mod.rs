@@ -1,8 +1,9 @@
 //! Stored data: request rows, samples, facts, and their Parquet form. The narrow interface between the
 //! engine, which writes them, and analysis, which reads them.
 //!
-//! `column` defines a column, `schema` declares every one once; `journal` collects rows during a run;
-//! `parquet` is their final form, and `replay` streams a run that is too long for memory.
+//! `column` defines the form of a column; `schema` declares each column once; `journal` collects rows
+//! during a run; `parquet` is their final form, and `replay` streams a run that is too long for
+//! memory.
 
 mod cell;
 mod column;

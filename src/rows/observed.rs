@@ -1,8 +1,8 @@
 //! The generator's observations of itself during a run: CPU time by thread, waiting for a core, stalls,
 //! delays.
 //!
-//! Everything covers the time between two observations, the first at the start of the measure window and
-//! the second at its end; `for_ns` is the time between them. Absent if the platform does not report it.
+//! All values cover the time between two observations, one at the start of the measure window and one at
+//! its end; `for_ns` is the time between them. Values that the platform does not report are absent.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
-    /// Time between the two observations, in nanoseconds: the window, as exactly as the observer hit its
-    /// bounds.
+    /// Time between the two observations, in nanoseconds. This is the length of the window, as precisely
+    /// as the observer met its borders.
     pub for_ns: u64,
-    /// CPU time of the whole process, in nanoseconds; never less than that of the threads together.
+    /// CPU time of the whole process, in nanoseconds; never less than the CPU time of all its
+    /// threads together.
     pub process_cpu_ns: u64,
     /// The threads of the run: `io`, or `executor` and `io-1`, `io-2`, … if there are several; `writer`,
     /// `content`, `canary`.
@@ -39,7 +40,7 @@ pub struct Observed {
 /// One thread of the generator.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadTime {
-    /// Its name.
+    /// The name of the thread.
     pub name: String,
     /// CPU time, in nanoseconds.
     pub cpu_ns: u64,
@@ -58,7 +59,7 @@ impl ThreadTime {
 /// The machine that the generator ran on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineTime {
-    /// Its cores.
+    /// Number of its cores.
     pub cores: u32,
     /// CPU time of all processes, including ours, in nanoseconds; exact to one tick of the kernel per core.
     pub busy_ns: u64,
@@ -67,24 +68,25 @@ pub struct MachineTime {
 }
 
 /// The times in which no part of sweepline ran: a thread that only sleeps was woken at least 100 ms late.
-/// Included are those that affect the measurement: in the window, in the drain while requests of the window
-/// were in flight, and before the window if they ended less than their own length before it.
+/// This includes the pauses that affect the measurement: in the window, in the drain while requests of the
+/// window were in flight, and before the window if the pause ended less than its own length before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pauses {
-    /// Pauses in which it did not wait for a core: the process or the machine was stopped.
+    /// Pauses in which the thread did not wait for a core: the process or the machine was stopped.
     pub stopped: Standstill,
-    /// Pauses in which it waited for a core at least half of the time: others had them.
+    /// Pauses in which the thread waited for a core at least half of the time, because others had
+    /// the cores.
     pub starved: Standstill,
 }
 
 /// Pauses of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standstill {
-    /// Their number.
+    /// Number of pauses.
     pub count: u64,
-    /// The part within the measure window, in nanoseconds.
+    /// Total time of these pauses within the measure window, in nanoseconds.
     pub in_window_ns: u64,
-    /// The longest, in nanoseconds, including the parts before and after the window.
+    /// The longest pause, in nanoseconds, including the parts before and after the window.
     pub longest_ns: u64,
 }
 
@@ -102,17 +104,17 @@ pub struct Spread {
 }
 
 impl Observed {
-    /// The threads that send and read.
+    /// Returns the threads that send and read.
     pub fn io_threads(&self) -> impl Iterator<Item = &ThreadTime> {
         self.threads.iter().filter(|thread| thread.is_io())
     }
 
-    /// The thread with this name.
+    /// Returns the thread with this name.
     pub fn thread(&self, name: &str) -> Option<&ThreadTime> {
         self.threads.iter().find(|thread| thread.name == name)
     }
 
-    /// `nanos` as a share of the observed time; 0 if nothing was observed.
+    /// Returns `nanos` as a share of the observed time; 0 if nothing was observed.
     pub fn share(&self, nanos: u64) -> f64 {
         if self.for_ns == 0 { 0.0 } else { nanos as f64 / self.for_ns as f64 }
     }

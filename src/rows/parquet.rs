@@ -27,19 +27,20 @@ pub(crate) const ROWS_VERSION: u32 = 1;
 /// The key of `ROWS_VERSION` in a file's metadata.
 const VERSION_KEY: &str = "sweepline.rows";
 
-/// Maximum number of rows in a row group …
+/// Maximum number of rows in a row group.
 const GROUP_ROWS: usize = 128 * 1024;
 
-/// … and approximate maximum of encoded bytes.
+/// Approximate maximum of encoded bytes in a row group.
 const GROUP_BYTES: usize = 8 * 1024 * 1024;
 
-/// Maximum number of rows decoded at once …
+/// Maximum number of rows decoded at once.
 const BATCH_ROWS: usize = 1024;
 
-/// … and approximate maximum of values of one column: a row of events may have thousands of gaps …
+/// Approximate maximum of values of one column that are decoded at once; a row of events may have
+/// thousands of gaps.
 const BATCH_VALUES: i64 = 128 * 1024;
 
-/// … and of bytes: a row of texts may have millions.
+/// Approximate maximum of bytes that are decoded at once; a row of texts may have millions.
 const BATCH_BYTES: i64 = 16 * 1024 * 1024;
 
 /// The path of a column's values in Parquet's tree; `None` for default packing.
@@ -75,8 +76,8 @@ fn properties(table: Table) -> WriterProperties {
 pub(crate) struct TableWriter {
     path: PathBuf,
     schema: SchemaRef,
-    /// Our handle, in addition to the writer's: the writer loses the operating system's error on a failed
-    /// write when it returns the file.
+    /// Our own handle, in addition to the writer's, because after a failed write the writer loses the
+    /// operating system's error when it returns the file.
     file: Arc<File>,
     writer: ArrowWriter<Arc<File>>,
 }
@@ -92,7 +93,7 @@ impl TableWriter {
         Ok(TableWriter { path, schema, file, writer })
     }
 
-    /// Its path.
+    /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -167,27 +168,28 @@ impl RowFile {
         RowFile { path, file: Some(file) }
     }
 
-    /// The requests in it, decoded lazily.
+    /// The requests in the file, decoded lazily.
     pub fn requests(self) -> Result<impl Iterator<Item = Result<RequestRow, RowsError>> + use<>, RowsError> {
         stream(self, RequestRow::from_batch)
     }
 
-    /// The samples in it.
+    /// The samples in the file.
     pub fn samples(self) -> Result<Vec<Sample>, RowsError> {
         read(self, Sample::from_batch)
     }
 
-    /// The token events in it, decoded lazily.
+    /// The token events in the file, decoded lazily.
     pub fn events(self) -> Result<impl Iterator<Item = Result<EventRow, RowsError>> + use<>, RowsError> {
         stream(self, EventRow::from_batch)
     }
 
-    /// Its path.
+    /// The path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens the file for one more reader. Each of them seeks before it reads, one after the other.
+    /// Opens the file for one more reader. Readers are used one after the other, and each one seeks
+    /// before it reads.
     fn open(&self) -> Result<File, RowsError> {
         let file = self.file.as_ref().map_or_else(|| File::open(&self.path), File::try_clone);
         file.map_err(|error| RowsError::read(&self.path, error))
@@ -200,7 +202,7 @@ impl<P: AsRef<Path>> From<P> for RowFile {
     }
 }
 
-/// The batches of a row file, one after the other.
+/// The batches of a row file, in order.
 pub(super) fn batches(
     file: &RowFile,
 ) -> Result<impl Iterator<Item = Result<RecordBatch, RowsError>> + use<>, RowsError> {
@@ -209,7 +211,7 @@ pub(super) fn batches(
     Ok(all(path, reader))
 }
 
-/// The batches of a row file without some of its columns, and how many rows there are.
+/// The batches of a row file without some of its columns, and the number of rows.
 pub(super) fn batches_without(
     file: &RowFile,
     columns: &[&str],
@@ -224,7 +226,7 @@ pub(super) fn batches_without(
     Ok((rows, all(path, reader)))
 }
 
-/// Collects the results of a reader to its end.
+/// Collects all results of a reader.
 fn all(
     path: &Path,
     mut reader: ParquetRecordBatchReader,
@@ -256,7 +258,7 @@ fn build(path: &Path, builder: ParquetRecordBatchReaderBuilder<File>) -> Result<
     builder.build().map_err(|error| RowsError::damaged(path, error))
 }
 
-/// The number of rows to decode at once, so that it bounds memory independently of the size of rows.
+/// The number of rows to decode at once, chosen so that memory is bounded whatever the size of rows.
 fn batch_rows(metadata: &ParquetMetaData) -> usize {
     let values = metadata
         .row_groups()
@@ -283,12 +285,12 @@ pub(crate) fn read<T>(
 
 /// Reads every page of a row file and returns its number of rows.
 ///
-/// Fails if the file is damaged or its columns are not those of `table`.
+/// Fails if the file is damaged or its columns differ from those of `table`.
 pub fn check(path: &Path, table: Table) -> Result<u64, RowsError> {
     check_open(&path.into(), table)
 }
 
-/// The same for a file that may already be open.
+/// Does the same for a file that may already be open.
 pub(crate) fn check_open(file: &RowFile, table: Table) -> Result<u64, RowsError> {
     let path = file.path();
     let schema = guarded(path, || Ok(Arc::clone(open(file)?.schema())))?;

@@ -10,7 +10,7 @@ use super::parquet::{RowFile, batches, batches_without};
 use super::replay::{Replay, place};
 use super::schema::{RequestRow, RunLabels, Table};
 
-/// A run with the necessary fields of its requests in memory; their gaps stay in the file.
+/// A run with the fields of its requests that are needed in memory; the gaps stay in the file.
 #[derive(Debug)]
 pub struct RunReader {
     /// The labels shared by all rows; empty if there is no row.
@@ -34,8 +34,8 @@ impl RunReader {
         let mut condenser = Condenser::default();
         let (count, batches) = batches_without(&requests, &UNUSED)?;
         let mut rows = Vec::new();
-        // Growing by doubling would take half as much again; if the reservation fails, let it grow and fail
-        // there.
+        // Growing by doubling would take up to half as much memory again. If the reservation fails, the
+        // list grows by doubling and fails then.
         let _ = rows.try_reserve_exact(count);
         for batch in batches {
             let batch = batch?;

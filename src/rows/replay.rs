@@ -1,4 +1,5 @@
-//! Access to the gaps of a run without holding them in memory: the run is replayed as often as necessary.
+//! Access to the gaps of a run without holding them in memory: the file is read again as often as
+//! necessary.
 
 use std::convert::Infallible;
 
@@ -14,15 +15,16 @@ pub trait Replay {
     /// The requests.
     fn rows(&self) -> &[Measured];
 
-    /// The index of a class among those of the run ([`Measured::class`]); `None` if no request has it.
+    /// The index of a class among the classes of the run ([`Measured::class`]); `None` if no request
+    /// has it.
     fn class(&self, name: &str) -> Option<u16>;
 
-    /// Passes every request in order with its gaps, in nanoseconds: one fewer than its events, empty for
-    /// fewer than two.
+    /// Passes every request in order with its gaps, in nanoseconds. There is one gap fewer than events,
+    /// and none if there are fewer than two events.
     fn replay(&self, each: &mut dyn FnMut(&Measured, &[u64])) -> Result<(), Self::Error>;
 }
 
-/// The index of a name among those of classes.
+/// The index of a name among the names of classes.
 pub(super) fn place(classes: &[String], name: &str) -> Option<u16> {
     let place = classes.iter().position(|class| class == name)?;
     u16::try_from(place).ok()

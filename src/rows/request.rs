@@ -1,7 +1,7 @@
-//! The values of a request's row: phase, outcome, source of counts, source of timestamps.
+//! The types of values in a request's row: phase, outcome, source of counts, source of timestamps.
 //!
-//! Times are nanoseconds on the monotonic clock since the run's start; `None` if the time was never
-//! reached. METRICS defines each of them; `schema` names the columns.
+//! Times are nanoseconds on the monotonic clock since the run's start; `None` if the event never
+//! happened. METRICS defines each of these times; `schema` names the columns.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub enum Phase {
     Fill,
     /// Full load, not measured.
     Stabilize,
-    /// The window.
+    /// The measure window.
     Measure,
     /// Load is maintained until every measured request has ended.
     Drain,
@@ -40,9 +40,9 @@ impl Phase {
 pub enum Outcome {
     /// A complete response.
     Ok,
-    /// No connection: refused, unreachable, TLS failed, or not open in time.
+    /// No connection: refused, unreachable, TLS failed, or not opened in time.
     Connect,
-    /// Not done within the request timeout.
+    /// Not finished within the request timeout.
     Timeout,
     /// An HTTP status other than 2xx.
     #[strum(to_string = "http_{0}")]
@@ -51,13 +51,13 @@ pub enum Outcome {
     Reset,
     /// Nothing was received for the stall timeout.
     Stalled,
-    /// Truncated JSON, an unexpected structure, invalid UTF-8, or a line beyond every bound.
+    /// Truncated JSON, an unexpected structure, invalid UTF-8, or a line beyond the size limit.
     Malformed,
     /// An error object inside a 200 stream.
     StreamError,
     /// A complete response without any text.
     Empty,
-    /// The server process that sweepline started is gone.
+    /// The server process that sweepline started has ended.
     ServerDied,
     /// Still in flight at the end of drain.
     #[default]
@@ -95,7 +95,7 @@ pub enum TokenSource {
     Usage,
     /// The model's tokenizer over the text.
     Tokenizer,
-    /// Neither: each token event counts as one.
+    /// Neither is available, so each token event counts as one token.
     Events,
 }
 
@@ -130,7 +130,7 @@ impl Stamp {
 pub enum Connection {
     /// Opened for this request.
     New,
-    /// Opened for an earlier one.
+    /// Opened for an earlier request.
     Reused,
 }
 

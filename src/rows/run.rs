@@ -20,7 +20,7 @@ pub struct Windows {
     pub measure_start_ns: u64,
     /// End of measure, start of drain.
     pub measure_end_ns: u64,
-    /// End of drain: nothing was in flight, or the remaining requests were cut.
+    /// End of drain: nothing was in flight, or the remaining requests were cancelled.
     pub end_ns: u64,
 }
 
@@ -36,7 +36,7 @@ impl Windows {
 pub struct Facts {
     /// Bounds of the phases.
     pub windows: Windows,
-    /// The run's start on the client machine's monotonic clock, in nanoseconds: the origin of times in
+    /// The run's start on the client machine's monotonic clock, in nanoseconds; the origin of times in
     /// rows.
     pub start_monotonic_ns: u64,
     /// Whether the load was an open loop.
@@ -51,43 +51,42 @@ pub struct Facts {
     pub window_qps: Option<f64>,
     /// Whether responses were streamed.
     pub stream: bool,
-    /// Whether `ignore_eos` was sent: then every response should have the requested length.
+    /// Whether `ignore_eos` was sent. If so, every response should have the requested length.
     pub ignore_eos: bool,
     /// How long the server was idle before the load began, in nanoseconds; null if the plan requested no
     /// pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ns: Option<u64>,
-    /// Whether the server had finished earlier work when the load began; null if it was not checked: in
-    /// runs of versions without the check, after a run that left nothing behind on a server without a
-    /// gauge, and if the check was not possible.
+    /// Whether the server had finished earlier work when the load began. Null if this was not checked:
+    /// in runs of versions without the check, after a run that left no unfinished requests on a server
+    /// without a gauge, or if the check was not possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Began>,
-    /// The start of the server, if that is what the run measures.
+    /// The start of the server, if the run measures it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<ServerStart>,
     /// The plan's hooks during the run, and the reset of its server, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookRun>,
-    /// Why the client cannot be near the server, although the plan has `near: true`; null if it can, or if
-    /// the plan does not set it.
+    /// Why the client cannot be near the server, although the plan has `near: true`; null if it can be
+    /// near, or if the plan does not set `near`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_near: Option<String>,
     /// Declared accelerators of the endpoint.
     pub gpus: Option<u32>,
-    /// Whether users think between the turns of conversations: the slots of a closed loop are then not
-    /// always in flight.
+    /// Whether users think between the turns of conversations. If so, the slots of a closed loop are
+    /// not always in flight.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub thinks: bool,
-    /// Requests that the schedule required from start to the end of drain, including those in the window.
+    /// Requests that were scheduled from the start to the end of drain, including those in the window.
     pub scheduled: u64,
-    /// Requests of the window that the schedule required.
+    /// Requests that were scheduled in the window.
     pub scheduled_in_window: u64,
-    /// Requests of the window that were scheduled and never sent, although only the generator held them
-    /// back.
+    /// Requests of the window that were scheduled but never sent, with only the generator to blame.
     pub never_sent: u64,
     /// Time passed on the monotonic clock, in nanoseconds.
     pub monotonic_ns: u64,
-    /// Time passed on the wall clock, in nanoseconds; negative if it was set back.
+    /// Time passed on the wall clock, in nanoseconds; negative if the clock was set back.
     pub wall_ns: i64,
     /// Time passed on the clock that continues during suspend, in nanoseconds, if the platform has one.
     pub boottime_ns: Option<u64>,
@@ -97,8 +96,8 @@ pub struct Facts {
     pub client_cores: u32,
     /// Maximum number of requests in flight at once.
     pub max_in_flight: u64,
-    /// The generator's observations of itself; null in runs of versions without them, and if the window was
-    /// too short.
+    /// The generator's observations of itself; null in runs of versions that did not record them, or if the
+    /// window was too short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
     /// The times in which no part of sweepline ran; null in runs of versions that did not record them.
@@ -117,24 +116,26 @@ pub struct Facts {
     /// declared scenario, without the sent prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reuse_count: Option<ReuseCount>,
-    /// Whether prompts have texts of a data set, whose lengths are not declared; false in runs of versions
-    /// that did not record it.
+    /// Whether prompts have texts of a data set, so that their lengths are not declared; false in runs of
+    /// versions that did not record it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recorded_texts: bool,
     /// The prompt of the probe, counted by us and by the server, if both counted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_prompt: Option<ProbePrompt>,
     /// Tokens of the shortest prompt that the chat template leaves room for, if the scenario also requests
-    /// shorter ones: those are sent with this length.
+    /// shorter ones: these are sent with this length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortest_prompt: Option<u32>,
-    /// No behavior of the server could end the run, because the plan sets `errors: measured`.
+    /// Whether no behavior of the server could end the run, because the plan sets `errors:
+    /// measured`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub errors_measured: bool,
     /// The data scraped from the server during the run; null if the plan requests no telemetry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Telemetry>,
-    /// The processes that sent the load, if there were several; the facts about the generator are then theirs.
+    /// The processes that sent the load, if there were several; in this case they contain the facts about the
+    /// generator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<Worker>,
 }
@@ -162,9 +163,9 @@ impl Facts {
 pub enum PromptCount {
     /// The model's own tokenizer: the count is exact.
     Tokenizer,
-    /// The server, by its `/tokenize`, word by word before the run: the count is a sum over words.
+    /// The server's `/tokenize`, called word by word before the run; the count is a sum over words.
     Server,
-    /// Neither: an estimate from characters.
+    /// Neither of these: the count is an estimate from characters.
     Estimate,
 }
 
@@ -176,22 +177,22 @@ pub enum ReuseCount {
     Sent,
 }
 
-/// Tokens of one prompt, the probe's, by two counts. The difference between the server's and ours is what
-/// the server adds to every prompt.
+/// Tokens of one prompt, that of the probe, by two counts. The difference between the server's count and
+/// ours is the number of tokens that the server adds to every prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbePrompt {
-    /// Ours, by the tokenizer of the run.
+    /// Our count, by the tokenizer of the run.
     pub ours: u64,
-    /// The server's (`usage.prompt_tokens`).
+    /// The server's count (`usage.prompt_tokens`).
     pub server: u64,
 }
 
-/// Runs from before this fact was recorded had one thread.
+/// Runs that do not record this fact had one thread.
 fn one() -> u32 {
     1
 }
 
-/// Runs from before this fact was recorded waited by timerfd.
+/// Runs that do not record this fact waited by timerfd.
 fn timerfd() -> String {
     "timerfd".to_owned()
 }
@@ -230,10 +231,10 @@ pub struct Environment {
     pub client_cores: u32,
     /// How the server was started; null if sweepline did not launch it.
     pub server_start: Option<ServerStart>,
-    /// The GPUs of that machine, if `nvidia-smi` lists them: name and memory each. They are the server's
-    /// only if it runs there.
+    /// The GPUs of that machine, if `nvidia-smi` lists them: name and memory each. They belong to the
+    /// server only if the server runs on that machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub client_gpus: Vec<String>,
-    /// The version of their driver.
+    /// The version of the GPUs' driver.
     pub client_gpu_driver: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! The one table of every stored column: name, type, packing, unit and meaning. The row types, the Arrow
-//! schemas, the conversions and `schemas/columns.md` are all derived from it.
+//! The single table that defines every stored column: name, type, packing, unit and meaning. The row
+//! types, the Arrow schemas, the conversions and `schemas/columns.md` are all derived from it.
 
 use std::collections::BTreeMap;
 
@@ -12,27 +12,27 @@ use super::column::{BadColumn, Column, Pack, Row, load, table};
 use super::request::{Connection, Outcome, Phase, Stamp, TokenSource};
 
 table! {
-    /// The labels that all rows of one run share: written into every row, so that any set of files is one
-    /// table.
+    /// The labels that all rows of one run share. They are written into every row, so that any set of
+    /// files is one table.
     #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
     pub struct RunLabels {
         /// The full RunId, 64 hex digits.
         run_id: String [Dictionary ""],
         /// Number of the attempt at the run, from 1.
         attempt: u32 [Dictionary ""],
-        /// The plan's name of the endpoint.
+        /// Name of the endpoint in the plan.
         endpoint: String [Dictionary ""],
-        /// The plan's name of the model.
+        /// Name of the model in the plan.
         model: String [Dictionary ""],
-        /// The plan's name of the scenario.
+        /// Name of the scenario in the plan.
         scenario: String [Dictionary ""],
-        /// Requests in flight of a closed loop, or the cap of an open one.
+        /// Number of requests in flight in a closed loop, or the in-flight cap of an open loop.
         batch_size: Option<u32> [Dictionary "requests"],
         /// Arrivals per second of an open loop.
         qps: Option<f64> [Dictionary "requests/s"],
-        /// Number of the repeat in its cell, from 0.
+        /// Number of the repeat within its cell, from 0.
         repeat: u32 [Dictionary ""],
-        /// The cell's values on further axes.
+        /// The cell's values on the other axes.
         axes: BTreeMap<String, String> [Dictionary ""],
     }
 }
@@ -43,7 +43,7 @@ table! {
     pub struct RequestRow {
         /// Number of the request in its run, from 0, in the order of the schedule.
         request: u64 [Delta ""],
-        /// The phase in which it was scheduled: fill, stabilize, measure or drain.
+        /// The phase in which the request was scheduled: fill, stabilize, measure or drain.
         phase: Phase [Dictionary ""],
         /// Class of a mix; null if the scenario has no classes.
         class: Option<String> [Dictionary ""],
@@ -51,9 +51,10 @@ table! {
         conversation: Option<u64> [Delta ""],
         /// Turn of the conversation, from 0.
         turn: Option<u32> [Dictionary ""],
-        /// Time at which the load pattern required the request.
+        /// Time at which the request was due according to the load pattern.
         scheduled_ns: u64 [Delta "ns"],
-        /// Time at which an in-flight cap released it; equals `scheduled_ns` if there is no cap.
+        /// Time at which the in-flight cap released the request; equals `scheduled_ns` if there is
+        /// no cap.
         released_ns: Option<u64> [Delta "ns"],
         /// Time just before the write call that carries the request.
         sent_ns: Option<u64> [Delta "ns"],
@@ -63,44 +64,47 @@ table! {
         first_chunk_ns: Option<u64> [Delta "ns"],
         /// Time of the first event with text: content, reasoning or tool-call arguments.
         first_token_ns: Option<u64> [Delta "ns"],
-        /// Time of the first event with content or tool call.
+        /// Time of the first event with content or a tool call.
         first_output_ns: Option<u64> [Delta "ns"],
         /// Time of the last event with text.
         last_token_ns: Option<u64> [Delta "ns"],
         /// Time of the end of the stream.
         done_ns: Option<u64> [Delta "ns"],
-        /// Time at which the request was over, with any outcome, and its resources were free. Null if it
-        /// never started.
+        /// Time at which the request ended, with any outcome, and its resources were free. Null if
+        /// the request never started.
         ended_ns: Option<u64> [Delta "ns"],
-        /// Duration of the name lookup of a connection opened for this request; null if reused.
+        /// Duration of the name lookup of a connection opened for this request; null if the
+        /// connection was reused.
         dns_ns: Option<u64> [Delta "ns"],
-        /// Duration of the TCP handshake of a connection opened for this request; null if reused.
+        /// Duration of the TCP handshake of a connection opened for this request; null if the
+        /// connection was reused.
         connect_ns: Option<u64> [Delta "ns"],
-        /// Duration of the TLS handshake of a connection opened for this request; null if reused or without
-        /// TLS.
+        /// Duration of the TLS handshake of a connection opened for this request; null if the connection
+        /// was reused or does not use TLS.
         tls_ns: Option<u64> [Delta "ns"],
     }
     derived {
         /// `new` if a connection was opened for this request, `reused` if it existed before: an earlier
         /// request used it, or it was opened ahead of the run (`connections: warm`); null if there was no
-        /// connection. Over HTTP/2 also `new` if one was being opened for another request and this one
-        /// waited for it: its times are then the parts of the handshakes that it waited for, and
-        /// `connect_ns` includes its wait for the server's settings.
+        /// connection. Over HTTP/2 it is also `new` if the request waited for a connection that was being
+        /// opened for another request. The times are then the parts of the handshakes that this request
+        /// waited for, and `connect_ns` includes its wait for the server's settings.
         connection: Option<Connection> [Dictionary ""] = RequestRow::connection,
     }
     then {
         /// Source of the receive timestamps: kernel or user.
         stamp: Stamp [Dictionary ""],
-        /// Our read minus the kernel's timestamp at the first token; null with user timestamps.
+        /// Time of our read minus the kernel's timestamp at the first token; null with user
+        /// timestamps.
         read_delay_ns: Option<u64> [Delta "ns"],
         /// Outcome: `ok`, `connect`, `timeout`, `http_<status>`, `reset`, `stalled`, `malformed`,
         /// `stream_error`, `empty`, `server_died` or `cut_at_drain`.
         outcome: Outcome [Dictionary ""],
         /// Status of the HTTP response.
         http_status: Option<u16> [Dictionary ""],
-        /// The error, in words; never a secret.
+        /// The error as text; never contains a secret.
         error: Option<String> [Dictionary ""],
-        /// The server's reason to stop (`stop`, `length`, …).
+        /// The server's reason for stopping (`stop`, `length`, …).
         finish_reason: Option<String> [Dictionary ""],
         /// Prompt tokens as counted by the server.
         prompt_tokens: Option<u32> [Dictionary "tokens"],
@@ -115,34 +119,34 @@ table! {
         /// Intended prompt tokens: our own count or estimate.
         intended_prompt_tokens: u32 [Dictionary "tokens"],
         /// Leading prompt tokens that an earlier request of the run also began with, or that came from a
-        /// response in the same conversation: the most that an unlimited prefix cache could provide. Null
-        /// if unknown, and in runs of versions that did not count them; counts that may be too low are
-        /// treated as null by readers.
+        /// response in the same conversation. This is the most that an unlimited prefix cache could
+        /// provide. Null if unknown, or in runs of versions that did not count them; counts that may be
+        /// too low are treated as null by readers.
         reusable_tokens: Option<u32> [Dictionary "tokens"],
-        /// Part of the lateness: how long the content of this request, or of one before it, was waited for.
-        /// Null if it was not sent.
+        /// Part of the lateness: how long the client waited for the content of this request or of an
+        /// earlier one. Null if the request was not sent.
         content_wait_ns: Option<u64> [Delta "ns"],
         /// Source of the output token count: usage (the server), tokenizer or events.
         token_source: Option<TokenSource> [Dictionary ""],
-        /// Why the server's `usage` of this request is implausible: its counts are null then, and output
-        /// tokens are counted by events. Null if it is plausible, if there was none, and in runs of
-        /// versions without the check.
+        /// Why the server's `usage` of this request is implausible. If so, the server's counts are null,
+        /// and output tokens are counted by events. Null if the usage is plausible, if there was none,
+        /// or in runs of versions without the check.
         usage_doubt: Option<String> [Dictionary ""],
-        /// Time in the server's queue, as the server reports it for this request: in `Server-Timing`, or in
-        /// TGI's headers. Null if not reported, and if the reported times exceed the time from sending to the
+        /// Time in the server's queue, as the server reports it for this request in `Server-Timing`, or in
+        /// TGI's headers. Null if not reported, or if the reported times exceed the time from sending to the
         /// end.
         server_queue_ns: Option<u64> [Delta "ns"],
-        /// Prefill time of this request, as the server reports it: in llama.cpp's `timings`, or in
+        /// Prefill time of this request, as the server reports it in llama.cpp's `timings`, or in
         /// `Server-Timing`. Null as above.
         server_prefill_ns: Option<u64> [Delta "ns"],
-        /// Time from the first token to the last, as the server reports it: in llama.cpp's `timings`, or in
+        /// Time from the first token to the last, as the server reports it in llama.cpp's `timings`, or in
         /// `Server-Timing`. Null as above.
         server_decode_ns: Option<u64> [Delta "ns"],
-        /// Total time of this request, as the server reports it: in `Server-Timing`, or in TGI's headers. Null
+        /// Total time of this request, as the server reports it in `Server-Timing`, or in TGI's headers. Null
         /// as above.
         server_total_ns: Option<u64> [Delta "ns"],
-        /// The id of this request in the traces and logs of the server, or of a gateway before it: the trace id
-        /// of the returned `traceparent`, else the `x-request-id`. Null if neither was returned.
+        /// The id of this request in the traces and logs of the server, or of a gateway in front of it: the
+        /// trace id of the returned `traceparent`, or else the `x-request-id`. Null if neither was returned.
         trace_id: Option<String> [Plain ""],
         /// Token events: events with text.
         events: u32 [Dictionary "events"],
@@ -160,7 +164,7 @@ impl RequestRow {
         RequestRow { request, phase, scheduled_ns, ..RequestRow::default() }
     }
 
-    /// The origin of its connection; `None` if it never had one.
+    /// The origin of the request's connection; `None` if it never had a connection.
     pub fn connection(&self) -> Option<Connection> {
         match (self.connect_ns, self.sent_ns) {
             (Some(_), _) => Some(Connection::New),
@@ -176,9 +180,10 @@ table! {
     pub struct EventRow {
         /// Number of the request in its run, from 0.
         request: u64 [Delta ""],
-        /// Time of the first event with text, as in the requests table: the gaps count from here.
+        /// Time of the first event with text, as in the requests table; the gaps start here.
         first_token_ns: Option<u64> [Delta "ns"],
-        /// Time between successive token events; one fewer than `events`, empty for fewer than two.
+        /// Time between successive token events: one fewer than `events`, none for fewer than two
+        /// events.
         gaps_ns: Vec<u64> [Gaps "ns"],
     }
 }
@@ -187,20 +192,20 @@ table! {
     /// One point of a time series.
     #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
     pub struct Sample {
-        /// Time since the run's start; 0 for samples from before it. A scrape has the time of the middle of
-        /// its exchange.
+        /// Time since the run's start; 0 for samples that were taken before it. The time of a scrape is the
+        /// middle of its exchange.
         at_ns: u64 [Delta "ns"],
         /// Source of the sample: generator (`worker 1`, `worker 2`, … if several processes sent the load),
-        /// server, gpu, host, or the network between; `scrape` for the
-        /// success of scraping a page, `raw` for series of a page that the plan names.
+        /// server, gpu, host, or the network between them. `scrape` is the success of scraping a page;
+        /// `raw` is a series that the plan selects from a page.
         source: String [Dictionary ""],
         /// Name of the series, with its unit: `resident_bytes`, `thread_cpu_seconds_total.io`. METRICS
-        /// lists those of the generator, TELEMETRY those of servers.
+        /// lists the series of the generator, TELEMETRY the series of servers.
         name: String [Dictionary ""],
         /// The value.
         value: f64 [Plain "as named"],
-        /// The scraped page: its index in `facts.telemetry.urls` of run.json, from 0; GPUs of this machine
-        /// are the last one. Null for other samples.
+        /// The scraped page: its index in `facts.telemetry.urls` of run.json, from 0; the GPUs of this
+        /// machine are the last entry. Null for other samples.
         url: Option<u32> [Dictionary ""],
         /// Labels of a raw series, sorted by name, without braces.
         labels: Option<String> [Dictionary ""],
@@ -223,14 +228,14 @@ table! {
         /// The prompt as sent, including nonce, system message and history: the list of messages as JSON
         /// (chat), or the text (completions).
         prompt: String [Plain ""],
-        /// The response's content, as far as it was received; null if there was none.
+        /// The response's content, or the part of it that was received; null if there was none.
         answer: Option<String> [Plain ""],
-        /// The response's reasoning, as far as it was received; null if there was none.
+        /// The response's reasoning, or the part of it that was received; null if there was none.
         reasoning: Option<String> [Plain ""],
         /// The response's tool calls as JSON: a list of `name` and `arguments` (a string), assembled from
-        /// their pieces; null if there was none.
+        /// their pieces; null if there were none.
         tool_calls: Option<String> [Plain ""],
-        /// Whether one of these texts is longer than 1 MiB and is truncated to that.
+        /// Whether any of these texts was longer than 1 MiB and was truncated to that size.
         truncated: bool [Dictionary ""],
     }
 }
@@ -240,7 +245,8 @@ table! {
 pub struct Record {
     /// The request.
     pub row: RequestRow,
-    /// Nanoseconds between successive token events; one fewer than `events`, empty for fewer than two.
+    /// Nanoseconds between successive token events: one fewer than `events`, none for fewer than two
+    /// events.
     pub gaps_ns: Vec<u64>,
 }
 
@@ -258,7 +264,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// All tables, in the order of their documentation.
+    /// All tables, in the order in which they are documented.
     pub const ALL: [Table; 4] = [Table::Requests, Table::Events, Table::Samples, Table::Texts];
 
     /// The name of the file in a run's folder.
@@ -271,12 +277,12 @@ impl Table {
         }
     }
 
-    /// Whether a run may be complete without it.
+    /// Whether a run may be complete without this file.
     pub(crate) fn is_optional(self) -> bool {
         self == Table::Texts
     }
 
-    /// How many of the run's labels every row has: all, or only `run_id` and `attempt`.
+    /// How many of the run's labels each row has: all of them, or only `run_id` and `attempt`.
     pub(crate) fn labels(self) -> usize {
         match self {
             Table::Requests => RunLabels::COLUMNS.len(),
@@ -295,7 +301,7 @@ impl Table {
         RunLabels::COLUMNS[..self.labels()].iter().chain(own)
     }
 
-    /// The Arrow schema, the same for every run whatever its axes.
+    /// The Arrow schema, which is the same for every run, whatever its axes.
     pub fn schema(self) -> Schema {
         Schema::new(self.columns().map(Column::field).collect::<Vec<_>>())
     }

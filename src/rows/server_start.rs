@@ -6,17 +6,18 @@ use serde::{Deserialize, Serialize};
 /// The start of a launched server on which a run was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerStart {
-    /// Start of its command, in UTC.
+    /// When its command was started, in UTC.
     pub at: String,
-    /// Time from there until its ready path responded with 2xx, or without one until it listed its models,
-    /// in nanoseconds.
+    /// Time from the start until the readiness path responded with 2xx, in nanoseconds; without such a
+    /// path, until the server listed its models.
     pub ready_ns: u64,
-    /// Time from there until it had returned a first generation of four tokens, in nanoseconds.
+    /// Time from the start until the server had returned a first generation of four tokens, in
+    /// nanoseconds.
     pub first_answer_ns: u64,
-    /// Bytes that its processes had fetched from storage by then: many if the page cache was cold, few if
-    /// it held the weights. Null if the system does not report it.
+    /// Bytes that the server's processes had fetched from storage by then: many if the page cache was
+    /// cold, few if the cache held the weights. Null if the system does not report this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_read_bytes: Option<u64>,
-    /// The path of its output, in the results folder.
+    /// The path of the server's output in the results folder.
     pub log: String,
 }

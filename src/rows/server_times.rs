@@ -5,11 +5,11 @@ use super::schema::RequestRow;
 /// Maximum difference between the two clocks over one request.
 const ROOM_NS: u64 = 1_000_000;
 
-/// Time that the server reports for one request, and for each of its parts, in nanoseconds; `None` if not
+/// Time that the server reports for one request and for its parts, in nanoseconds; `None` if not
 /// reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerTimes {
-    /// Time in its queue.
+    /// Time in the server's queue.
     pub queue_ns: Option<u64>,
     /// Prefill time.
     pub prefill_ns: Option<u64>,
@@ -20,7 +20,7 @@ pub struct ServerTimes {
 }
 
 impl ServerTimes {
-    /// Returns the reported times, from `other` where `self` has none.
+    /// Returns the reported times; times that `self` does not have are taken from `other`.
     pub fn or(self, other: ServerTimes) -> ServerTimes {
         ServerTimes {
             queue_ns: self.queue_ns.or(other.queue_ns),
@@ -30,13 +30,13 @@ impl ServerTimes {
         }
     }
 
-    /// Returns whether no time is reported.
+    /// Whether no time is reported.
     pub fn is_empty(&self) -> bool {
         *self == ServerTimes::default()
     }
 
-    /// Returns whether these times are possible for a request that took this long at the client: neither
-    /// the total nor the sum of the parts is longer.
+    /// Whether these times are possible for a request that took this long at the client, that is,
+    /// neither the total nor the sum of the parts is longer.
     fn can_be(&self, seen_ns: u64) -> bool {
         let parts = [self.queue_ns, self.prefill_ns, self.decode_ns].into_iter().flatten();
         let most = parts.fold(0, u64::saturating_add).max(self.total_ns.unwrap_or(0));
@@ -55,8 +55,9 @@ impl RequestRow {
         }
     }
 
-    /// Records the server's own times, unless they are impossible: longer than the time from sending to
-    /// the end. Then all of them are discarded, because their unit or meaning must differ.
+    /// Records the server's own times, unless they are longer than the time from sending to the end,
+    /// which is impossible. In this case all of them are discarded, because their unit or meaning must
+    /// be a different one.
     pub(crate) fn tell_times(&mut self, times: ServerTimes) {
         let seen = self.sent_ns.zip(self.ended_ns).map_or(0, |(sent, ended)| ended.saturating_sub(sent));
         let times = if times.can_be(seen) { times } else { ServerTimes::default() };

@@ -12,7 +12,7 @@ use crate::units::Nanos;
 pub struct Spoiled {
     /// The cause.
     pub cause: SpoilCause,
-    /// Details in words, with the server's message; without secrets, safe for a terminal.
+    /// Details as text, with the server's message. Contains no secrets and is safe for a terminal.
     pub detail: String,
     /// The pause that the server requested: its `Retry-After`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,7 +23,7 @@ pub struct Spoiled {
 pub const LAST_LINES: &str = "; its last lines";
 
 impl Spoiled {
-    /// The detail on one line: of a server's last lines, only the last one.
+    /// The detail on one line. Of a server's last lines of output, only the last one is included.
     pub fn in_one_line(&self) -> String {
         match self.detail.split_once(LAST_LINES) {
             Some((reason, lines)) => {
@@ -42,15 +42,15 @@ pub enum SpoilCause {
     RateLimited,
     /// The key is rejected, now or from the start: HTTP 401 or 403.
     Unauthorized,
-    /// The server does not have the model, or no longer: HTTP 404.
+    /// The server does not have the model, or no longer has it: HTTP 404.
     UnknownModel,
-    /// A gateway finds no server behind it: HTTP 502.
+    /// A gateway cannot reach its server: HTTP 502.
     BadGateway,
     /// The server reports that it is not available: HTTP 503.
     Unavailable,
-    /// No listener, or no connection opens in time.
+    /// Nothing listens, or connections do not open in time.
     Refused,
-    /// Connections break.
+    /// Connections break off.
     Reset,
     /// No more data is received, and probes outside the load get no response either.
     Silent,
@@ -77,9 +77,9 @@ impl SpoilCause {
         }
     }
 
-    /// Whether a server that responds well between the attempts, but does this under the load each time,
-    /// does not sustain the load: it rejects the load or crashes under it. An unknown model, a rejected key
-    /// or a lost worker shows nothing about the load.
+    /// Whether this cause shows that the server does not sustain the load, if the server responds well
+    /// between the attempts but fails in this way under the load each time. It then rejects the load or
+    /// crashes under it. An unknown model, a rejected key or a lost worker shows nothing about the load.
     pub(crate) fn is_of_the_load(self) -> bool {
         !matches!(self, SpoilCause::UnknownModel | SpoilCause::Unauthorized | SpoilCause::WorkerLost)
     }

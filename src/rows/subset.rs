@@ -1,4 +1,4 @@
-//! A part of a run, treated as a run.
+//! A part of a run that is treated like a run.
 
 use super::measured::Measured;
 use super::replay::Replay;

@@ -17,13 +17,13 @@ pub struct Telemetry {
     pub scrapes: u64,
     /// Number of failed scrapes.
     pub gaps: u64,
-    /// The first failure, in words.
+    /// The first failure, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_gap: Option<String>,
     /// Generations that sweepline itself requested during the run, in addition to its load.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub probes: u64,
-    /// The server's counts from just before the load to the end of drain.
+    /// The server's counts over the time from just before the load to the end of drain.
     pub counted: Counted,
     /// Readings of the GPUs of this machine; null if they were not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,11 +33,11 @@ pub struct Telemetry {
 /// A summary of the GPU readings of the machine that sweepline runs on; the values are in the samples.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GpuReadings {
-    /// Their index in `urls`.
+    /// The index of the GPUs in `urls`.
     pub page: u32,
-    /// Number of readings that list the processes on them.
+    /// Number of readings that list the processes on the GPUs.
     pub readings: u64,
-    /// Processes on them that are not the server's.
+    /// Processes on the GPUs that do not belong to the server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OtherProcess>,
     /// Why other processes cannot be identified.
@@ -45,14 +45,14 @@ pub struct GpuReadings {
     pub unknown: Option<String>,
 }
 
-/// A process on a GPU that is not the server's.
+/// A process on a GPU that does not belong to the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherProcess {
-    /// Its process id.
+    /// The id of the process.
     pub pid: u32,
-    /// The name of its program; empty if it was not visible.
+    /// The name of its program; empty if the name was not visible.
     pub name: String,
-    /// Number of readings that include it.
+    /// Number of readings that include this process.
     pub readings: u64,
 }
 
@@ -67,16 +67,16 @@ impl Telemetry {
     }
 }
 
-/// The server's counts over a whole run. Null if its pages do not have them.
+/// The server's counts over a whole run. Null if the server's pages do not contain them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
-    /// Requests that it completed.
+    /// Requests that the server completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<f64>,
-    /// Requests that it gave up, or that their clients aborted.
+    /// Requests that the server gave up, or that clients aborted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<f64>,
-    /// Tokens that it generated.
+    /// Tokens that the server generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation_tokens: Option<f64>,
     /// Why the counts are unknown: the first or the last scrape failed, or a counter decreased.

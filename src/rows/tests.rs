@@ -1,4 +1,5 @@
-//! Rows survive a round trip unchanged, whatever they contain and wherever a journal is truncated.
+//! Tests that rows survive a round trip unchanged, whatever they contain, and wherever a journal is
+//! truncated.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +10,7 @@ use proptest::strategy::ValueTree;
 
 use super::*;
 
-/// Generates numbers as stored: 63 bits, extremes often.
+/// Generates numbers in the stored range of 63 bits, with frequent extreme values.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(i64::MAX as u64), 0..i64::MAX as u64]
 }
@@ -222,7 +223,7 @@ fn a_damaged_file_is_named_and_never_panics() {
         std::fs::write(&path, &bytes[..length]).unwrap();
         let error = check(&path, Table::Events).unwrap_err();
         assert!(error.to_string().contains("events.parquet"), "{error}");
-        // Callers that show the error choose the remedy by this.
+        // Callers that show the error use this to choose the remedy.
         assert_eq!(error.damaged_file(), Some(path.as_path()), "{error}");
     }
     for at in (0..bytes.len()).step_by(3) {

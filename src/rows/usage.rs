@@ -6,7 +6,7 @@ use super::schema::RequestRow;
 
 /// Upper bound of the tokens that a chat template and a server's own instructions may add to a prompt.
 const MOST_ADDED: u64 = 65_536;
-/// Upper bound of the bytes per token of our estimate: no text is further from it.
+/// Upper bound of the bytes per token that our estimate may be off by; no text deviates more.
 const MOST_BYTES: u64 = 16;
 
 /// The largest plausible counts.
@@ -14,7 +14,7 @@ const MOST_BYTES: u64 = 16;
 pub struct Limits {
     /// Tokens of the prompt.
     pub prompt: u64,
-    /// Tokens of the response, as far as the received data shows: there may be more than requested.
+    /// Tokens of the response, according to the received data; there may be more than requested.
     pub came: u64,
 }
 
@@ -22,8 +22,8 @@ impl Limits {
     /// The limits of a request of this many bytes, with this many token events and bytes of text in the
     /// response. Every token has at least one byte.
     pub fn new(request_bytes: usize, events: u32, text_bytes: usize) -> Limits {
-        // A stream without bundled tokens shows each of them; of a response received as a whole, only the
-        // text is visible.
+        // A stream without bundled tokens shows each token. If a response is received as a whole, only
+        // its text is visible.
         let came = if events > 0 { u64::from(events) } else { text_bytes as u64 };
         Limits { prompt: request_bytes as u64 + MOST_ADDED, came }
     }
@@ -36,10 +36,10 @@ impl Limits {
 }
 
 impl RequestRow {
-    /// Why the server's counts are impossible, if they are.
+    /// Returns why the server's counts are impossible, if they are.
     pub fn doubt(&self, limits: &Limits) -> Option<String> {
         let asked = self.requested_tokens;
-        // Some servers count the token that ends the response.
+        // Some servers also count the token that ends the response.
         let most = u64::from(asked).max(limits.came) + 1;
         let output = self.output_tokens.filter(|_| self.token_source == Some(TokenSource::Usage));
         if output == Some(0) && limits.came > 0 {
@@ -66,8 +66,8 @@ impl RequestRow {
         }
     }
 
-    /// The row without impossible counts, if it has any: rows of older runs contain the server's counts
-    /// unchecked.
+    /// The row without impossible counts, if it has any. Rows of older runs contain the server's counts
+    /// without this check.
     pub fn believed(&self) -> Option<RequestRow> {
         let doubt = self.doubt(&Limits::of(self))?;
         let mut row = self.clone();

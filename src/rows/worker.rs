@@ -4,33 +4,34 @@ use serde::{Deserialize, Serialize};
 
 use super::observed::{Observed, Pauses};
 
-/// A process that sent a share of a run's load: worker w of N sent every request whose number modulo N is w.
+/// A process that sent a share of a run's load. Worker w of N sent every request whose number modulo N is w.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Worker {
-    /// Its name: `worker 1` for w = 0.
+    /// Name of the process: `worker 1` for w = 0.
     pub name: String,
-    /// The machine that it ran on.
+    /// The machine that the process ran on.
     pub host: String,
-    /// Number of requests that it recorded.
+    /// Number of requests that the process recorded.
     pub requests: u64,
-    /// Its monotonic clock compared with the coordinator's.
+    /// The process's monotonic clock compared with the coordinator's.
     pub clock: ClockOffset,
-    /// Delay between the common start and the start of its run clock, in nanoseconds.
+    /// Delay between the common start and the start of the process's run clock, in nanoseconds.
     pub started_late_ns: u64,
-    /// Time passed on its monotonic clock, in nanoseconds.
+    /// Time passed on the process's monotonic clock, in nanoseconds.
     pub monotonic_ns: u64,
-    /// Time passed on its wall clock, in nanoseconds; negative if it was set back.
+    /// Time passed on the process's wall clock, in nanoseconds; negative if the clock was set back.
     pub wall_ns: i64,
-    /// Time passed on its clock that continues during suspend, in nanoseconds, if its platform has such a clock.
+    /// Time passed on the clock that continues during suspend, in nanoseconds, if the platform has such a
+    /// clock.
     pub boottime_ns: Option<u64>,
-    /// CPU time of its process during the run, in nanoseconds, if known.
+    /// CPU time of the process during the run, in nanoseconds, if known.
     pub cpu_ns: Option<u64>,
-    /// Number of cores that it may use.
+    /// Number of cores that the process may use.
     pub cores: u32,
-    /// Its observations of itself.
+    /// The process's observations of itself.
     pub observed: Option<Observed>,
-    /// The times in which no part of it ran.
+    /// The times in which no part of the process ran.
     pub pauses: Option<Pauses>,
 }
 
@@ -49,7 +50,7 @@ pub struct ClockOffset {
 }
 
 impl Worker {
-    /// Returns its name with its machine.
+    /// Returns the name of the process with its machine.
     pub fn called(&self) -> String {
         format!("{} ({})", self.name, self.host)
     }

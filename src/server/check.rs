@@ -1,4 +1,5 @@
-//! Checks whether a server is there: done under load, so with as few requests as possible.
+//! Checks whether a server is reachable. The check runs under load, so it sends as few requests as
+//! possible.
 
 use std::time::Duration;
 
@@ -11,35 +12,36 @@ use super::probe::{Question, client, generation, words};
 /// The state of a server after one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Presence {
-    /// It responds.
+    /// The server responds.
     Here,
-    /// It does not respond, or reports that it is not available; described with its address.
+    /// The server does not respond, or reports that it is not available. The text includes its
+    /// address.
     Away(String),
     /// No response in time.
     TimedOut,
 }
 
-/// Checks whether a server is there, through its readiness path, or else its list of models. Blocks for ten
-/// seconds at most.
+/// Checks whether a server is reachable, using its readiness path, or else its list of models. Blocks for
+/// at most ten seconds.
 ///
-/// A server that rejects the key or has no such list is there, and so is one that fails with
-/// another 5xx: it responds. Gateways return 502, 503 and 504 for a server that is not there. With
-/// `generates`, the server is then asked for one token, because a gateway may return its list of
-/// models even if no server is behind it.
+/// A server that rejects the key or has no list of models is reachable, because it responds. The
+/// same applies if it fails with a 5xx other than 502, 503 and 504, which gateways return for a
+/// server that they cannot reach. With `generates`, one token is then requested as well, because a
+/// gateway may return its list of models even if no server is behind it.
 pub fn check(question: &Question, generates: bool) -> Presence {
     let within = patience();
     let question = &Question { connect: within, within, ..question.clone() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    // A machine that cannot send requests learns nothing about the server.
+    // If this machine cannot send requests, that shows nothing about the server.
     let Ok(runtime) = runtime else { return Presence::Here };
     runtime.block_on(async {
-        // The client limits connection and response separately; together they have the same limit.
+        // The client limits connection and response separately; this limits both together.
         tokio::time::timeout(Duration::from(within), ask(question, generates)).await.unwrap_or(Presence::TimedOut)
     })
 }
 
-/// Whether a server reports ready: its readiness path, or else its list of models, responds with 2xx.
-/// Blocks for two seconds at most.
+/// Whether a server reports that it is ready, that is, its readiness path, or else its list of
+/// models, responds with 2xx. Blocks for at most two seconds.
 pub fn is_ready(question: &Question) -> bool {
     const WITHIN: Nanos = Nanos::from_secs(2);
     let question = &Question { connect: WITHIN, within: WITHIN, ..question.clone() };
@@ -60,7 +62,7 @@ async fn ask(question: &Question, generates: bool) -> Presence {
     answer(generation(&client, question, 1), question, &[&GONE[..], &[StatusCode::TOO_MANY_REQUESTS]].concat()).await
 }
 
-/// Statuses of a gateway whose server is not there, or of a server that is unavailable.
+/// Statuses from a gateway whose server is not reachable, or from a server that is unavailable.
 const GONE: [StatusCode; 3] = [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 
 /// Sends one request; a response with one of these statuses means that the server is away.

@@ -1,5 +1,5 @@
-//! Reads a server's description of itself: its models, its engine, its version. It requests a list and at
-//! most two other pages; nothing is generated.
+//! Reads a server's description of itself: its models, its engine and its version. This takes a request
+//! for the list of models and for at most two other pages; nothing is generated.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use crate::plan::Engine;
 /// A server's description of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Description {
-    /// The models it lists.
+    /// The models that the server lists.
     pub models: Vec<String>,
     /// Maximum number of tokens of prompt and response together, for the first model.
     pub longest: Option<u64>,
     /// The engine, and how it was recognized.
     pub engine: Option<(Engine, String)>,
-    /// Its version.
+    /// The version of the engine.
     pub version: Option<String>,
-    /// Flags that it reports.
+    /// Flags that the server reports.
     pub flags: BTreeMap<String, String>,
-    /// The status with which it refused to list its models; `None` if it listed them.
+    /// The status with which the server refused to list its models; `None` if it listed them.
     pub refused: Option<u16>,
-    /// Whether the response was a list of models: JSON with `data`. A page of HTML is not one.
+    /// Whether the response was a list of models: JSON with `data`. A page of HTML is not a list.
     pub is_list: bool,
     /// Whether there was a response at all.
     pub responded: bool,

@@ -1,9 +1,9 @@
 //! The embedded mock: sweepline's own program as a separate process, on a free port, for the runs
 //! that need it.
 //!
-//! It ends when sweepline ends, even after `kill -9`: it holds the read end of a pipe whose write end only
-//! sweepline has, and exits when that closes. It is in its own process group, so that Ctrl-C in a terminal
-//! reaches only sweepline.
+//! The mock ends when sweepline ends, even after `kill -9`: it holds the read end of a pipe whose write
+//! end only sweepline has, and exits when the write end is closed. It is in its own process group, so that
+//! Ctrl-C in a terminal reaches only sweepline.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -25,11 +25,11 @@ const KEPT: [&str; 6] = [
     "LLVM_PROFILE_FILE",
 ];
 
-/// A running embedded mock. Ends when this value is dropped.
+/// A running embedded mock. The process ends when this value is dropped.
 #[derive(Debug)]
 pub struct Embedded {
     child: Child,
-    /// Closing it ends the process; `None` once its end was requested.
+    /// Closing this pipe ends the process; `None` once the end has been requested.
     pipe: Option<ChildStdin>,
     url: String,
     alive: Arc<AtomicBool>,
@@ -61,7 +61,7 @@ impl Embedded {
         let wrong = |error: std::io::Error| EmbeddedError(error.to_string());
         let program = own_program().map_err(wrong)?;
         let mut child = Command::new(program)
-            // It needs nothing from the environment, which contains keys.
+            // The mock needs nothing from the environment, which contains keys.
             .env_clear()
             .envs(KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
             .args(arguments(figures))
@@ -87,7 +87,7 @@ impl Embedded {
         Ok(Embedded { child, pipe: Some(pipe), url, alive })
     }
 
-    /// Returns the base address of its API.
+    /// Returns the base address of the mock's API.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -99,7 +99,7 @@ impl Embedded {
         if status.success() { Ok(()) } else { Err(EndError(status.to_string())) }
     }
 
-    /// Returns a flag that turns false when the process is gone.
+    /// Returns a flag that becomes false when the process has ended.
     pub fn alive(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.alive)
     }
@@ -107,13 +107,13 @@ impl Embedded {
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        // It may have ended by itself already.
+        // The process may already have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Detects the end of the process by the end of its output.
+/// The end of the output shows that the process has ended.
 fn watch(mut lines: impl BufRead + Send + 'static, alive: Arc<AtomicBool>) -> std::io::Result<()> {
     std::thread::Builder::new().name("mock watch".to_owned()).spawn(move || {
         let _ = std::io::copy(&mut lines, &mut std::io::sink());

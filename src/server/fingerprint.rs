@@ -1,6 +1,7 @@
 //! Reads a server's description beyond its list of models: engine, version, served model, context length,
-//! flags. Each request is a GET with a short time limit, none is required, and every response is harmless:
-//! responses that are too long, not JSON or of another form are ignored, and displayed values are masked.
+//! flags. Each request is a GET with a short time limit, and none of them is required. No response can do
+//! harm: responses that are too long, not JSON or of another form are ignored, and displayed values are
+//! masked.
 
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ use crate::units::Nanos;
 /// The time limit of each request.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
-/// Identifies a server with GET requests alone; `declared` is the engine in the plan. `None` if it does not
-/// respond.
+/// Identifies a server with only GET requests; `declared` is the engine in the plan. `None` if the server
+/// does not respond.
 pub fn look(question: &Question, declared: Engine) -> Option<SelfDescription> {
     let question = short(question);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
@@ -34,7 +35,8 @@ pub fn look(question: &Question, declared: Engine) -> Option<SelfDescription> {
 }
 
 /// Requests the version again, twice and on separate connections, to detect a balancer between two servers.
-/// Returns the first that differs; `None` if the server reports the same version, or none.
+/// Returns the first version that differs; `None` if the server reports the same version each time, or no
+/// version.
 pub fn other_version(question: &Question, before: &SelfDescription) -> Option<String> {
     let (known, page) = (before.version.as_ref()?, before.page?);
     let question = short(question);
@@ -51,7 +53,7 @@ pub fn other_version(question: &Question, before: &SelfDescription) -> Option<St
     })
 }
 
-/// Returns the same question with the time limit of an identification.
+/// Returns the same request settings with the time limit of an identification.
 fn short(question: &Question) -> Question {
     let longest = Nanos::from(LONGEST_LOOK);
     Question { connect: question.connect.min(longest), within: question.within.min(longest), ..question.clone() }
@@ -63,7 +65,7 @@ pub(super) fn server_header(response: &reqwest::Response) -> String {
 }
 
 /// Reads the list of models, and requests the pages that contain a version. No further page is requested
-/// after one timed out.
+/// after one has timed out.
 pub(super) async fn read(
     client: &Client,
     question: &Question,
@@ -96,7 +98,7 @@ pub(super) async fn read(
     said
 }
 
-/// Reads further facts from the page with the version.
+/// Reads other facts from the page with the version.
 fn take(said: &mut SelfDescription, dialect: &Dialect, page: &Value, question: &Question) {
     let text = |pointer: &str| page.pointer(pointer).and_then(|value| shown_value(value, question));
     said.model = dialect.model.and_then(text);
@@ -114,7 +116,8 @@ fn shown_value(value: &Value, question: &Question) -> Option<String> {
     }
 }
 
-/// Returns the description of each model in a list, up to the number of models that errors name.
+/// Returns the description of each model in a list, up to the number of models that are listed in
+/// errors.
 fn listed(list: &Value, question: &Question, engine: Engine) -> Vec<ListedModel> {
     let context = Dialect::of(engine).context;
     let entries = list["data"].as_array().into_iter().flatten().take(MOST_MODELS);
@@ -128,12 +131,12 @@ fn listed(list: &Value, question: &Question, engine: Engine) -> Vec<ListedModel>
     entries.filter_map(model).collect()
 }
 
-/// Returns the pages to request: those of the detected engine, else of the declared one, else all
-/// of them, each once.
+/// Returns the pages to request: the pages of the detected engine, or else of the declared one, or
+/// else of all engines, each page once.
 fn pages(declared: Engine, shown: Option<&'static Dialect>) -> Vec<(&'static Dialect, Page)> {
     let of = |dialect: &'static Dialect| dialect.version.iter().map(move |page| (dialect, *page));
     match (declared, shown) {
-        // NIM serves with vLLM, and reports the release of the whole.
+        // NIM uses vLLM to serve, but reports the release of NIM.
         (Engine::Nim, _) => of(Dialect::of(Engine::Nim)).collect(),
         (_, Some(shown)) => of(shown).collect(),
         (Engine::Openai, None) => {
@@ -146,8 +149,8 @@ fn pages(declared: Engine, shown: Option<&'static Dialect>) -> Vec<(&'static Dia
     }
 }
 
-/// Requests a page; returns its JSON and the version in it, `None` without such a page or without a version
-/// in it. An error is a server that cannot be reached or does not respond in time.
+/// Requests a page. Returns its JSON and the version in it; `None` if there is no such page or no version
+/// in it. Fails if the server cannot be reached or does not respond in time.
 async fn ask(client: &Client, question: &Question, page: Page) -> Result<Option<(Value, String)>, ()> {
     let asked = client.get(format!("{}{}", question.root(), page.path)).timeout(LONGEST_LOOK);
     let response = send(asked, question).await.map_err(drop)?;

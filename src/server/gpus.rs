@@ -1,5 +1,5 @@
-//! The GPUs of the machine that sweepline runs on, as `nvidia-smi` lists them. They are the server's only
-//! if it runs on the same machine.
+//! The GPUs of the machine that sweepline runs on, as `nvidia-smi` lists them. They belong to the server
+//! only if it runs on the same machine.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use std::time::Duration;
 use crate::telemetry::gpus::command::output;
 use crate::units::text::is_unseen;
 
-/// Time limit for `nvidia-smi`: a hanging driver must not hold up a sweep.
+/// Time limit for `nvidia-smi`: a driver that hangs must not delay a sweep.
 const LONGEST: Duration = Duration::from_secs(2);
-/// The most GPUs that are recorded.
+/// The maximum number of GPUs that are recorded.
 const MOST_GPUS: usize = 64;
 
-/// GPUs and the version of their driver; empty without `nvidia-smi`, or if it does not respond.
+/// GPUs and the version of their driver; empty without `nvidia-smi`, or if that does not respond.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gpus {
-    /// Name and memory of each.
+    /// Name and memory of each GPU.
     pub names: Vec<String>,
     /// The driver's version.
     pub driver: Option<String>,

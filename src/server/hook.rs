@@ -22,17 +22,18 @@ use super::watchdog::{Watchdog, kill_group};
 
 /// Bytes of output that are recorded.
 const RECORDED: usize = 2 * 1024;
-/// Bytes of output that are kept meanwhile: more, so that truncation never leaves a part of a secret.
+/// Bytes of output that are kept while the hook runs: more than are recorded, so that truncation
+/// never leaves a part of a secret.
 const KEPT: usize = 64 * 1024;
 /// Interval between checks whether a command has ended.
 const LOOK: Duration = Duration::from_millis(5);
 /// How long to wait for the output of a command that has ended, if a process that it started still
 /// holds it open.
 const OUTPUT_WITHIN: Duration = Duration::from_millis(200);
-/// A hook that takes longer is announced.
+/// A hook that takes longer than this is announced.
 const ANNOUNCED_AFTER: Duration = Duration::from_secs(2);
 
-/// The limits of a hook, and its listener.
+/// The limits of a hook, and the callback for a slow hook.
 pub struct HookLimits<'a> {
     /// Time limit.
     pub within: Nanos,
@@ -40,7 +41,7 @@ pub struct HookLimits<'a> {
     pub secrets: &'a [String],
     /// Becomes true when the sweep must stop.
     pub stop: watch::Receiver<bool>,
-    /// Called once if it takes long.
+    /// Called once if the hook takes long.
     pub announce: &'a dyn Fn(),
 }
 
@@ -53,15 +54,15 @@ pub struct HookEnd {
     pub exit_code: Option<i32>,
     /// The HTTP status of a request with a response.
     pub status: Option<u16>,
-    /// Why it has neither, if so.
+    /// Why there is neither an exit code nor a status, if so.
     pub detail: Option<String>,
     /// Duration.
     pub took: Nanos,
-    /// The end of its output.
+    /// The end of the output.
     pub output: String,
 }
 
-/// The sweep was stopped, and the hook was ended with it.
+/// The sweep was stopped, which also ended the hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookStopped;
 
@@ -90,8 +91,8 @@ impl HookEnd {
 }
 
 /// Runs a command to its end in its own process group. A command that exceeds its time limit is killed with
-/// its group, and so is one that is running when sweepline is killed; processes that a finished command
-/// left running continue.
+/// its group, and so is a command that is still running when sweepline is killed. Processes that a finished
+/// command left running continue to run.
 pub fn run_command(
     command: &[String],
     env: &[(&str, String)],
@@ -103,7 +104,8 @@ pub fn run_command(
         return Ok(HookEnd::failed("no program in the command".to_owned(), start));
     };
     let not_started = |error: std::io::Error| HookEnd::failed(format!("cannot start it: {error}"), start);
-    // The meaning of a relative path combined with another current folder differs between systems.
+    // A relative path combined with another current folder means different things on different
+    // systems.
     let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let whole = if program.contains('/') {
         match std::path::absolute(place.join(program)) {
@@ -130,7 +132,7 @@ pub fn run_command(
         }
         Err(error) => return Ok(not_started(error)),
     };
-    // It also holds the write ends of the pipe.
+    // The command value also holds the write ends of the pipe.
     drop(started);
     let _watchdog = Watchdog::over(child.id());
     let output = Output::read(reader);
@@ -193,8 +195,8 @@ impl Output {
         Output { kept, reader }
     }
 
-    /// Returns all output. Processes that the command left running may hold the pipe: they are not waited
-    /// for, and their output is still read.
+    /// Returns all output. Processes that the command left running may hold the pipe. This does not wait
+    /// for them, but what they have written so far is read.
     fn end(self) -> Vec<u8> {
         let deadline = Instant::now() + OUTPUT_WITHIN;
         while self.reader.as_ref().is_some_and(|reader| !reader.is_finished()) && Instant::now() < deadline {
@@ -204,7 +206,7 @@ impl Output {
     }
 }
 
-/// Sends a request without a body to a path of the server of `question`, from its root.
+/// Sends a request without a body to a path, counted from the root, of the server of `question`.
 pub fn send_request(
     question: &Question,
     method: &str,
@@ -274,7 +276,7 @@ pub fn send_request(
     })
 }
 
-/// Formats the end of an output for a record and a terminal: without secrets, which are removed before
+/// Formats the end of an output for a record and a terminal, without secrets, which are removed before
 /// truncation, and without control and invisible characters.
 fn recorded(output: &[u8], secrets: &[String]) -> String {
     let text = String::from_utf8_lossy(output);

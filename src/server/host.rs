@@ -1,8 +1,8 @@
-//! The machine that sweepline runs on: part of every run's environment.
+//! The machine that sweepline runs on, which is part of every run's environment.
 
 use crate::rows::{Environment, Fingerprint};
 
-/// Returns what is known about this machine, without anything about a server.
+/// Returns what is known about this machine, without facts about a server.
 pub fn client_environment() -> Environment {
     let system = rustix::system::uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();

@@ -13,7 +13,7 @@ use crate::rows::ServerLoad;
 use crate::telemetry::text::samples;
 use crate::units::Nanos;
 
-/// The location of a server's gauge.
+/// Where a server's gauge is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gauge {
     /// At `/metrics` of the server.
@@ -30,7 +30,7 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// Creates it for the server of `question`.
+    /// Creates the check for the server of `question`.
     pub fn new(question: Question) -> Result<Busy, ProbeError> {
         let question = Question {
             connect: question.connect.min(LONGEST_WAIT),
@@ -42,12 +42,12 @@ impl Busy {
         Ok(Busy { client, question })
     }
 
-    /// Uses the model of `question` from here on; the server is the same.
+    /// Uses the model of `question` from here on; the server stays the same.
     pub fn ask_for(&mut self, question: Question) {
         (self.question.url, self.question.model) = (question.url, question.model);
     }
 
-    /// Returns the model that is asked for one token.
+    /// Returns the model from which one token is requested.
     pub fn model(&self) -> &str {
         &self.question.model
     }
@@ -71,7 +71,7 @@ impl Busy {
         };
         let response = probe::send(self.client.get(format!("{place}/metrics")), &self.question).await?;
         match response.status().as_u16() {
-            // This does not show whether there is a gauge.
+            // This response does not show whether there is a gauge.
             429 | 502 | 503 | 504 => return Err(probe::refusal(&self.question, response).await),
             200..300 => {}
             _ => return Ok(None),
@@ -82,8 +82,8 @@ impl Busy {
         }
     }
 
-    /// Measures how long it takes to generate one token, which is its TTFT. `within` is the time limit: a
-    /// request that was given up would stay in the server's queue.
+    /// Measures how long it takes to generate one token, which is its TTFT. `within` is the time limit; a
+    /// request that is given up would stay in the server's queue.
     pub async fn one_token(&self, within: Duration) -> Result<Nanos, ProbeError> {
         let question = Question { within: Nanos::from(within), ..self.question.clone() };
         let start = Instant::now();
@@ -97,8 +97,8 @@ impl Busy {
     }
 }
 
-/// Returns the value of the gauge in a Prometheus text, whichever engine it belongs to: the sum over
-/// models, ranks and replicas. `None` if one of the two parts is missing.
+/// Returns the value of the gauge in a Prometheus text of any known engine, as the sum over models,
+/// ranks and replicas. `None` if one of the two parts is missing.
 fn load_in(text: &str) -> Option<ServerLoad> {
     let gauges = DIALECTS.iter().filter_map(|dialect| dialect.gauges.as_ref());
     gauges.into_iter().find_map(|Gauges { running, waiting, .. }| {
@@ -108,7 +108,7 @@ fn load_in(text: &str) -> Option<ServerLoad> {
 }
 
 /// Returns the sum of all samples of `name`; `None` if there are none, or if one is not a count. Malformed
-/// lines are ignored: an existing gauge is used whatever else the page contains.
+/// lines are ignored, so that an existing gauge is used whatever else the page contains.
 fn sum(text: &str, name: &str) -> Option<u64> {
     let named = samples(text).filter_map(Result::ok).filter(|sample| sample.name == name);
     let values: Vec<f64> = named.map(|sample| sample.value).collect();

@@ -1,5 +1,6 @@
-//! The server under test: the embedded mock's process, a probe of any server, whether it is idle, its own
-//! count of tokens, its description of itself, and the machine that the requests come from.
+//! The server under test: the embedded mock's process, the probe of a server, the checks whether it is
+//! reachable and idle, its own token counts, its description of itself, and the machine that the requests
+//! come from.
 
 mod check;
 mod describe;

@@ -1,11 +1,11 @@
-//! The path of this program, which it needs to start itself again as the embedded mock, a supervisor or a job.
+//! The path of this program, which is needed to start it again as the embedded mock, a supervisor or a job.
 
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Returns the path of this program: from `/proc` on Linux; without `/proc`, as in a bare chroot, the path by
-/// which the program was started.
+/// Returns the path of this program. On Linux it is read from `/proc`; without `/proc`, as in a bare chroot,
+/// it is the path by which the program was started.
 pub fn own_program() -> io::Result<PathBuf> {
     std::env::current_exe().or_else(|error| {
         let path = std::env::var_os("PATH").unwrap_or_default();

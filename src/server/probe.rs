@@ -1,6 +1,6 @@
 //! Probes a server before it is measured: does it respond, does it have the model, does it generate? The
-//! probe sends one request for the list of models and one for a generation, and a second one if the server
-//! expects the length under another name.
+//! probe sends one request for the list of models and one for a generation, which is repeated if the
+//! server expects the length under another name.
 
 use std::time::Duration;
 
@@ -20,11 +20,12 @@ use crate::units::text::is_unseen;
 /// The prompt of the generation: short, and suitable for every model.
 pub const PROMPT: &str = "Say hello.";
 
-/// The longest wait for each response to a probe. A server that is ready generates four tokens in less.
+/// The longest wait for each response to a probe. A server that is ready generates four tokens in less
+/// time.
 pub(super) const LONGEST_WAIT: Nanos = Nanos::from_secs(10);
-/// The number of a server's models that an error names.
+/// The number of a server's models that are listed in an error.
 const FEW_MODELS: usize = 20;
-/// The longest `Retry-After` of a server that is kept.
+/// The longest `Retry-After` of a server that is recorded.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
 /// The maximum length of a server's text that is shown or stored, in characters.
 const LONGEST_WORDS: usize = 200;
@@ -36,20 +37,20 @@ pub(super) const MOST_MODELS: usize = 1000;
 pub struct Question {
     /// Base address of the API.
     pub url: String,
-    /// The API key, revealed for sending only.
+    /// The API key, revealed only for sending.
     pub api_key: Option<String>,
-    /// Name and value of further headers, with secrets revealed for sending only.
+    /// Name and value of further headers, with secrets revealed only for sending.
     pub headers: Vec<[String; 2]>,
-    /// The secrets among the headers of its runs, which are never shown.
+    /// The secrets in the headers of the endpoint's runs, which are never shown.
     pub secrets: Vec<String>,
-    /// Accept any certificate.
+    /// Whether any certificate is accepted.
     pub insecure_tls: bool,
-    /// Whether requests use HTTP/2, as its runs do.
+    /// Whether requests use HTTP/2, as the endpoint's runs do.
     pub http2: bool,
     /// The API that is called.
     pub api: Api,
-    /// A path of the server, from its root, that responds with 2xx once it is ready; requested before
-    /// anything else.
+    /// A path of the server, from its root, that responds with 2xx once it is ready. It is requested
+    /// before anything else.
     pub ready: Option<String>,
     /// The model to generate with.
     pub model: String,
@@ -65,7 +66,8 @@ impl Question {
         format!("{}/models", self.url.trim_end_matches('/'))
     }
 
-    /// Returns the address without the API's own part of the path, where servers have their other pages.
+    /// Returns the address without the API's own part of the path, below which servers have their other
+    /// pages.
     pub(super) fn root(&self) -> &str {
         let base = self.url.trim_end_matches('/');
         base.strip_suffix("/v1").unwrap_or(base)
@@ -112,37 +114,37 @@ impl Question {
     }
 
     /// Returns the beginning of a server's text, cleaned for a terminal: without control and invisible
-    /// characters, and without the key, which servers tend to repeat. The key is removed first, because
-    /// truncation could leave a part of it.
+    /// characters, and without the key, which servers tend to repeat in errors. The key is removed
+    /// first, because truncation could leave a part of it.
     pub(super) fn presentable(&self, text: &str) -> String {
         self.without_key(text).chars().filter(|c| !is_unseen(*c)).take(LONGEST_WORDS).collect()
     }
 }
 
-/// What the server reported about itself.
+/// The server's reports about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Found {
-    /// Its `Server` header.
+    /// The `Server` header.
     pub server: Option<String>,
-    /// The models it lists; empty if it has no list.
+    /// The models that the server lists; empty if it has no list.
     pub models: Vec<String>,
-    /// The model of the response, as the server names it.
+    /// The model of the response, under the server's name for it.
     pub model: Option<String>,
     /// Prompt tokens of the generation, as the server counted them.
     pub prompt_tokens: Option<u64>,
     /// Output tokens of the generation, as the server counted them.
     pub output_tokens: Option<u64>,
-    /// The network path to it; the probe itself does not measure it.
+    /// The network path to the server; the probe itself does not measure it.
     pub way: Way,
-    /// Why it is not near, if the plan declares it so.
+    /// Why the server is not near, if the plan declares that it is.
     pub not_near: Option<String>,
-    /// Its description of itself; empty if it was not requested.
+    /// The server's description of itself; empty if it was not requested.
     #[serde(skip)]
     pub said: SelfDescription,
 }
 
 impl Found {
-    /// Returns the models it lists, with at most `most` names.
+    /// Returns the models that the server lists, with at most `most` names.
     pub fn listed(&self, most: usize) -> String {
         let names = self.models.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
         match self.models.len().saturating_sub(most) {
@@ -152,13 +154,13 @@ impl Found {
     }
 }
 
-/// The question to a user whose server does not respond.
+/// The question for a user whose server does not respond.
 pub const IS_IT_THERE: &str = "; is the server running, and is its address right?";
 
 /// Why a server cannot be measured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
-    /// No connection, or not in time.
+    /// No connection was opened, or not in time.
     #[error("{url} does not respond: {reason}{}", IS_IT_THERE)]
     Unreachable {
         /// The address.
@@ -166,7 +168,7 @@ pub enum ProbeError {
         /// The reason.
         reason: String,
     },
-    /// It accepted the request and did not respond in time.
+    /// The server accepted the request and did not respond in time.
     #[error(
         "{url} did not respond to {what} within {within}; wait until it has loaded its model, and run the same \
          command again; if it never responds, is this the address of an OpenAI-compatible API?"
@@ -179,7 +181,7 @@ pub enum ProbeError {
         /// The time waited.
         within: Nanos,
     },
-    /// It began a response and did not finish it in time.
+    /// The server began a response and did not finish it in time.
     #[error(
         "{url} did not finish its response to {what} within {within}; run the same command again once it is ready; if \
          it never does, is this the address of an OpenAI-compatible API?"
@@ -192,12 +194,12 @@ pub enum ProbeError {
         /// The time waited.
         within: Nanos,
     },
-    /// It uses another HTTP version than the plan.
+    /// The server uses another HTTP version than the plan.
     #[error("{url} uses {spoken}, not {asked}: {reason}; {remedy}")]
     OtherHttp {
         /// The address.
         url: String,
-        /// The HTTP version that it uses.
+        /// The HTTP version that the server uses.
         spoken: &'static str,
         /// The HTTP version of the request.
         asked: &'static str,
@@ -206,7 +208,7 @@ pub enum ProbeError {
         /// The remedy.
         remedy: &'static str,
     },
-    /// It requires a key, or another one.
+    /// The server requires a key, or a different one.
     #[error("{url} rejects the API key (HTTP {status}): {reason}; set api_key of the endpoint")]
     Key {
         /// The address.
@@ -216,23 +218,23 @@ pub enum ProbeError {
         /// The server's text.
         reason: String,
     },
-    /// It does not have the model.
+    /// The server does not have the model.
     #[error("{url} does not have the model `{model}`; it lists {listed}; correct the id under models")]
     Model {
         /// The address.
         url: String,
         /// The requested model.
         model: String,
-        /// The models that it lists.
+        /// The models that the server lists.
         listed: String,
     },
-    /// Its response is not a completion.
+    /// The response is not a completion.
     #[error("{url} responds, but not with a completion; check the end of its address (usually /v1)")]
     NoCompletion {
         /// The address.
         url: String,
     },
-    /// It responds, but does not generate.
+    /// The server responds, but does not generate.
     #[error("{url} returns HTTP {status} for a generation: {reason}")]
     Refused {
         /// The address.
@@ -241,10 +243,10 @@ pub enum ProbeError {
         status: u16,
         /// The server's text.
         reason: String,
-        /// The pause that it requests: its `Retry-After`, if that is a number of seconds.
+        /// The pause that the server requests: `Retry-After`, if that is a number of seconds.
         retry_after: Option<Duration>,
     },
-    /// It is there, but does not have its readiness path.
+    /// The server is reachable, but does not have the readiness path.
     #[error("{url} returns HTTP 404 for {path} but lists its models: the path does not exist; correct `ready.path`")]
     NoReadyPath {
         /// The address.
@@ -252,7 +254,7 @@ pub enum ProbeError {
         /// The requested path.
         path: String,
     },
-    /// It reports that it is not ready.
+    /// The server reports that it is not ready.
     #[error("{url} returns HTTP {status} for {path}: it is not ready")]
     Loading {
         /// The address.
@@ -261,13 +263,13 @@ pub enum ProbeError {
         path: String,
         /// HTTP status.
         status: u16,
-        /// As for a refused generation.
+        /// The pause that the server requests, as for a refused generation.
         retry_after: Option<Duration>,
     },
 }
 
-/// Probes a server. Blocks for the time limits of each of its two requests, and for ten seconds
-/// each at most.
+/// Probes a server. Blocks for at most the time limits of its two requests, and at most ten seconds
+/// for each of them.
 pub fn probe(question: &Question) -> Result<Found, ProbeError> {
     let question = &Question {
         connect: question.connect.min(LONGEST_WAIT),
@@ -300,11 +302,11 @@ pub fn probe(question: &Question) -> Result<Found, ProbeError> {
     })
 }
 
-/// Returns why a server that does not respond over one HTTP version counts as away: it is tried with the
-/// other version first.
+/// Returns why a server that does not respond over one HTTP version counts as unreachable, after first
+/// trying the other version.
 async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
     let ProbeError::Unreachable { url, reason } = error else { return error };
-    // Over HTTP/1.1 most reasons are unrelated to the version.
+    // Most failures over HTTP/1.1 are unrelated to the version.
     if !question.http2 && !OF_ANOTHER_HTTP.iter().any(|words| reason.contains(words)) {
         return ProbeError::Unreachable { url, reason };
     }
@@ -317,7 +319,7 @@ async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
     let remedy = match (question.http2, url.starts_with("https:")) {
         (false, _) => "write `http: 2` under the endpoint",
         (true, true) => {
-            "configure the server, or the proxy before it, to offer h2 (ALPN), or remove `http: 2` of the endpoint"
+            "configure the server, or the proxy in front of it, to offer h2 (ALPN), or remove `http: 2` of the endpoint"
         }
         (true, false) => {
             "configure the server to accept HTTP/2 without TLS (h2c, prior knowledge), use https:// if it is behind \
@@ -331,8 +333,8 @@ async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
     }
 }
 
-/// Errors of hyper and rustls about a server that responds to HTTP/2 with HTTP/1.1, or agrees to
-/// nothing else.
+/// Errors of hyper and rustls about a server that responds to HTTP/2 with HTTP/1.1, or accepts only
+/// HTTP/1.1.
 const OF_ANOTHER_HTTP: [&str; 6] = [
     "unexpected message",
     "before message completed",
@@ -348,15 +350,15 @@ pub(super) fn unreachable(question: &Question, reason: String) -> ProbeError {
 }
 
 pub(super) fn client(question: &Question) -> reqwest::Result<Client> {
-    // A separate connection for each request: a server may close one after a response, and nothing
-    // is retried.
+    // Each request has a separate connection, because a server may close a connection after a
+    // response, and nothing is retried.
     client_that_keeps(question, 0)
 }
 
-/// Builds a client that keeps this many connections for its next requests.
+/// Builds a client that keeps up to this many connections for later requests.
 pub(super) fn client_that_keeps(question: &Question, connections: usize) -> reqwest::Result<Client> {
     let builder = tls::client();
-    // Without it, reqwest uses the result of ALPN, and HTTP/1.1 without TLS.
+    // Without this setting, reqwest uses the result of ALPN, or HTTP/1.1 if there is no TLS.
     let builder = if question.http2 { builder.http2_prior_knowledge() } else { builder.http1_only() };
     builder
         .no_proxy()
@@ -374,7 +376,7 @@ pub(super) async fn send(request: RequestBuilder, question: &Question) -> Result
     question.signed(request).send().await.map_err(|error| no_answer(&error, question))
 }
 
-/// Returns why a request has no response. reqwest itself reports that there was no connection in time.
+/// Returns why a request has no response. reqwest itself reports if no connection was opened in time.
 fn no_answer(error: &reqwest::Error, question: &Question) -> ProbeError {
     let url = question.shown();
     if !error.is_timeout() || error.is_connect() {
@@ -475,7 +477,7 @@ fn generation_under(name: &'static str, client: &Client, question: &Question, to
 
 pub(super) async fn refusal(question: &Question, response: Response) -> ProbeError {
     let (status, retry_after) = (response.status(), retry_after(&response));
-    // The refusal is known, whatever its text would have been.
+    // The status of the refusal is known, even if its text cannot be read.
     let answer = body(response, question).await.unwrap_or_default();
     let error = answer.get("error").unwrap_or(&answer);
     let text = error.get("message").unwrap_or(error);
@@ -487,20 +489,21 @@ pub(super) async fn refusal(question: &Question, response: Response) -> ProbeErr
     }
 }
 
-/// Returns the pause that a server requests. A date is ignored, because the two clocks may differ.
+/// Returns the pause that a server requests. A date is ignored, because the clocks of server and
+/// client may differ.
 fn retry_after(response: &Response) -> Option<Duration> {
     let seconds: u64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))
 }
 
-/// Returns the JSON of a response of at most 4 MiB; null for anything else. A response that breaks off is
-/// used as far as it arrived; one that stalls is an error.
+/// Returns the JSON of a response of at most 4 MiB; null for anything else. If a response breaks off, the
+/// received part is used; if it stalls, that is an error.
 pub(super) async fn body(mut response: Response, question: &Question) -> Result<Value, ProbeError> {
     let mut data = Vec::new();
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) => data.extend_from_slice(&chunk),
-            // Such an error does not contain an address.
+            // This kind of error does not contain an address.
             Err(error) if error.is_timeout() => {
                 let (url, what) = (question.shown(), asked(response.url(), question));
                 return Err(ProbeError::Unfinished { url, what, within: question.within });
@@ -515,7 +518,7 @@ pub(super) async fn body(mut response: Response, question: &Question) -> Result<
     Ok(serde_json::from_slice(&data).unwrap_or_else(|_| text()))
 }
 
-/// Formats an error with its causes; reqwest's own text contains only the outermost.
+/// Formats an error with its causes, because reqwest's own text contains only the outermost one.
 pub(super) fn words(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

@@ -1,4 +1,4 @@
-//! Classifies a failed probe: either the plan must be edited, or waiting may help.
+//! Classifies a failed probe by whether the plan must be edited or waiting may help.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const CERTIFICATE: &str = "invalid peer certificate";
 /// Why a server is not ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unready {
-    /// The reason, in words.
+    /// The reason, as text.
     pub reason: String,
     /// Whether waiting does not help: the key, the host, the certificate or the model is wrong.
     pub is_final: bool,
@@ -65,7 +65,7 @@ impl From<ProbeError> for Unready {
     }
 }
 
-/// Whether a connection that could not be opened never can be.
+/// Whether a connection that could not be opened can never be opened.
 fn is_final(reason: &str) -> bool {
     reason.contains(CERTIFICATE) || UNKNOWN_HOST.iter().any(|text| reason.contains(text))
 }

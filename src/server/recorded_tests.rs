@@ -1,5 +1,5 @@
-//! Streams recorded from real servers (`tests/streams/`): each must be read as the table of dialects
-//! specifies for its engine.
+//! Streams recorded from real servers (`tests/streams/`): each stream must be parsed as the table of
+//! dialects specifies for its engine.
 
 use serde_json::Value;
 

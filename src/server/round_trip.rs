@@ -22,16 +22,18 @@ use super::way::{NEAR_CONNECT, Way};
 use crate::tls;
 use crate::units::Nanos;
 
-/// Exchanges on the connection; the first is not counted if others follow, because a server may initialize
-/// something for it.
+/// Number of exchanges on the connection. The first one is not counted if others follow, because the
+/// server may initialize something for it.
 const EXCHANGES: usize = 5;
-/// Total time limit: a server that is slow to list its models is no reason to wait.
+/// Total time limit, so that a server that is slow to list its models does not delay the sweep.
 const WITHIN: Duration = Duration::from_secs(2);
-/// How often a connection is opened to see whether only this machine was slow, if the first took long.
+/// How often a connection is opened if the first one took long, to see whether only this machine was
+/// slow.
 const CONNECTS: usize = 3;
 
-/// Measures the network path to the server of `question`, which responds. Blocks for two seconds at most.
-/// After a failure the rest stays null: the probe has already shown that the server can be measured.
+/// Measures the network path to the server of `question`, which is known to respond. Blocks for at most
+/// two seconds. After a failure, the remaining values stay null, because the probe has already shown that
+/// the server can be measured.
 pub fn measure_way(question: &Question) -> Way {
     let mut way = Way::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -59,7 +61,8 @@ async fn measure(question: &Question, way: &mut Way) -> Option<()> {
     exchanges(stream, question.http2, asked, way).await
 }
 
-/// Opens the connection; if that takes long, a few times, and the shortest counts.
+/// Opens the connection. If that takes long, it is opened a few more times, and the shortest time
+/// counts.
 async fn connect(addresses: &[SocketAddr], way: &mut Way) -> Option<TcpStream> {
     let mut opened = None;
     for _ in 0..CONNECTS {
@@ -78,7 +81,7 @@ async fn connect(addresses: &[SocketAddr], way: &mut Way) -> Option<TcpStream> {
 
 /// Builds the request of each exchange.
 fn asked(question: &Question, url: &reqwest::Url) -> Option<Request<Nothing>> {
-    // Over HTTP/2 the address is a part of the request, over HTTP/1.1 a field.
+    // Over HTTP/2 the address is part of the request; over HTTP/1.1 it is a header field.
     let path = format!("{}{}", url.path(), url.query().map(|query| format!("?{query}")).unwrap_or_default());
     let authority =
         url.port().map_or(url.host_str()?.to_owned(), |port| format!("{}:{port}", url.host_str().unwrap_or("")));
@@ -128,7 +131,7 @@ enum Sender {
 }
 
 impl Sender {
-    /// Measures the time until a response begins, and reads it to its end.
+    /// Measures the time until a response begins, and then reads the response to its end.
     async fn exchange(&mut self, request: Request<Nothing>) -> Option<u64> {
         match self {
             Sender::One(sender) => sender.ready().await.ok()?,

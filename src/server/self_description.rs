@@ -11,15 +11,15 @@ use crate::rows::Fingerprint;
 pub struct SelfDescription {
     /// The detected engine, and how it was recognized.
     pub engine: Option<(Engine, String)>,
-    /// Its version.
+    /// The version of the engine.
     pub version: Option<String>,
-    /// The page that contained it.
+    /// The page that contained the version.
     pub(super) page: Option<Page>,
-    /// The model that it serves, if it reports that separately from the ids.
+    /// The model that the server serves, if it reports the model separately from the ids.
     pub(super) model: Option<String>,
     /// The maximum number of tokens of a prompt and its response together.
     pub(super) context_length: Option<u64>,
-    /// Flags that it reports.
+    /// Flags that the server reports.
     pub(super) flags: BTreeMap<String, String>,
     /// The description of each model in its list.
     pub(super) listed: Vec<ListedModel>,
@@ -28,22 +28,24 @@ pub struct SelfDescription {
 /// An entry of a list of models.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ListedModel {
-    /// Its id.
+    /// The id of the model.
     pub(super) id: String,
-    /// The model behind it.
+    /// The model behind the id.
     pub(super) root: Option<String>,
     /// The maximum number of tokens of a prompt and its response together.
     pub(super) context_length: Option<u64>,
 }
 
 impl SelfDescription {
-    /// Whether it is recognizably another engine than the declared one. NIM serves with vLLM.
+    /// Whether the server is recognizably another engine than the declared one. NIM counts as vLLM,
+    /// which it uses to serve.
     pub fn is_another_than(&self, declared: Engine) -> bool {
         let is_alike = |shown: Engine| shown == declared || (declared, shown) == (Engine::Nim, Engine::Vllm);
         declared != Engine::Openai && self.engine.as_ref().is_some_and(|(shown, _)| !is_alike(*shown))
     }
 
-    /// Suggests an engine for the plan if it declares none or another one; `None` if it is right.
+    /// Suggests an engine for the plan if it declares none or a different one; `None` if the
+    /// declaration is right.
     pub fn hint(&self, declared: Engine) -> Option<String> {
         let (engine, by) = self.engine.as_ref()?;
         let title = Dialect::of(*engine).title;
@@ -59,7 +61,7 @@ impl SelfDescription {
     /// Returns the fingerprint for runs with the model `id`.
     pub fn of_model(&self, id: &str) -> Fingerprint {
         let listed = self.listed.iter().find(|model| model.id == id);
-        // SGLang repeats the id there, and reports the model's path elsewhere.
+        // SGLang repeats the id in this field, and reports the model's path elsewhere.
         let root = listed.and_then(|model| model.root.clone()).filter(|root| root != id);
         Fingerprint {
             engine: self.engine.as_ref().map(|(engine, _)| engine.name().to_owned()),

@@ -1,7 +1,8 @@
 //! A server's own count of tokens, requested before a run: `/tokenize` of vLLM, SGLang and llama.cpp.
 //!
 //! vLLM counts texts and chats. SGLang counts texts; the `usage` of a one-token request shows what it
-//! adds around a chat. llama.cpp converts a chat to a text (`/apply-template`), and counts that.
+//! adds around a chat. llama.cpp converts a chat to a text (`/apply-template`), and counts its
+//! tokens.
 
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use super::probe::{ProbeError, Question, body, refusal, send, unreachable, words
 /// Number of concurrent requests.
 const AT_ONCE: usize = 16;
 
-/// The form of `/tokenize` that a server has.
+/// The form of a server's `/tokenize`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dialect {
     Vllm,
@@ -28,7 +29,7 @@ pub struct Counter {
     runtime: Runtime,
 }
 
-/// The parts shared by all requests.
+/// The settings shared by all requests.
 #[derive(Clone)]
 struct Asker {
     client: Client,
@@ -37,11 +38,11 @@ struct Asker {
     root: String,
 }
 
-/// The role of a message, and its text.
+/// A message: its role and its text.
 pub type Message<'a> = (&'static str, &'a str);
 
 impl Counter {
-    /// Looks for `/tokenize` at the server's root and at the API's base; `None` if it is at neither.
+    /// Looks for `/tokenize` at the server's root and at the API's base; `None` if neither has it.
     pub fn find(question: &Question) -> Result<Option<Counter>, ProbeError> {
         let gone = |reason: String| unreachable(question, reason);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -57,8 +58,8 @@ impl Counter {
         Ok(None)
     }
 
-    /// Returns the number of tokens of each text, with the prefix of every prompt if `is_prompt`,
-    /// otherwise alone.
+    /// Returns the number of tokens of each text. If `is_prompt` is set, the prefix of every prompt
+    /// is included; otherwise each text is counted alone.
     pub fn texts(&self, texts: &[String], is_prompt: bool) -> Result<Vec<u64>, ProbeError> {
         self.runtime.block_on(async {
             let mut asking = JoinSet::new();
@@ -88,8 +89,8 @@ impl Counter {
 }
 
 impl Asker {
-    /// Tries a chat for vLLM, a text for SGLang, and llama.cpp's form: each responds to what the
-    /// others do not.
+    /// Tries a chat for vLLM, a text for SGLang, and llama.cpp's form: each of these servers
+    /// accepts only its own form.
     async fn dialect(&self) -> Result<Option<Dialect>, ProbeError> {
         let chat = json!({ "model": self.question.model, "messages": list(&[("user", "Hello.")]) });
         let text = json!({ "model": self.question.model, "prompt": "Hello." });

@@ -17,8 +17,8 @@ const WATCH: [&str; 2] = ["supervise", "--group"];
 pub(super) struct Watchdog(Child);
 
 impl Watchdog {
-    /// Watches the group that `group` leads; `None` if no process starts, in which case killing sweepline
-    /// leaves the group running.
+    /// Watches the group that `group` leads. Returns `None` if no process could be started; killing
+    /// sweepline then leaves the group running.
     pub(super) fn over(group: u32) -> Option<Watchdog> {
         let own = own_program().ok()?;
         let started = Command::new(own)
@@ -27,7 +27,8 @@ impl Watchdog {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Its own group: killing sweepline with its group does not kill this process.
+            // The watchdog has its own process group, so that killing sweepline's group does not
+            // kill it.
             .process_group(0)
             .spawn();
         started.ok().map(Watchdog)
@@ -36,7 +37,8 @@ impl Watchdog {
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        // Before the pipe closes: processes that the command left running on purpose continue.
+        // Ended before the pipe closes, so that processes which the command left running on purpose
+        // continue.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,5 @@
-//! The network path to a server: what lies between it and this machine, independent of its computation.
+//! The network path to a server, that is, between the server and this machine, independent of the
+//! server's computation.
 
 use std::fmt;
 
@@ -11,12 +12,12 @@ use crate::units::Nanos;
 /// within a rack of 10 Gbit/s Ethernet, and 0.5 to 2 ms between zones of a cloud. A server that takes
 /// longer is not near.
 pub(super) const NEAR_CONNECT: Nanos = Nanos::from_millis(1);
-/// An exchange is that round trip plus the server's work: a few milliseconds in Python for a list of
-/// models. If it takes longer than this, there is a slow proxy in between, or a tunnel whose near end
-/// responds to the handshake.
+/// An exchange takes that round trip plus the server's work, which is a few milliseconds in Python
+/// for a list of models. If an exchange takes longer than this, there is a slow proxy in between, or
+/// a tunnel whose near end accepts the handshake.
 const NEAR_EXCHANGE: Nanos = Nanos::from_millis(10);
 
-/// The measurements; null if not possible.
+/// The measurements; null if a measurement was not possible.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Way {
     /// The HTTP version used: 1.1 or 2.

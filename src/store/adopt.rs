@@ -1,4 +1,4 @@
-//! Runs that were measured elsewhere, on their way into this folder.
+//! Runs that were measured elsewhere, which are being copied into this folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::layout::{Layout, short};
 use super::record::RunRecord;
 
 /// Prefix of the folder in `attempts/` of a run that is being fetched. Attempts never have such names, so
-/// it is not mistaken for one.
+/// the folder cannot be confused with one.
 const FETCHED: &str = ".fetched-";
 
 /// Creates an empty folder for the files of the run `id` (short) that are being fetched. Removes
@@ -54,8 +54,8 @@ pub(super) fn adopt(layout: &Layout, dir: &Path, record: &RunRecord) -> Result<(
     inventory::write(layout, record, Sync::Now)
 }
 
-/// Like it, for files that can be fetched again: does not wait for the disk. If another process was
-/// faster, its folder stays.
+/// Does the same for files that can be fetched again, without waiting for the disk. If another
+/// process was faster, its folder stays.
 pub(super) fn adopt_copy(layout: &Layout, dir: &Path, record: &RunRecord) -> Result<(), StoreError> {
     let run = layout.run(&record.id);
     match fs::rename(dir, &run) {

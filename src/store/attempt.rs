@@ -15,17 +15,17 @@ use crate::expand::RunSpec;
 use crate::rows::{Journal, RunLabels, SampleWriter, Spoiled, TextWriter};
 use crate::units::NonceSeed;
 
-/// An attempt in progress. If it is dropped without `commit`, it stays in `attempts/` and never
-/// becomes a result.
+/// An attempt in progress. If the attempt is dropped without `commit`, it stays in `attempts/` and
+/// never becomes a result.
 #[derive(Debug)]
 pub struct Attempt {
     pub(super) layout: Layout,
-    /// The shared results to which it is also committed.
+    /// The shared results to which the attempt is also committed.
     pub(super) remote: Option<Arc<dyn Remote>>,
     pub(super) dir: PathBuf,
     pub(super) record: AttemptRecord,
     nonce_seed: NonceSeed,
-    /// Held as long as anything may be written.
+    /// The lock, held as long as anything may be written.
     _lock: Arc<Held>,
 }
 
@@ -69,17 +69,17 @@ impl Attempt {
         self.record.attempt
     }
 
-    /// Returns the seed from which its nonces derive.
+    /// Returns the seed from which the attempt's nonces are derived.
     pub fn nonce_seed(&self) -> NonceSeed {
         self.nonce_seed
     }
 
-    /// Returns its folder, in which logs may be placed; they move with it.
+    /// Returns the attempt's folder, in which logs may be placed; they move with it.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Returns the path of its journal.
+    /// Returns the path of the attempt's journal.
     pub(crate) fn journal_path(&self) -> PathBuf {
         self.dir.join(JOURNAL)
     }
@@ -89,17 +89,17 @@ impl Attempt {
         run_labels(&self.record.id, self.record.attempt, &self.record.spec)
     }
 
-    /// Starts its journal; call `Journal::finish` before `commit`.
+    /// Starts the attempt's journal; call `Journal::finish` before `commit`.
     pub fn journal(&self) -> Result<Journal, StoreError> {
         Ok(Journal::create(&self.journal_path(), &self.labels())?)
     }
 
-    /// Starts its time series; call `SampleWriter::finish` before `commit`.
+    /// Starts the attempt's time series; call `SampleWriter::finish` before `commit`.
     pub fn samples(&self) -> Result<SampleWriter, StoreError> {
         Ok(SampleWriter::create(&self.dir, self.labels())?)
     }
 
-    /// Starts its texts; call `TextWriter::finish` before `commit`.
+    /// Starts the attempt's texts; call `TextWriter::finish` before `commit`.
     pub fn texts(&self) -> Result<TextWriter, StoreError> {
         Ok(TextWriter::create(&self.dir, self.labels())?)
     }
@@ -110,7 +110,7 @@ impl Attempt {
     }
 
     /// Leaves the attempt as spoiled by its environment. `given_up` is the number of retries if the run is
-    /// given up with it.
+    /// given up with this attempt.
     pub fn spoil(mut self, spoiled: Spoiled, given_up: Option<u32>) -> Result<(), StoreError> {
         let reason = spoiled.detail.clone();
         (self.record.spoiled, self.record.given_up) = (Some(spoiled), given_up);

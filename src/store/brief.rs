@@ -1,5 +1,5 @@
-//! The small part of a committed run that decisions need. Commands keep it in memory for every run and read a
-//! whole record only when they need it.
+//! The small part of a committed run that is needed for decisions. Commands keep it in memory for every run
+//! and read a whole record only when they need it.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -39,26 +39,26 @@ impl fmt::Display for ShortId {
 /// A committed run with the result of its quick check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Brief {
-    /// Whether it can be used.
+    /// Whether the result can be used.
     pub state: State,
-    /// The content of its `run.json`, if readable.
+    /// The content of the run's `run.json`, if readable.
     pub said: Option<Said>,
-    /// Whether the next writer updates its entry in the inventory.
+    /// Whether the next writer updates the run's entry in the inventory.
     pub(super) wants_entry: bool,
-    /// Identifies its files; `None` unless they have been unchanged for a while.
+    /// Identifies the run's files; `None` unless they have been unchanged for a while.
     pub(super) stamp: Option<Stamp>,
 }
 
-/// The part of a `run.json` that decisions need.
+/// The part of a `run.json` that is needed for decisions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
-    /// The id; `None` if it is not an id.
+    /// The run's id; `None` if the field does not contain an id.
     pub id: Option<RunId>,
     /// Whether the id matches the spec.
     pub is_sound: bool,
     /// The number of the attempt.
     pub attempt: u32,
-    /// When it ended.
+    /// When the attempt ended.
     pub ended: Moment,
     /// Whether the run recorded texts.
     pub has_texts: bool,
@@ -69,7 +69,7 @@ pub struct Said {
 }
 
 impl Brief {
-    /// Extracts this part of a listed run; `planned` is the plan's spec for this short id.
+    /// Extracts this part from a listed run; `planned` is the plan's spec for this short id.
     pub fn of(listed: &Listed, common: &Common, planned: Option<&RunSpec>) -> Brief {
         Brief {
             state: listed.state.clone(),
@@ -79,12 +79,12 @@ impl Brief {
         }
     }
 
-    /// Whether its result can be used.
+    /// Whether the run's result can be used.
     pub fn is_whole(&self) -> bool {
         self.state == State::Whole
     }
 
-    /// Whether the next writer updates its entry in the inventory.
+    /// Whether the next writer updates the run's entry in the inventory.
     pub fn wants_entry(&self) -> bool {
         self.wants_entry
     }

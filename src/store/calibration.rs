@@ -1,4 +1,4 @@
-//! Measurements of the generator itself: one file for each calibration, named by its time and its host.
+//! Measurements of the generator itself: one file for each calibration, named by time and host.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ impl Store {
         Ok(names.iter().rev().filter(|name| name.ends_with(".json")).map(|name| folder.join(name)).collect())
     }
 
-    /// Reads one of them.
+    /// Reads one calibration.
     pub fn calibration<T: DeserializeOwned>(&self, path: &Path) -> Result<T, StoreError> {
         record::read(path)
     }
@@ -78,7 +78,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // The next calibration removes what could not be removed now.
+        // The next calibration removes any remaining files.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

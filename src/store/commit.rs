@@ -1,9 +1,9 @@
-//! From an attempt to a committed run, in an order that a kill at any instant cannot spoil: seal, check,
-//! `run.json`, move it into `runs/`, write its entry into the inventory.
+//! Turns an attempt into a committed run: seal it, check it, write `run.json`, move it into `runs/`,
+//! write its entry into the inventory. In this order, a kill at any instant does no damage.
 //!
-//! A run that it replaces is exchanged with it in one step, so that there is no instant without a
-//! run, and is then moved from `attempts/` to `superseded/`. If the file system cannot exchange
-//! folders, it is moved aside first.
+//! If the attempt replaces a run, the two are exchanged in one step, so that there is no instant
+//! without a run. The replaced run is then moved from `attempts/` to `superseded/`. If the file
+//! system cannot exchange folders, the replaced run is moved aside first.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,20 +19,20 @@ use super::layout::{ATTEMPT_JSON, JOURNAL, Layout, MOST_ATTEMPTS, RUN_JSON, shor
 use super::record::{FORMAT, FileRecord, Moment, Replaced, RunRecord};
 use crate::rows::{self, Environment, Facts, Table};
 
-/// The data of a run besides its journal and its time series.
+/// The data of a run in addition to its journal and its time series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Commit {
     /// The observed circumstances.
     pub environment: Environment,
-    /// The inputs of the verdict, besides the rows.
+    /// The inputs of the verdict other than the rows.
     pub facts: Facts,
     /// Digest of the generated requests, without nonces.
     pub generator_digest: String,
-    /// Number of samples in its finished time series.
+    /// Number of samples in the finished time series.
     pub samples: u64,
-    /// Number of rows in its finished texts, if they were recorded.
+    /// Number of rows in the finished texts, if texts were recorded.
     pub texts: Option<u64>,
-    /// Why a committed run is replaced; stored only if there is one.
+    /// Why a committed run is replaced; stored only if a run is replaced.
     pub reason: Option<String>,
 }
 
@@ -40,14 +40,14 @@ impl Attempt {
     /// Makes this attempt the committed run of its id. The previously committed run is moved to
     /// `superseded/`.
     ///
-    /// Fails if the journal or the time series were not finished, the disk is full or read-only, or the
-    /// written data cannot be read back; the attempt then stays in `attempts/` with the reason, and the
-    /// previously committed run stays committed.
+    /// Fails if the journal or the time series were not finished, if the disk is full or read-only, or
+    /// if the written data cannot be read back. The attempt then stays in `attempts/` with the reason,
+    /// and the previously committed run stays committed.
     pub fn commit(mut self, commit: Commit) -> Result<RunRecord, StoreError> {
         let sealed = self.seal(commit);
         if let Err(error) = &sealed {
-            // Best effort: on a full disk the reason may not fit either, and the first error is
-            // the one to report.
+            // Best effort: on a full disk even the reason may not fit, and the first error is the
+            // one to report.
             let _ = self.note_failure(&error.to_string());
         }
         let record = sealed?;
@@ -62,7 +62,7 @@ impl Attempt {
         Ok(record)
     }
 
-    /// Writes the row files and `run.json`: from here on the attempt is complete, only in the wrong place.
+    /// Writes the row files and `run.json`. From here on the attempt is complete; it only has to be moved.
     fn seal(&self, commit: Commit) -> Result<RunRecord, StoreError> {
         let ended = Moment::now();
         failpoint("before_seal");
@@ -114,12 +114,12 @@ impl Attempt {
     }
 }
 
-/// The step between the two renames on a file system that cannot exchange folders. A test that selects it
-/// gets those two.
+/// The step between the two renames on a file system that cannot exchange folders. A test that selects
+/// this point uses the two renames.
 const TWO_RENAMES: &str = "between_supersede_and_rename";
 
-/// Moves a sealed attempt into `runs/`, and the run there to `superseded/`. `recover` does the same with an
-/// attempt whose process was killed on the way.
+/// Moves a sealed attempt into `runs/`, and the run that it replaces to `superseded/`. `recover` does the
+/// same for an attempt whose process was killed during the move.
 pub(super) fn promote(layout: &Layout, record: &RunRecord) -> Result<(), StoreError> {
     let attempt = layout.attempt(&record.id, record.attempt);
     disk::remove(&attempt.join(JOURNAL))?;
@@ -150,7 +150,7 @@ pub(super) fn take_place(layout: &Layout, whole: &Path, id: &str) -> Result<(), 
     disk::sync_dir(&layout.attempts())
 }
 
-/// Moves a replaced run that a kill left in the attempt's place to `superseded/`.
+/// Moves a replaced run to `superseded/` if a kill left it in the attempt's place.
 pub(super) fn set_aside(layout: &Layout, replaced: &Path, id: &str) -> Result<(), StoreError> {
     rename(replaced, &place_aside(layout, replaced, id)?)?;
     disk::sync_dir(&layout.superseded())?;
@@ -161,8 +161,8 @@ fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
     fs::rename(from, to).map_err(StoreError::on(Doing::Move, from))
 }
 
-/// Returns the place in `superseded/` for the run in `dir`: under its attempt's number, or the next free
-/// one if that is unknown or taken.
+/// Returns the place in `superseded/` for the run in `dir`. It is named by its attempt's number, or by
+/// the next free one if that number is unknown or taken.
 fn place_aside(layout: &Layout, dir: &Path, id: &str) -> Result<PathBuf, StoreError> {
     let number = RunRecord::read(dir).map_or(0, |old| old.attempt);
     let free = (number..=MOST_ATTEMPTS).map(|number| layout.superseded_run(id, number));

@@ -1,4 +1,4 @@
-//! Committed runs whose folders are gone: only the inventory still lists them, until they are forgotten.
+//! Committed runs whose folders are gone. The inventory still lists them, until they are forgotten.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,12 +17,12 @@ use super::lock::Writer;
 pub struct Deleted {
     /// The run's short id.
     pub id: String,
-    /// Its entry; if that cannot be read, the reason.
+    /// The run's entry in the inventory, or the reason why it cannot be read.
     pub entry: Result<Entry, String>,
 }
 
 impl Deleted {
-    /// Describes its state in words.
+    /// Describes the state of the run as text.
     pub fn said(&self) -> String {
         match &self.entry {
             Ok(entry) => format!("measured {:.19}Z, deleted since", entry.ended.to_string()),
@@ -45,12 +45,12 @@ impl Deleted {
 impl Store {
     /// Returns the committed runs whose folders are gone, sorted by id.
     pub fn deleted(&self) -> Result<Vec<Deleted>, StoreError> {
-        // The entries first: a run exists before its entry.
+        // Entries are listed first, because a run exists before its entry.
         let ids = inventory::ids(&self.layout)?;
         let there: BTreeSet<String> = self.run_names()?.into_iter().collect();
         let mut gone: Vec<String> = ids.into_iter().filter(|id| !there.contains(id)).collect();
-        // A run whose next attempt is sealed is being replaced, or was during a kill: the next
-        // writer repairs it.
+        // A run whose next attempt is sealed is being replaced, or its writer was killed while
+        // replacing it. The next writer repairs that.
         let sealed = self.sealed()?;
         gone.retain(|id| !sealed.contains(id) && !disk::is_taken(&self.layout.run(id)));
         let folder = inventory::folder(&self.layout)?;
@@ -68,8 +68,8 @@ impl Store {
 }
 
 impl Writer {
-    /// Drops the entry of a run that is gone, or of a commit that another one replaced; `prefix`
-    /// begins its id.
+    /// Drops the entry of a run that is gone, or of a commit that another one replaced; `prefix` is
+    /// the beginning of the run's id.
     pub fn forget(&self, prefix: &str) -> Result<Deleted, StoreError> {
         let (store, layout) = (self.store(), self.store().layout());
         let wanted = prefix.to_ascii_lowercase();

@@ -13,7 +13,7 @@ use super::error::{Doing, StoreError};
 use super::hex::hex;
 use super::seal;
 
-/// Waits until the entries of a folder are on disk.
+/// Syncs the entries of a folder to disk.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(StoreError::on(Doing::Write, dir))
 }
@@ -28,7 +28,7 @@ pub(crate) fn write_json(dir: &Path, name: &str, value: &impl Serialize) -> Resu
     sync_dir(dir)
 }
 
-/// Writes the same with a digest at the end of the file, and returns the digest.
+/// Writes `value` as above, with a digest at the end of the file, and returns the digest.
 pub(crate) fn write_sealed(dir: &Path, name: &str, value: &impl Serialize) -> Result<String, StoreError> {
     let digest = write_sealed_soon(&dir.join(name), value, Sync::Now)?;
     sync_dir(dir)?;
@@ -40,7 +40,7 @@ pub(crate) fn write_sealed(dir: &Path, name: &str, value: &impl Serialize) -> Re
 pub(crate) enum Sync {
     /// Wait.
     Now,
-    /// Do not wait: the file can be recreated.
+    /// Does not wait, because the file can be recreated.
     Later,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
 }
 
 /// Returns the names in a folder, sorted; empty if the folder does not exist. Names that are not
-/// UTF-8 are not ours.
+/// UTF-8 are skipped, because sweepline does not create any.
 pub(crate) fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

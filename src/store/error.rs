@@ -10,7 +10,7 @@ use crate::rows::RowsError;
 /// A results folder that could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// No space, no quota, or a limit on the size of files.
+    /// No space, quota exceeded, or a limit on the size of files.
     #[error(
         "no room to write {path} ({source}): free space or raise the limit, then run the same command again; committed \
          runs are kept"
@@ -47,7 +47,7 @@ pub enum StoreError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// Another writer is at work.
+    /// Another writer is using the folder.
     #[error(
         "{dir} is in use by another sweepline{}: wait for it or end it; the lock ends with the process, so there is \
          nothing to remove",
@@ -56,7 +56,7 @@ pub enum StoreError {
     Locked {
         /// The results folder.
         dir: PathBuf,
-        /// The holder's process, if it could be read.
+        /// The process ID of the holder, if it could be read.
         pid: Option<u32>,
     },
     /// Another writer holds this part.
@@ -70,7 +70,7 @@ pub enum StoreError {
         dir: PathBuf,
         /// The part.
         part: String,
-        /// The holder's process, if it could be read; it may be on another host.
+        /// The process ID of the holder, if it could be read; it may be on another host.
         pid: Option<u32>,
     },
     /// A file with unexpected contents.
@@ -91,14 +91,14 @@ pub enum StoreError {
         /// The problem.
         reason: String,
     },
-    /// Written by a later program.
+    /// A file written by a later version of sweepline.
     #[error(
-        "{path} has format {found}, this program reads up to {known}: use the newer sweepline, or another --results DIR"
+        "{path} has format {found}, this program reads up to {known}: use a newer sweepline, or another --results DIR"
     )]
     Newer {
         /// The file.
         path: PathBuf,
-        /// The format in the file.
+        /// The format of the file.
         found: u32,
         /// The newest format that this program supports.
         known: u32,
@@ -108,7 +108,7 @@ pub enum StoreError {
         "the operating system returns no random bits for the nonces ({0}): make getrandom(2) or /dev/urandom available"
     )]
     NoRandomBits(io::Error),
-    /// A run that is not whole, or that this program cannot read.
+    /// A run that is incomplete or damaged, or that this program cannot read.
     #[error("{}: {reason}", dir.display())]
     Unusable {
         /// The run's folder.
@@ -116,7 +116,7 @@ pub enum StoreError {
         /// The problem.
         reason: String,
     },
-    /// A run whose result was replaced while it was read, and is no longer kept.
+    /// A run whose result was replaced while it was being read, and was not kept.
     #[error(
         "{} was replaced while it was read, and its previous result is gone: run the same command again",
         dir.display()
@@ -125,13 +125,13 @@ pub enum StoreError {
         /// The run's folder.
         dir: PathBuf,
     },
-    /// A run without a free number for another attempt.
+    /// A run for which no number is left for another attempt.
     #[error("{} has the highest possible attempt number: move it out of the results folder", path.display())]
     LastNumber {
         /// The folder with that number.
         path: PathBuf,
     },
-    /// A run that was measured and whose folder was removed.
+    /// A run that was measured, but whose folder was removed.
     #[error(
         "run {id} was measured {measured}, deleted since: `sweepline run PLAN{folder}` measures it again, `sweepline \
          verify{folder} --forget {id}` forgets it",
@@ -142,7 +142,7 @@ pub enum StoreError {
         dir: PathBuf,
         /// The short id.
         id: String,
-        /// Time of its measurement.
+        /// When the run was measured.
         measured: String,
     },
     /// A run that cannot be forgotten.
@@ -164,7 +164,7 @@ pub enum StoreError {
         /// The requested prefix.
         prefix: String,
     },
-    /// The only run with this prefix was tried and has no result.
+    /// The only run with this prefix has attempts but no result.
     #[error("run {id} was attempted but has no result in {dir}: see `sweepline why {id}`", dir = dir.display())]
     OnlyTried {
         /// The results folder.
@@ -205,7 +205,7 @@ pub enum Doing {
 }
 
 impl StoreError {
-    /// Converts the operating system's error into one that tells the user what to do.
+    /// Converts the operating system's error into one that contains a remedy for the user.
     pub(crate) fn io(doing: Doing, path: &Path, source: io::Error) -> StoreError {
         let path = path.to_owned();
         match (source.kind(), doing) {
@@ -220,13 +220,13 @@ impl StoreError {
         }
     }
 
-    /// Converts the operating system's error on writing a file that others than the store put into the
-    /// results folder.
+    /// Converts the operating system's error on writing a file in the results folder that is not part
+    /// of the store.
     pub fn cannot_write(path: &Path, source: io::Error) -> StoreError {
         StoreError::io(Doing::Write, path, source)
     }
 
-    /// Returns the file with unexpected contents, if that is the error.
+    /// Returns the file that has unexpected contents, if this is such an error.
     pub fn damaged_file(&self) -> Option<&Path> {
         match self {
             StoreError::Damaged { path, .. } | StoreError::Unusable { dir: path, .. } => Some(path),
@@ -235,7 +235,7 @@ impl StoreError {
         }
     }
 
-    /// Whether a file exists that this user or this program cannot read, which is not damage.
+    /// Whether the file exists but this user or this program cannot read it, which is not damage.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self, StoreError::NotReadable { .. } | StoreError::Newer { .. } | StoreError::Remote { .. })
     }

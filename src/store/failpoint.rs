@@ -1,19 +1,19 @@
-//! Named instants at which a test can kill the program, to see how the next start recovers.
+//! Named points at which a test can kill the program, to see how the next start recovers.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How often the selected point was passed.
+/// How often the selected point has been reached.
 static PASSED: AtomicU32 = AtomicU32::new(0);
 
-/// Whether `SWEEPLINE_FAILPOINT` names this point, whichever time. Never in builds without debug
-/// assertions.
+/// Whether `SWEEPLINE_FAILPOINT` names this point, whatever count it gives. Always false in builds
+/// without debug assertions.
 pub(super) fn is_chosen(name: &str) -> bool {
     let chosen = || std::env::var("SWEEPLINE_FAILPOINT").ok();
     cfg!(debug_assertions) && chosen().is_some_and(|wanted| wanted.split(':').next() == Some(name))
 }
 
-/// Kills this process with SIGKILL if `SWEEPLINE_FAILPOINT` is `name`, or `name:nth` and this is the nth
-/// time. No effect in builds without debug assertions.
+/// Kills this process with SIGKILL if `SWEEPLINE_FAILPOINT` is `name`, or `name:nth` and the point is
+/// reached for the nth time. No effect in builds without debug assertions.
 pub fn failpoint(name: &str) {
     if !cfg!(debug_assertions) {
         return;

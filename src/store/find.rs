@@ -12,15 +12,15 @@ impl Store {
     /// digits, in either case).
     ///
     /// Fails with `NotFound`, with `Deleted` if only the inventory lists such a run, or with `Ambiguous`,
-    /// which names the candidates.
+    /// which lists the candidates.
     pub fn find(&self, prefix: &str) -> Result<Listed, StoreError> {
         let wanted = prefix.to_ascii_lowercase();
         let not_found = || StoreError::NotFound { dir: self.place().to_owned(), prefix: prefix.to_owned() };
         let mut candidates = self.run_names()?;
         candidates.retain(|name| name.starts_with(short(&wanted)));
         if candidates.is_empty() && !wanted.is_empty() {
-            // A run that is being replaced may be absent for an instant, and one that is gone is
-            // reported.
+            // A run that is being replaced may be absent for an instant, while a run that is gone
+            // for good is reported.
             candidates = inventory::ids(&self.layout)?;
             candidates.retain(|name| name.starts_with(short(&wanted)));
         }

@@ -1,8 +1,8 @@
 //! A folder that is held open, and the files in it that can be read safely.
 //!
-//! Everything that is read through an open folder belongs to one commit, wherever the folder is moved
-//! meanwhile. A file is checked before it is opened: a pipe, a device or a folder under the name of a file
-//! is rejected and never blocks.
+//! Everything that is read through an open folder belongs to one commit, even if the folder is moved in
+//! the meantime. A file is checked before it is opened. A pipe, a device or a folder in place of a file is
+//! rejected, so that it cannot block.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::error::{Doing, StoreError};
 
-/// The maximum size of a JSON file of the store, in bytes. Records have some kilobytes.
+/// The maximum size of a JSON file of the store, in bytes. Records take a few kilobytes.
 const MOST_JSON: u64 = 64 * 1024 * 1024;
 
 /// A folder that is held open.
@@ -32,7 +32,7 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), fd })
     }
 
-    /// Returns its path at the time it was opened.
+    /// Returns the path that the folder had when it was opened.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -57,7 +57,8 @@ impl Folder {
     pub(super) fn file(&self, name: &str) -> Result<(File, u64), StoreError> {
         self.size(name)?;
         let path = self.path.join(name);
-        // An entry that has since replaced the file must neither block nor become our terminal.
+        // If another kind of entry has replaced the file since, it must not block and must not
+        // become our controlling terminal.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let fd = openat(&self.fd, name, flags, Mode::empty()).map_err(|errno| refused(&path, errno))?;
         let found = fstat(&fd).map_err(|errno| refused(&path, errno))?;
@@ -95,7 +96,8 @@ fn regular(path: &Path, found: &Stat) -> Result<u64, StoreError> {
     Err(StoreError::Damaged { path: path.to_owned(), reason: format!("it is {kind}, not a regular file") })
 }
 
-/// Converts the operating system's error. Circular links are damage: no permission fixes them.
+/// Converts the operating system's error. Circular links count as damage, because no permission
+/// fixes them.
 fn refused(path: &Path, errno: Errno) -> StoreError {
     match errno {
         Errno::LOOP => {

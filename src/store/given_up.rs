@@ -1,4 +1,5 @@
-//! Runs that were given up: the last spoiled attempt records it, and no result was committed since.
+//! Runs that were given up: the last spoiled attempt records this, and no result has been committed
+//! since.
 
 use super::Store;
 use super::error::StoreError;
@@ -16,7 +17,7 @@ pub struct GivenUpRun {
     pub attempt: u32,
     /// When that attempt began.
     pub started: Moment,
-    /// When it ended.
+    /// When that attempt ended.
     pub ended: Option<Moment>,
     /// The spec of the run.
     pub spec: RunSpec,
@@ -25,7 +26,7 @@ pub struct GivenUpRun {
 }
 
 impl GivenUpRun {
-    /// Returns the labels that its rows would share, if it had any.
+    /// Returns the labels that the rows of the run would share, if it had rows.
     pub fn labels(&self) -> RunLabels {
         run_labels(&self.id, self.attempt, &self.spec)
     }
@@ -40,7 +41,7 @@ impl GivenUpRun {
 impl Store {
     /// Returns the runs that were given up since their last commit, sorted by id. This includes runs that
     /// had a result before and were given up when they were repeated: their results are unchanged. An
-    /// attempt whose `attempt.json` belongs to another is ignored.
+    /// attempt is ignored if its `attempt.json` belongs to another attempt.
     pub fn given_up(&self) -> Result<Vec<GivenUpRun>, StoreError> {
         let tries = self.tries()?;
         let numbers = tries.into_iter().filter_map(|(id, tries)| Some((id, tries.given_up?.number)));
@@ -49,7 +50,7 @@ impl Store {
         Ok(runs)
     }
 
-    /// Returns the run `id` (short), given up with this attempt.
+    /// Returns the run `id` (short), which was given up with this attempt.
     fn given_up_with(&self, id: &str, number: u32) -> Option<GivenUpRun> {
         let record = AttemptRecord::read(&self.layout.attempt(id, number)).ok()?;
         let is_its_own = short(&record.id) == id && record.attempt == number;

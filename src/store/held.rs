@@ -1,4 +1,5 @@
-//! The locks of a results folder, while they are held. The kernel releases them with the process.
+//! The locks of a results folder, while they are held. The kernel releases them when the process
+//! ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -29,7 +30,8 @@ impl Held {
     }
 }
 
-/// Takes the lock and writes our process id into its file, for processes that find it taken.
+/// Takes the lock and writes our process id into its file, where other processes that find it
+/// locked can read it.
 fn take(root: &Path, path: &Path) -> Result<File, StoreError> {
     let failed = StoreError::on(Doing::Write, path);
     let mut file = open(path)?;
@@ -37,8 +39,8 @@ fn take(root: &Path, path: &Path) -> Result<File, StoreError> {
         Ok(()) => {}
         Err(TryLockError::Error(error)) => return Err(failed(error)),
         Err(TryLockError::WouldBlock) => {
-            // Writers of parts write no number into the folder's file; any number in it is from an
-            // earlier process.
+            // Writers of parts write no process id into the folder's lock file, so an id in it is
+            // from an earlier process.
             let pid = if file.try_lock_shared().is_ok() { None } else { process_in(&mut file) };
             return Err(StoreError::Locked { dir: root.to_owned(), pid });
         }
@@ -79,7 +81,7 @@ fn open(path: &Path) -> Result<File, StoreError> {
     open.map_err(StoreError::on(Doing::Write, path))
 }
 
-/// Returns the process id in a lock's file.
+/// Returns the process id in a lock file.
 fn process_in(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok())

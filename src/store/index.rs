@@ -1,5 +1,5 @@
 //! An index of runs whose files have not changed since they were read, so that a sweep with nothing to do
-//! need not read a hundred thousand records.
+//! does not have to read a hundred thousand records.
 //!
 //! ```text
 //! derived/runs.index
@@ -8,8 +8,8 @@
 //!     one row of ROW bytes for each run
 //! ```
 //!
-//! The index is derived: if it is missing, damaged or written by another program, it is ignored; deleting it
-//! loses nothing. A row is valid only while the run's stamp is unchanged.
+//! The index is derived data: if it is missing, damaged or written by another program, it is ignored;
+//! deleting it loses nothing. A row is valid only while the run's stamp is unchanged.
 
 use std::collections::HashMap;
 use std::fs;
@@ -34,7 +34,7 @@ use crate::rows::Fingerprint;
 const VERSION: u32 = 1;
 /// Size of a row in bytes: id, stamp, attempt, seconds and nanoseconds of the end, endpoint, server, flags.
 const ROW: usize = 32 + 16 + 4 + 8 + 4 + 4 + 4 + 1;
-/// The server number of a run without a fingerprint.
+/// The server number that stands for a run without a fingerprint.
 const NONE: u32 = u32::MAX;
 /// The flag of a run whose id matches its spec.
 const SOUND: u8 = 1;
@@ -48,7 +48,7 @@ pub(super) struct Index {
     runs: Vec<(ShortId, Stamp, Said)>,
 }
 
-/// The second line.
+/// The second line of the file.
 #[derive(Serialize, Deserialize)]
 struct Head {
     program: String,
@@ -64,7 +64,7 @@ impl Index {
 
     fn of_file(layout: &Layout, common: &Common) -> Option<Index> {
         let path = layout.index();
-        // Never reads, or blocks on, a special file.
+        // Never reads a special file, which could block.
         let bytes = fs::metadata(&path).ok()?.is_file().then(|| fs::read(&path).ok())??;
         let (digest, body) = bytes.split_at_checked(64)?;
         let body = body.strip_prefix(b"\n")?;
@@ -131,8 +131,8 @@ fn place(layout: &Layout, bytes: &[u8]) {
     }
 }
 
-/// Identifies this build of the program: another one may judge a record differently. `None` if the metadata
-/// of the program's file cannot be read.
+/// Identifies this build of the program, because another build may judge a record differently. `None` if
+/// the metadata of the program's file cannot be read.
 fn program() -> Option<String> {
     let file = fs::metadata(std::env::current_exe().ok()?).ok()?;
     let (size, at, ns) = (file.len(), file.mtime(), file.mtime_nsec());

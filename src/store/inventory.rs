@@ -1,9 +1,10 @@
-//! The inventory: one small entry for each commit, outside of `runs/`, so that a deleted run is noticed and
-//! a record that has lost its digest is found.
+//! The inventory. It has one small entry for each commit, outside of `runs/`, so that deleted runs and
+//! records that have lost their digest are detected.
 //!
-//! `run.json` alone is the commit. An entry is written after the rename that commits; a kill between the
-//! two leaves a run without an entry, or with that of an earlier attempt, and both are valid: the next
-//! writer updates the entry. So an entry may lag behind its run and never runs ahead of it.
+//! Only `run.json` is the commit. An entry is written after the rename that commits; A kill between the
+//! two steps leaves a run without an entry, or with the entry of an earlier attempt. Both states are
+//! valid, and the next writer updates the entry. So an entry may lag behind its run but is never ahead
+//! of it.
 
 use std::io;
 
@@ -28,19 +29,19 @@ pub struct Entry {
     pub attempt: u32,
     /// End of the run.
     pub ended: Moment,
-    /// Its endpoint.
+    /// The endpoint of the run.
     pub endpoint: String,
-    /// The plan's name of its model.
+    /// The name of the model in the plan.
     pub model: String,
-    /// The plan's name of its scenario.
+    /// The name of the scenario in the plan.
     pub scenario: String,
-    /// Requests kept in flight; `None` in an open loop without a cap.
+    /// Number of requests kept in flight; `None` in an open loop without a cap.
     pub batch_size: Option<u32>,
     /// Requests per second; `None` in a closed loop.
     pub qps: Option<f64>,
-    /// Number of the repeat in its cell, from 0.
+    /// Number of the repeat within its cell, from 0.
     pub repeat: u32,
-    /// The digest of its `run.json`; `None` if that has none.
+    /// The digest of the run's `run.json`; `None` if the file has none.
     pub run_sha256: Option<String>,
 }
 
@@ -62,7 +63,7 @@ impl Entry {
         }
     }
 
-    /// Returns its name for users.
+    /// Returns the name of the run that users see.
     pub fn name(&self) -> String {
         let Entry { endpoint, model, scenario, batch_size, qps, repeat, .. } = self;
         let load = match (qps, batch_size) {
@@ -77,20 +78,20 @@ impl Entry {
 /// The relation between a run and its entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entered {
-    /// There is no entry, or one of an earlier attempt: the next writer updates it.
+    /// There is no entry, or only the entry of an earlier attempt: the next writer updates it.
     Behind,
-    /// They belong to the same commit.
+    /// The run and the entry belong to the same commit.
     Same,
     /// The entry belongs to a later attempt, or to another commit with the same number.
     Other(String),
-    /// The entry is damaged. The next writer recreates it from a whole run.
+    /// The entry is damaged. The next writer recreates it from an undamaged run.
     Damaged(String),
     /// The entry cannot be read by this user or this program, and is kept as it is.
     Unreadable(String),
 }
 
 impl Entered {
-    /// Returns the problem of the entry; `None` if nothing is.
+    /// Returns the problem of the entry; `None` if it has none.
     pub fn problem(&self) -> Option<&str> {
         match self {
             Entered::Behind | Entered::Same => None,
@@ -145,7 +146,8 @@ pub(super) fn compare(record: &RunRecord, entry: Result<Option<Entry>, StoreErro
         Err(StoreError::Damaged { reason, .. }) => return Ok(Entered::Damaged(reason)),
         Err(error) => return Ok(Entered::Unreadable(error.to_string())),
     };
-    // A later attempt whose entry was not written before a kill, or that an earlier sweepline made.
+    // The run is a later attempt: a kill prevented its entry, or an earlier version of sweepline
+    // made the run.
     if record.attempt > entry.attempt {
         return Ok(Entered::Behind);
     }
@@ -168,7 +170,7 @@ pub(super) fn compare(record: &RunRecord, entry: Result<Option<Entry>, StoreErro
 /// Writes the entry of a committed run.
 pub(super) fn write(layout: &Layout, record: &RunRecord, sync: Sync) -> Result<(), StoreError> {
     let path = layout.entry(&record.id);
-    // Any other entry with its name is not an inventory entry, and a file cannot replace a folder.
+    // Anything else with this name is not an inventory entry, and a file cannot replace a folder.
     if path.is_dir() && !path.is_symlink() {
         let name = |end: String| layout.inventory().join(format!("{}.json.not-a-file{end}", short(&record.id)));
         let others = (2..=u32::MAX).map(|number| name(format!("-{number}")));
@@ -182,15 +184,15 @@ pub(super) fn write(layout: &Layout, record: &RunRecord, sync: Sync) -> Result<(
 
 /// Returns the short ids that have entries, sorted.
 pub(super) fn ids(layout: &Layout) -> Result<Vec<String>, StoreError> {
-    // Anything but a folder has no entries, and is reported separately.
+    // If this is not a folder, there are no entries; that is reported separately.
     let names = if obstacle(layout).is_some() { Vec::new() } else { disk::names(&layout.inventory())? };
     let ids = names.iter().filter_map(|name| name.strip_suffix(".json")).filter(|id| is_short_id(id));
     Ok(ids.map(str::to_owned).collect())
 }
 
 impl Store {
-    /// Returns an error if something other than a folder is in place of the inventory, because then the
-    /// commits are unknown.
+    /// Returns an error if something other than a folder is in place of the inventory, because the
+    /// commits are unknown in that case.
     pub fn no_inventory(&self) -> Option<StoreError> {
         obstacle(&self.layout)
     }

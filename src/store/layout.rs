@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::units::text::quoted;
 
-/// The `.gitignore` of a new results folder: results are not source.
+/// The `.gitignore` of a new results folder, because results are not source code.
 pub(crate) const GITIGNORE: &str = "*\n!.gitignore\n";
 
 /// The commit of a run: the file that readers trust.
@@ -24,7 +24,7 @@ pub fn short(id: &str) -> &str {
     id.get(..16).unwrap_or(id)
 }
 
-/// Returns the option for a results folder as typed after a command, with a leading space; empty
+/// Returns the option for a results folder as given after a command, with a leading space; empty
 /// for the default.
 pub fn typed_results(dir: &Path) -> String {
     match dir.to_str() {
@@ -100,12 +100,13 @@ impl Layout {
         self.root.join(".lock")
     }
 
-    /// The files whose locks are held by writers of parts.
+    /// Returns the folder of the files whose locks are held by writers of parts.
     pub fn part_locks(&self) -> PathBuf {
         self.root.join(".parts")
     }
 
-    /// Submissions to clusters: scripts, logs, and a record of each.
+    /// Returns the folder of submissions to clusters, with scripts, logs and a record of each
+    /// submission.
     pub fn submissions(&self) -> PathBuf {
         self.root.join("submit")
     }
@@ -135,13 +136,13 @@ fn numbered(id: &str, number: u32) -> String {
     format!("{}.{number}", short(id))
 }
 
-/// Whether a name is that of a run's folder: the first 16 hex digits of its id.
+/// Whether a name is the name of a run's folder: the first 16 hex digits of its id.
 pub(crate) fn is_short_id(name: &str) -> bool {
     name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Returns the short id and the number in a folder's name `<id>.<n>`; `None` for any other name, and for a
-/// number that no attempt gets.
+/// Returns the short id and the number in a folder's name `<id>.<n>`; `None` for any other name and
+/// for numbers that attempts cannot have.
 pub(crate) fn split_numbered(name: &str) -> Option<(&str, u32)> {
     let (id, digits) = name.split_once('.')?;
     let number: u32 = digits.parse().ok()?;

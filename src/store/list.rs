@@ -1,7 +1,8 @@
 //! Lists the results folder: committed runs with a quick check, attempts, replaced runs.
 //!
-//! The quick check covers only `run.json`, the run's entry in the inventory and the sizes of the files: a
-//! sweep with nothing to do checks every run. All readers see these results; `verify` also reads the files.
+//! The quick check covers only `run.json`, the run's entry in the inventory and the sizes of the files:
+//! because a sweep with nothing to do checks every run. All readers use these results; `verify` also reads
+//! the files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,31 +18,31 @@ use super::remote::SHARED;
 use super::{Store, disk, parallel};
 use crate::rows::Table;
 
-/// Number of runs that justify another thread.
+/// Number of runs that justifies another thread.
 pub(super) const RUNS_A_THREAD: usize = 64;
 /// Number of runs read at a time, and the number of runs that justifies another thread.
 const PART: (usize, usize) = (32, 8);
 
-/// How often to look again for a missing folder: on a file system that cannot exchange folders, a run that
-/// is being replaced is absent for an instant.
+/// How often to look again for a missing folder, because a run that is being replaced is absent for an
+/// instant on a file system that cannot exchange folders.
 const LOOKS: u32 = 5;
-/// How long that instant may be, each time.
+/// How long to wait each time.
 const INSTANT: Duration = Duration::from_millis(10);
 
 /// The result of the quick check of a committed run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// `run.json` is whole and every file has its size.
+    /// `run.json` is undamaged and every file has the recorded size.
     Whole,
-    /// It cannot be used, for this reason: the next `run` that needs it measures it again.
+    /// The run cannot be used, for this reason. The next `run` that needs it measures it again.
     Corrupt(String),
-    /// This user or this program cannot read it, for this reason. That is not damage, so it is kept
-    /// as it is.
+    /// This user or this program cannot read the record, for this reason. This is not damage, so
+    /// the run is kept as it is.
     Unreadable(String),
 }
 
 impl State {
-    /// Returns what is wrong; `None` if nothing is.
+    /// Returns the problem; `None` if the run has none.
     pub fn problem(&self) -> Option<&str> {
         match self {
             State::Whole => None,
@@ -57,29 +58,29 @@ pub struct Listed {
     pub id: String,
     /// The folder.
     pub dir: PathBuf,
-    /// Whether it can be used.
+    /// Whether the run can be used.
     pub state: State,
-    /// Its `run.json`, if that can be read.
+    /// The run's `run.json`, if it can be read.
     pub record: Option<RunRecord>,
     /// The relation between the run and its entry in the inventory.
     pub entered: Entered,
 }
 
 impl Listed {
-    /// Returns why its result cannot be used; `None` if it can.
+    /// Returns why the run's result cannot be used; `None` if it can.
     pub fn unusable(&self) -> Option<StoreError> {
         let reason = self.state.problem()?.to_owned();
         Some(StoreError::Unusable { dir: self.dir.clone(), reason })
     }
 
-    /// Whether it is whole and its entry in the inventory is missing, belongs to an earlier
-    /// attempt, or is damaged.
+    /// Whether the run is undamaged and its entry in the inventory is missing, belongs to an
+    /// earlier attempt, or is damaged.
     pub fn wants_entry(&self) -> bool {
         self.state == State::Whole && matches!(self.entered, Entered::Behind | Entered::Damaged(_))
     }
 
-    /// Whether a second look cannot change the result: parts that are read during a replacement may
-    /// not fit together.
+    /// Whether a second look cannot change the result. A second look is needed because parts that
+    /// are read during a replacement may not fit together.
     fn is_settled(&self) -> bool {
         self.state == State::Whole && self.entered.problem().is_none()
     }
@@ -88,9 +89,9 @@ impl Listed {
 /// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttemptState {
-    /// It is in progress, or its process was killed.
+    /// The attempt is in progress, or its process was killed.
     Unfinished,
-    /// It failed, for this reason.
+    /// The attempt failed, for this reason.
     Failed(String),
 }
 
@@ -103,17 +104,18 @@ pub struct ListedAttempt {
     pub number: u32,
     /// The folder.
     pub dir: PathBuf,
-    /// Its outcome.
+    /// The outcome of the attempt.
     pub state: AttemptState,
-    /// Its `attempt.json`, if that can be read.
+    /// The attempt's `attempt.json`, if it can be read.
     pub record: Option<AttemptRecord>,
 }
 
 impl Store {
-    /// Returns all committed runs with a quick check of each, sorted by id. Their records are all in memory:
+    /// Returns all committed runs with a quick check of each, sorted by id. All records are held in memory;
     /// `overview`, `stream` and `survey` need less.
     ///
-    /// Fails if the folder itself cannot be read; a problem of a run is its state.
+    /// Fails only if the folder itself cannot be read; problems of a run are part of the run's
+    /// state.
     pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
         self.survey(&Some)
     }
@@ -145,7 +147,8 @@ impl Store {
 
     /// Returns the short ids of committed runs, sorted.
     pub(super) fn names(&self) -> Result<Vec<String>, StoreError> {
-        // Committed runs, and runs about to be, may be absent at the instant of the listing.
+        // Runs that are committed or about to be committed may be absent at the instant of the
+        // listing.
         let mut names = self.sealed()?;
         names.retain(|id| is_short_id(id));
         names.extend(inventory::ids(&self.layout)?);
@@ -155,7 +158,8 @@ impl Store {
         Ok(names)
     }
 
-    /// Returns the committed run `id` (full or short) with a quick check; `None` without such a folder.
+    /// Returns the committed run `id` (full or short) with a quick check; `None` if there is no such
+    /// folder.
     pub fn run(&self, id: &str) -> Result<Option<Listed>, StoreError> {
         let dir = self.layout.run(id);
         let inventory = inventory::folder(&self.layout)?;
@@ -165,8 +169,8 @@ impl Store {
         Ok(if is_known { self.look(inventory.as_ref(), short(id)) } else { None })
     }
 
-    /// Checks a run, and repeats the check before it reports anything but whole; `None` if its
-    /// folder is gone.
+    /// Checks a run, and repeats the check before it reports a problem; `None` if the run's folder
+    /// is gone.
     pub(super) fn look(&self, inventory: Option<&Folder>, id: &str) -> Option<Listed> {
         let first = self.is_there(id).then(|| inspect(&self.layout.run(id), id, inventory))?;
         if first.is_settled() {
@@ -175,8 +179,8 @@ impl Store {
         self.is_there(id).then(|| inspect(&self.layout.run(id), id, inventory))
     }
 
-    /// Whether a run has a folder. One whose next attempt is sealed may be absent for an instant,
-    /// for which this waits.
+    /// Whether a run has a folder. A run whose next attempt is sealed may be absent for an instant;
+    /// this function waits for it.
     fn is_there(&self, id: &str) -> bool {
         let dir = self.layout.run(id);
         for _ in 0..LOOKS {
@@ -211,7 +215,7 @@ impl Store {
         Ok(names.iter().filter_map(|name| split_numbered(name)).map(|(id, number)| (id.to_owned(), number)).collect())
     }
 
-    /// Returns the names of the runs' folders in `runs/`, sorted; other names are not ours.
+    /// Returns the names of the runs' folders in `runs/`, sorted; other names are skipped.
     pub(super) fn run_names(&self) -> Result<Vec<String>, StoreError> {
         let mut names = disk::names(&self.layout.runs())?;
         names.retain(|name| is_short_id(name));
@@ -227,9 +231,9 @@ impl Store {
     }
 }
 
-/// Checks the run in `dir`, which should be that of `id` (short), and its entry.
+/// Checks the run in `dir`, which should be the run `id` (short), and its entry.
 ///
-/// The entry is read first: it is written after its run, so it is never ahead of one that is read later.
+/// The entry is read first. It is written after its run, so it is never ahead of a run that is read later.
 /// Then everything is read through one open folder, so that `run.json` and the files belong to one commit.
 pub(super) fn inspect(dir: &Path, id: &str, inventory: Option<&Folder>) -> Listed {
     let entry = inventory::entry(inventory, id);
@@ -303,8 +307,8 @@ fn is_to_fetch(folder: &Folder, record: &RunRecord, name: &str) -> bool {
     record.files.contains_key(name) && is_absent() && folder.size(SHARED).is_ok()
 }
 
-/// Returns the files in a run's record, the required ones, and those that would be mistaken for its
-/// own if they existed.
+/// Returns the files in a run's record, the required ones, and those that would be taken for files
+/// of the run if they existed.
 pub(super) fn wanted(record: &RunRecord) -> impl Iterator<Item = (&str, Option<Table>)> {
     let tables = Table::ALL.into_iter().map(|table| (table.file(), Some(table)));
     let is_table = |name: &str| Table::ALL.iter().any(|table| table.file() == name);

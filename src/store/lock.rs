@@ -1,5 +1,5 @@
-//! One writer per results folder. The kernel holds the lock and releases it with the process,
-//! however that ends.
+//! Allows one writer per results folder. The kernel holds the lock and releases it when the process
+//! ends, however it ends.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::{Store, disk};
 use crate::expand::RunSpec;
 
 /// The results folder, held by its only writer. Attempts also hold the lock, so it lives as long as
-/// any of them.
+/// any attempt.
 #[derive(Debug)]
 pub struct Writer {
     store: Store,
@@ -25,12 +25,13 @@ pub struct Writer {
     recovered: Vec<Recovered>,
 }
 
-/// A part of a plan whose runs one process measures while others measure those of other parts.
+/// A part of a plan. One process measures the runs of this part while other processes measure other
+/// parts.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
-    /// Its name; it has one writer at a time.
+    /// The name of the part. A part has one writer at a time.
     pub name: &'a str,
-    /// Returns whether the run with this short id belongs to it.
+    /// Returns whether the run with this short id belongs to the part.
     pub has: &'a dyn Fn(&str) -> bool,
 }
 
@@ -43,17 +44,17 @@ impl Store {
         Store::open(dir).writer()
     }
 
-    /// Opens this folder for writing. A copy of shared results is updated first, and sends what the
-    /// shared results lack.
+    /// Opens this folder for writing. A copy of shared results is first updated, and runs that the
+    /// shared results lack are sent there.
     pub fn writer(self) -> Result<Writer, StoreError> {
         self.lock_for(None)
     }
 
-    /// Opens this folder for writing the runs of one part, next to writers of other parts. Interrupted
-    /// commits of other runs are left alone.
+    /// Opens this folder for writing the runs of one part, alongside writers of other parts.
+    /// Interrupted commits of other runs are left alone.
     ///
-    /// Fails with `Locked` while another process has the whole folder, and with `PartLocked` while one has
-    /// the part.
+    /// Fails with `Locked` while another process holds the whole folder, and with `PartLocked` while
+    /// another process holds the part.
     pub fn part_writer(self, part: Part) -> Result<Writer, StoreError> {
         self.lock_for(Some(part))
     }
@@ -97,13 +98,13 @@ impl Writer {
         &self.store
     }
 
-    /// Returns what a killed writer had left between two steps, and how it was repaired.
+    /// Returns the incomplete steps that a killed writer had left, and how they were repaired.
     pub fn recovered(&self) -> &[Recovered] {
         &self.recovered
     }
 
     /// Takes the run `id` (full or short) for this process if results are shared, after taking the server if
-    /// workers share it; in an ordinary folder every run is open.
+    /// workers share it. In an ordinary folder every run is open.
     pub fn claim(&self, id: &str, server: Option<&str>) -> Result<Standing, StoreError> {
         let remote = self.store.remote();
         remote.map_or(Ok(Standing::Open), |remote| remote.claim(self.store.layout(), super::short(id), server))
@@ -127,8 +128,8 @@ impl Writer {
         self.create(id, spec, false)
     }
 
-    /// Starts the next attempt at the run `id`, which starts a new count of spoiled ones: the user
-    /// requested the run although it was given up.
+    /// Starts the next attempt at the run `id`. The count of spoiled attempts starts again, because
+    /// the user requested the run although it was given up.
     pub fn begin_afresh(&self, id: &str, spec: &RunSpec) -> Result<Attempt, StoreError> {
         self.create(id, spec, true)
     }
@@ -145,8 +146,8 @@ impl Drop for Writer {
     }
 }
 
-/// Returns the number after all numbers of the run's attempts, wherever they are now. The inventory also
-/// contains those that were removed.
+/// Returns the number after the highest number of the run's attempts, wherever these are now. The
+/// inventory also lists attempts that were removed.
 fn next_number(layout: &Layout, id: &str) -> Result<u32, StoreError> {
     let mut last = (0, layout.run(id));
     let mut seen = |number: u32, path: PathBuf| {

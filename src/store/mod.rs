@@ -1,8 +1,8 @@
-//! The results folder: committed runs, attempts in progress, and how a kill at any instant loses nothing.
+//! The results folder: committed runs, attempts in progress. A kill at any instant loses nothing.
 //!
 //! Readers trust only `runs/<id>/run.json` and need no lock. A run is written in `attempts/`,
 //! checked, given its `run.json`, which contains its own digest (`seal`), and renamed into `runs/`
-//! (`commit`); the next writer repairs what a crash leaves between two steps (`recover`). The
+//! (`commit`). If a crash leaves it between two steps, the next writer repairs it (`recover`). The
 //! `inventory` lists all commits.
 
 mod adopt;
@@ -66,7 +66,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A results folder for reading: no lock, nothing is written.
+/// A results folder for reading, without a lock. Nothing is written.
 #[derive(Debug, Clone)]
 pub struct Store {
     layout: Layout,
@@ -80,7 +80,8 @@ impl Store {
         Store { layout: Layout::new(dir), remote: None }
     }
 
-    /// Returns shared results, with the folder at `dir` as their copy. Sends no request yet.
+    /// Returns shared results, with the folder at `dir` as their local copy. Does not send a
+    /// request yet.
     pub fn shared(dir: impl Into<PathBuf>, remote: Arc<dyn Remote>) -> Store {
         Store { layout: Layout::new(dir), remote: Some(remote) }
     }
@@ -96,13 +97,14 @@ impl Store {
         self.remote().map_or_else(|| self.layout.root(), |remote| Path::new(remote.url()))
     }
 
-    /// Fetches the runs that were committed elsewhere since. Does nothing for an ordinary folder.
+    /// Fetches the runs that have been committed elsewhere since the last fetch. Does nothing for
+    /// an ordinary folder.
     pub fn refresh(&self) -> Result<(), StoreError> {
         self.remote().map_or(Ok(()), |remote| remote.refresh(&self.layout, None))
     }
 
-    /// Like `refresh`, for these runs only (short ids); they are computed only if needed. Local runs are not
-    /// requested, because a commit never changes.
+    /// Like `refresh`, but only for these runs (short ids), whose list is computed only if needed. Runs that
+    /// exist locally are not requested, because a commit never changes.
     pub fn refresh_these(&self, wanted: impl FnOnce() -> BTreeSet<String>) -> Result<(), StoreError> {
         self.remote().map_or(Ok(()), |remote| remote.refresh(&self.layout, Some(&wanted())))
     }

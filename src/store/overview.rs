@@ -1,7 +1,7 @@
 //! A memory-efficient overview of all committed runs, with a quick check of each.
 //!
-//! A run whose files have not changed since an earlier sweep read them (`stamp`) is not read again (`index`).
-//! Stores of fewer than [`WORTH`] runs have no index.
+//! If the files of a run have not changed since an earlier sweep read them (`stamp`), the run is taken from
+//! the index (`index`) and not read again. Stores of fewer than [`WORTH`] runs have no index.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,8 +20,8 @@ use crate::expand::{RunId, RunSpec};
 
 /// Minimum number of runs for which an index pays off.
 const WORTH: usize = 1_000;
-/// How long a file must be unchanged before it is remembered: timestamps are coarse on some file systems, and
-/// a file server's clock may be behind.
+/// How long a file must have been unchanged before it is remembered, because timestamps are coarse on some
+/// file systems and a file server's clock may be behind.
 const SETTLED: Duration = Duration::from_secs(10);
 /// Number of newly read runs that justifies writing the index again.
 const NEWS: usize = 100;
@@ -31,7 +31,7 @@ const NEWS: usize = 100;
 pub(super) struct Rules {
     /// The smallest store with an index.
     pub(super) worth: usize,
-    /// How long a file must be unchanged.
+    /// How long a file must have been unchanged.
     pub(super) settled: Duration,
     /// The number of newly read runs that justifies writing the index again.
     pub(super) news: usize,
@@ -64,7 +64,7 @@ impl Overview {
         Overview { runs: runs.into_iter().collect(), read: 0, is_news: false }
     }
 
-    /// Returns the run with this id, whole or not.
+    /// Returns the run with this id, damaged or not.
     pub fn get(&self, id: &RunId) -> Option<&Brief> {
         self.runs.get(&ShortId::of(id))
     }
@@ -91,10 +91,11 @@ impl Overview {
 }
 
 impl Store {
-    /// Returns all committed runs with a quick check of each; `planned` returns the plan's spec of a run, if
-    /// the plan contains the run.
+    /// Returns all committed runs with a quick check of each; `planned` returns the spec of a run if the
+    /// plan contains it.
     ///
-    /// Fails if the folder itself cannot be read; a problem of a run is its state.
+    /// Fails only if the folder itself cannot be read; problems of a run are part of the run's
+    /// state.
     pub fn overview<'p>(
         &self,
         planned: &(impl Fn(ShortId) -> Option<&'p RunSpec> + Sync),
@@ -131,7 +132,7 @@ impl Store {
         Ok(Overview { runs, read, is_news })
     }
 
-    /// Remembers an overview for later sweeps. Best effort.
+    /// Stores an overview in the index for later sweeps. Best effort.
     pub fn remember(&self, overview: &Overview) {
         if overview.is_news {
             let runs = overview.runs.values().filter_map(|brief| Some((brief.stamp?, brief.said.as_ref()?)));
@@ -140,7 +141,7 @@ impl Store {
     }
 
     /// Applies `work` to each of these runs that may need attention: all except those that an earlier sweep
-    /// found whole and listed in the inventory.
+    /// found undamaged and listed in the inventory.
     pub(super) fn unsettled<R: Send>(
         &self,
         names: &[String],
@@ -163,7 +164,7 @@ impl Store {
 /// Reads many runs efficiently.
 struct Eye {
     inventory: Option<Folder>,
-    /// `runs/`, if runs are remembered.
+    /// The folder `runs/`, if runs are remembered.
     runs: Option<Folder>,
     index: Index,
 }

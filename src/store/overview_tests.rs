@@ -8,9 +8,9 @@ use super::overview::Rules;
 use super::tests::{cut_end, cut_front, flip_a_bit, id, remove, results, run_once, swap_id, uncover};
 use super::*;
 
-/// Everything is remembered at once.
+/// All runs are remembered immediately.
 const ALL: Rules = Rules { worth: 0, settled: Duration::ZERO, news: 1 };
-/// Nothing is remembered.
+/// No run is remembered.
 const NONE: Rules = Rules { worth: usize::MAX, ..ALL };
 
 fn overview(dir: &Path, rules: Rules) -> Overview {

@@ -1,4 +1,4 @@
-//! Runs many small disk operations, on several threads if there are enough of them.
+//! Runs many small disk operations, using several threads if there are enough operations.
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
@@ -7,7 +7,8 @@ use std::thread;
 /// The maximum number of threads.
 const MOST_THREADS: usize = 4;
 
-/// Returns the results of `look` for the items, in their order; `worth` items justify a thread.
+/// Returns the results of `look` for the items, in their order; every `worth` items justify one
+/// more thread.
 pub(super) fn filter_map<T: Sync, R: Send>(
     items: &[T],
     worth: usize,

@@ -1,5 +1,5 @@
-//! The time that runs took besides their committed results: attempts without a result, and replaced
-//! results.
+//! The time that runs took in addition to their committed results, in attempts without a result and
+//! in replaced results.
 
 use super::error::StoreError;
 use super::layout::{is_short_id, short, split_numbered};
@@ -14,17 +14,17 @@ pub struct PastTry {
     pub id: String,
     /// The number of the attempt at the run, from 1.
     pub number: u32,
-    /// When it began.
+    /// When the period began.
     pub started: Moment,
-    /// When it ended; `None` while it is in progress, and if it is unknown.
+    /// When the period ended; `None` while it is in progress, or if the end is unknown.
     pub ended: Option<Moment>,
-    /// Its outcome; `None` if it was committed and replaced by a later one.
+    /// The outcome of the attempt; `None` if it was committed and later replaced.
     pub how: Option<How>,
 }
 
 impl Store {
     /// Returns every attempt at the `wanted` runs (by short id) without a result, and every replaced
-    /// result, ordered by start. Unreadable ones are omitted, because their time is unknown.
+    /// result, ordered by start. Unreadable attempts are omitted, because their times are unknown.
     pub fn past_tries(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<PastTry>, StoreError> {
         let is_wanted = |id: &str| is_short_id(id) && wanted(id);
         let mut past = Vec::new();

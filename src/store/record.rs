@@ -1,4 +1,4 @@
-//! `run.json`, the commit of a run, and `attempt.json`, the data before the commit.
+//! `run.json`, the commit of a run; and `attempt.json`, the record of an attempt before its commit.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,9 +18,9 @@ use crate::expand::{RunId, RunSpec};
 use crate::rows::{Environment, Facts, RunLabels, Spoiled, Table};
 use crate::units::NonceSeed;
 
-/// Format of the store's JSON files. Incremented when a reader of the old format would misread the new one;
-/// a new optional field does not increment it. Neither did the digest at the end of `run.json`: an earlier
-/// program ignores it and reads the same figures.
+/// Format of the store's JSON files. Incremented when a reader of the old format would misread the new one.
+/// A new optional field does not increment it. The digest at the end of `run.json` did not increment it
+/// either, because an earlier version of sweepline ignores it and reads the same figures.
 pub const FORMAT: u32 = 1;
 
 /// An instant of the wall clock, written as RFC 3339 in UTC with nanoseconds.
@@ -57,21 +57,21 @@ impl<'de> Deserialize<'de> for Moment {
 /// One file of a committed run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
-    /// Its size in bytes.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// Its SHA-256, 64 hex digits.
+    /// The SHA-256 of the file, as 64 hex digits.
     pub sha256: String,
-    /// Number of its rows.
+    /// Number of rows in the file.
     pub rows: u64,
 }
 
-/// The committed run that this one replaced.
+/// The committed run that this run replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Replaced {
-    /// Its attempt; null if its `run.json` could not be read.
+    /// The attempt of the replaced run; null if its `run.json` could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// Why it was repeated; null if no reason was recorded.
+    /// Why the run was repeated; null if no reason was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -87,32 +87,32 @@ pub struct RunRecord {
     pub attempt: u32,
     /// When the attempt began.
     pub started: Moment,
-    /// When it ended and its commit began.
+    /// When the attempt ended and its commit began.
     pub ended: Moment,
     /// The spec of the run, with every default explicit.
     pub spec: RunSpec,
-    /// The seed from which the nonces of its requests derive; `None` in records from before it existed,
-    /// whose nonces derived from id and attempt.
+    /// The seed from which the nonces of the requests are derived. `None` in records from before this
+    /// field existed, whose nonces were derived from id and attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce_seed: Option<NonceSeed>,
     /// The observed circumstances.
     pub environment: Environment,
-    /// The inputs of the verdict, besides the rows.
+    /// The inputs of the verdict other than the rows.
     pub facts: Facts,
     /// Digest of the generated requests, without nonces: equal for the two arms of a comparison.
     pub generator_digest: String,
-    /// The run that it replaced.
+    /// The run that this one replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<Replaced>,
     /// The row files, by name.
     pub files: BTreeMap<String, FileRecord>,
-    /// The digest at the end of the file, which covers all of it; `None` in files of an earlier sweepline.
-    /// It comes after everything else in the file, so it is not written as a field.
+    /// The digest at the end of the file, which covers the whole file; `None` in files of earlier versions
+    /// of sweepline. It comes after everything else in the file, so it is not serialized as a field.
     #[serde(default, skip_serializing)]
     pub sha256: Option<String>,
 }
 
-/// The last field of a `run.json` without a digest, as every earlier sweepline wrote it.
+/// The last field of a `run.json` without a digest, as every earlier version of sweepline wrote it.
 const LAST_FIELD: &str = "files";
 
 /// Returns the labels that all rows of an attempt at a run share.
@@ -131,12 +131,12 @@ pub fn run_labels(id: &str, attempt: u32, spec: &RunSpec) -> RunLabels {
 }
 
 impl RunRecord {
-    /// Returns the labels that all rows of the run share, even if it has none.
+    /// Returns the labels that all rows of the run share, even if it has no rows.
     pub fn labels(&self) -> RunLabels {
         run_labels(&self.id, self.attempt, &self.spec)
     }
 
-    /// Returns the tables that the run has, and those that it must have.
+    /// Returns the tables that the run has, and the tables that it must have.
     pub fn tables(&self) -> impl Iterator<Item = Table> {
         Table::ALL.into_iter().filter(|table| !table.is_optional() || self.has(*table))
     }
@@ -146,9 +146,9 @@ impl RunRecord {
         self.files.contains_key(table.file())
     }
 
-    /// Whether its rows may understate how much prompts share. A version that did not inspect the sent text
-    /// knew this by construction, except for the blocks of a trace and, without a nonce, for recorded texts
-    /// and classes with equal texts.
+    /// Whether the rows may understate how much text prompts share. Versions that did not inspect the sent
+    /// text derived this from how prompts were constructed. That missed the blocks of a trace and, without
+    /// a nonce, recorded texts and classes with equal texts.
     pub(crate) fn reuse_is_unknown(&self) -> bool {
         let RunSpec { scenario, mix, shaping, .. } = &self.spec;
         let contents = || mix.iter().map(|class| &class.scenario).chain([scenario]);
@@ -162,12 +162,12 @@ impl RunRecord {
         RunRecord::read_in(&Folder::open(dir)?)
     }
 
-    /// Reads it from an open folder.
+    /// Reads and checks the `run.json` in an open folder.
     pub(super) fn read_in(folder: &Folder) -> Result<RunRecord, StoreError> {
         RunRecord::of_text(&folder.path().join(RUN_JSON), &folder.json(RUN_JSON)?)
     }
 
-    /// Likewise, for the text of the file at `path`.
+    /// Does the same for the text of the file at `path`.
     pub(super) fn of_text(path: &Path, text: &[u8]) -> Result<RunRecord, StoreError> {
         let damaged = |reason| StoreError::Damaged { path: path.to_owned(), reason };
         let sha256 = seal::digest(text).map_err(damaged)?;
@@ -182,10 +182,11 @@ impl RunRecord {
     }
 }
 
-/// Checks whether a text without a whole digest at its end can come from an earlier sweepline; an error is
-/// the reason why not.
+/// Checks whether a text without a complete digest at its end can come from an earlier version of
+/// sweepline. If not, the error contains the reason.
 ///
-/// A damaged record that has lost its digest does not end with the last field of that time.
+/// A damaged record that has lost its digest does not end with the last field of those earlier
+/// versions.
 fn is_of_earlier(text: &[u8], record: &RunRecord) -> Result<(), String> {
     let raw: serde_json::Map<String, serde_json::Value> =
         serde_json::from_slice(text).map_err(|error| error.to_string())?;
@@ -193,8 +194,8 @@ fn is_of_earlier(text: &[u8], record: &RunRecord) -> Result<(), String> {
     if last != LAST_FIELD || record.sha256.is_some() {
         return Err(format!("it ends with `{last}`, not with its digest"));
     }
-    // Ids followed other rules before plans specified how connections are opened, and when texts were
-    // generated by other rules.
+    // Ids followed other rules before plans specified how connections are opened, and while texts
+    // were generated by other rules.
     let spec = &record.spec;
     let has_today_s_rules = raw.get("spec").is_some_and(|spec| spec.get("connections").is_some());
     let contents = std::iter::once(&spec.scenario).chain(spec.mix.iter().map(|class| &class.scenario));
@@ -213,27 +214,28 @@ pub struct AttemptRecord {
     pub id: String,
     /// The number of this attempt at the run, from 1.
     pub attempt: u32,
-    /// When it began.
+    /// When the attempt began.
     pub started: Moment,
-    /// The process that makes it.
+    /// The process that makes the attempt.
     pub pid: u32,
-    /// The seed from which the nonces of its requests derive; `None` in records from before it existed.
+    /// The seed from which the nonces of the requests are derived; `None` in records from before this
+    /// field existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce_seed: Option<NonceSeed>,
-    /// When it failed; `None` while it is in progress, or if its process was killed.
+    /// When the attempt failed; `None` while it is in progress, or if its process was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Moment>,
-    /// Why it failed.
+    /// Why the attempt failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// How the environment spoiled it, if that is why it failed.
+    /// How the environment spoiled the attempt, if it failed for that reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spoiled: Option<Spoiled>,
     /// The number of retries, if the run was given up with this attempt because all of them were spoiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_up: Option<u32>,
-    /// Whether it is the first since the user requested the run although it was given up: earlier
-    /// ones no longer count.
+    /// Whether this is the first attempt since the user requested the run although it was given up.
+    /// Earlier attempts no longer count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub afresh: bool,
     /// The spec of the run.

@@ -1,11 +1,11 @@
-//! Repairs what a killed writer left between two steps of a commit; the next writer does it before
+//! Repairs commits that a killed writer left between two steps. The next writer does this before
 //! anything else.
 //!
-//! An attempt with a whole `run.json` was sealed and checked: its move into `runs/` is completed, so
-//! completed work is not repeated, and the final set is that of an uninterrupted sweep. If such an attempt
-//! turns out to be damaged and the run it was to replace is already in `superseded/`, that run is moved
-//! back. A run that was exchanged with the attempt that replaced it goes to `superseded/`. Other attempts
-//! stay where they are.
+//! An attempt with an undamaged `run.json` was sealed and checked. Its move into `runs/` is completed, so
+//! that finished work is not repeated, and the resulting set of runs is the same as after an uninterrupted
+//! sweep. If such an attempt turns out to be damaged and the run it was to replace is already in
+//! `superseded/`, that run is moved back. A run that was exchanged with the attempt that replaced it goes
+//! to `superseded/`. Other attempts stay where they are.
 
 use std::fs;
 
@@ -61,7 +61,7 @@ pub(super) fn recover(layout: &Layout, is_own: &dyn Fn(&str) -> bool) -> Result<
                     recovered.push(finished);
                 }
             }
-            // The replaced run, although its replacement is no longer whole.
+            // The replaced run, because its replacement is damaged.
             (_, Some(record)) if record.attempt < number && disk::is_taken(&layout.run(id)) => {
                 set_aside(layout, &dir, id)?;
                 recovered.push(finished);
@@ -78,7 +78,8 @@ fn is_newer_than_committed(layout: &Layout, record: &RunRecord) -> bool {
 
 /// Moves the newest superseded run of `id` back if `runs/` has none.
 ///
-/// Only called for an id with a sealed attempt: without one, a missing run was removed on purpose.
+/// Only called for an id with a sealed attempt. Without a sealed attempt, a missing run was removed
+/// on purpose.
 fn restore(layout: &Layout, id: &str) -> Result<Option<Recovered>, StoreError> {
     let run = layout.run(id);
     let names = disk::names(&layout.superseded())?;
@@ -93,8 +94,9 @@ fn restore(layout: &Layout, id: &str) -> Result<Option<Recovered>, StoreError> {
     Ok(Some(Recovered { id: id.to_owned(), attempt, remedy: Remedy::Restored }))
 }
 
-/// Updates the entries of all whole runs: those left by a kill, those of earlier versions, and damaged
-/// ones. The caller holds the lock. Entries can be recreated, so this does not wait for the disk.
+/// Updates the inventory entries of all undamaged runs: entries that a kill left outdated or missing,
+/// entries of earlier versions, and damaged ones. The caller holds the lock. Entries can be recreated,
+/// so this does not wait for the disk.
 pub(super) fn catch_up(store: &Store, is_own: &dyn Fn(&str) -> bool) -> Result<(), StoreError> {
     let mut names = store.names()?;
     names.retain(|name| is_own(name));

@@ -1,6 +1,6 @@
-//! The digest that a JSON file of the store contains of itself.
+//! The digest of a JSON file of the store, which the file itself contains.
 //!
-//! It is at the very end, on its own lines, always with the same 83 bytes:
+//! The digest is at the very end of the file, on its own lines, always with the same 83 bytes:
 //!
 //! ```text
 //! ,
@@ -8,19 +8,20 @@
 //! }
 //! ```
 //!
-//! and is the SHA-256 of every byte before that comma: `head -c -83 run.json | sha256sum`. So each bit of
-//! the file counts: a change before the comma changes the digest, one in the digits makes another digest,
-//! and one in the rest of the end leaves an end that is neither this one nor that of a file without a
-//! digest. It detects damage. It is not a signature: a deliberate change can include a new digest.
+//! and is the SHA-256 of every byte before that comma: `head -c -83 run.json | sha256sum`. So every bit
+//! of the file counts: a change before the comma changes the digest, a change in the digits gives a
+//! different digest, and any other change leaves an end that belongs neither to a file with a digest nor
+//! to a file without one. The digest detects damage. It is not a signature, because a deliberate change
+//! can include a new digest.
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::hex::hex;
 
-/// The bytes before the digits …
+/// The bytes before the hex digits of the digest …
 const BEFORE: &[u8] = b",\n  \"sha256\": \"";
-/// … and after them.
+/// … and the bytes after them.
 const BEHIND: &[u8] = b"\"\n}\n";
 /// The number of digits.
 const DIGITS: usize = 64;
@@ -37,8 +38,8 @@ pub(super) fn sealed(value: &impl Serialize) -> serde_json::Result<(Vec<u8>, Str
     Ok((text, digest))
 }
 
-/// Returns the digest at the end of `text`, checked; `None` if the text does not end with one. An error
-/// states what is wrong.
+/// Returns the digest at the end of `text` after checking it; `None` if the text does not end with
+/// a digest. An error states the problem.
 pub(super) fn digest(text: &[u8]) -> Result<Option<String>, String> {
     let end = BEFORE.len() + DIGITS + BEHIND.len();
     let Some((body, end)) = text.len().checked_sub(end).and_then(|at| text.split_at_checked(at)) else {

@@ -27,8 +27,8 @@ pub(super) struct Folders<'a> {
 }
 
 impl Folders<'_> {
-    /// Returns the stamp of the run `id` (short), and when its files were last changed, in seconds; `None` if
-    /// any of them is missing or its metadata cannot be read.
+    /// Returns the stamp of the run `id` (short) and the time of the last change to its files, in seconds;
+    /// `None` if any file is missing or its metadata cannot be read.
     pub(super) fn stamp(self, id: &str) -> Option<(Stamp, i64)> {
         let mut hasher = Sha256::new();
         let record = self.runs.look(&format!("{id}/{RUN_JSON}")).ok()??;

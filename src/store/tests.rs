@@ -1,4 +1,4 @@
-//! Commits, crashes and damage, on real files.
+//! Tests of commits, crashes and damage on real files.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::rows::{
     Environment, Facts, Outcome, Phase, Record, Records, Replay, RequestRow, Sample, SpoilCause, Spoiled, Table,
 };
 
-/// A spec as `run.json` keeps it.
+/// A spec as stored in `run.json`.
 const SPEC: &str = r#"{
     "labels": { "model": "m", "scenario": "B1", "axes": { "server": "64" } },
     "endpoint": { "name": "demo", "engine": "vllm", "api": "chat", "gpus": 8, "server": { "version": "0.33.0" } },
@@ -36,8 +36,8 @@ fn spec() -> RunSpec {
     serde_json::from_str(SPEC).unwrap()
 }
 
-/// Returns the locked folder. A parallel test that starts a process also holds our files until that process
-/// begins.
+/// Returns the locked folder. If a parallel test starts a process, that process also holds our files until
+/// it has begun.
 fn locked(dir: &Path) -> Writer {
     let start = std::time::Instant::now();
     loop {
@@ -111,7 +111,7 @@ pub(super) fn results() -> (TempDir, std::path::PathBuf) {
     (dir, results)
 }
 
-/// Returns the names of everything below `dir`, for whole comparisons.
+/// Returns the names of everything below `dir`, to compare complete folders.
 fn tree(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for name in disk::names(dir).unwrap() {
@@ -249,13 +249,13 @@ fn spoiled_attempts_are_counted_from_the_commit_or_the_last_fresh_start() {
     let tries = of_a().unwrap();
     assert_eq!(tries.given_up.map(|up| (up.number, up.times)), Some((3, 1)), "also after another failure");
     assert_eq!((tries.spoiled, tries.last.unwrap().how), (2, How::Failed("no room on the disk".into())));
-    // The user requests it again: earlier attempts no longer count.
+    // The user requests the run again, so earlier attempts no longer count.
     writer.begin_afresh(&a, &spec()).unwrap().fail("interrupted").unwrap();
     let tries = of_a().unwrap();
     assert_eq!((tries.spoiled, tries.given_up), (0, None));
     spoil(writer.begin(&a, &spec()).unwrap(), None);
     assert_eq!(of_a().unwrap().spoiled, 1);
-    // Neither do attempts before a commit.
+    // Attempts before a commit do not count either.
     journalled(&writer, &a, 3).commit(commit(None)).unwrap();
     assert_eq!(of_a(), None);
     spoil(writer.begin(&a, &spec()).unwrap(), None);
@@ -278,7 +278,7 @@ fn what_a_kill_left_is_told_by_its_files() {
     let written = |seconds| std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
     fs::File::options().write(true).open(&path).unwrap().set_modified(written(1_700_000_000)).unwrap();
     drop((attempt, writer));
-    // Another process may have our process id: it took the lock later.
+    // Another process may have the same process id; it took the lock later.
     let writer = locked(&dir);
     let left = last(&store);
     assert_eq!(left.how, How::Interrupted);
@@ -291,7 +291,8 @@ fn what_a_kill_left_is_told_by_its_files() {
     drop(writer);
 }
 
-/// The body of the processes that the tests below start and kill; does nothing when run directly.
+/// The body of the processes that the tests below start and kill. It does nothing when run
+/// directly.
 #[test]
 fn child() {
     let Some(dir) = std::env::var_os("SWEEPLINE_TEST_STORE") else { return };
@@ -304,7 +305,7 @@ fn child() {
     }
     if let Err(error) = attempt.commit(commit(Some("--force"))) {
         assert!(matches!(error, StoreError::Full { .. }), "{error}");
-        // The output of the test harness may itself exceed the limit.
+        // The output of the test harness may exceed the file-size limit as well.
         std::process::exit(55);
     }
 }
@@ -399,14 +400,14 @@ pub(super) fn swap_id(path: &Path) {
     rewrite(path, |text| text.replace(&id('a'), &id('b')));
 }
 
-/// Changes a sealed file and gives it a matching digest.
+/// Changes a sealed file and updates its digest to match.
 fn rewrite(path: &Path, change: impl Fn(&str) -> String) {
     let mut value: serde_json::Value = serde_json::from_str(&change(&fs::read_to_string(path).unwrap())).unwrap();
     value.as_object_mut().unwrap().shift_remove("sha256");
     fs::write(path, seal::sealed(&value).unwrap().0).unwrap();
 }
 
-/// Removes the digest, as in records of an earlier sweepline.
+/// Removes the digest, as in records of earlier versions of sweepline.
 pub(super) fn uncover(path: &Path) {
     let text = fs::read_to_string(path).unwrap();
     let (body, _) = text.rsplit_once(",\n  \"sha256\"").unwrap();
@@ -466,7 +467,7 @@ fn a_later_format_is_refused_and_a_later_field_is_not() {
     fs::write(&path, whole).unwrap();
     rewrite(&path, |text| text.replacen("\"format\": 1,", "\"format\": 2, \"colour\": 3,", 1));
     let state = store.list().unwrap().remove(0).state;
-    assert!(matches!(&state, State::Unreadable(reason) if reason.contains("use the newer sweepline")), "{state:?}");
+    assert!(matches!(&state, State::Unreadable(reason) if reason.contains("use a newer sweepline")), "{state:?}");
 }
 
 #[test]
@@ -487,7 +488,7 @@ fn a_prefix_finds_one_run_or_names_the_candidates() {
 
 #[test]
 fn a_folder_that_cannot_be_written_is_named() {
-    // /sys accepts no folder from any user, root included.
+    // No user can create a folder in /sys, not even root.
     let error = Store::lock("/sys/sweepline").unwrap_err();
     assert!(matches!(&error, StoreError::NotWritable { path, .. } if path.starts_with("/sys/sweepline")), "{error}");
     assert_eq!(Store::open("/nowhere/at/all").list().unwrap(), []);
@@ -539,7 +540,7 @@ fn numbers_that_no_attempt_gets_are_not_ours() {
     fs::create_dir(&last).unwrap();
     let error = writer.begin(&id('a'), &spec()).unwrap_err();
     assert!(error.to_string().contains(&*last.to_string_lossy()), "{error}");
-    // The place of a replaced run is searched upwards, and not beyond the last.
+    // The search for a free place for a replaced run goes upwards and stops at the last number.
     fs::remove_dir(&last).unwrap();
     fs::create_dir(layout.superseded_run(&id('a'), 2)).unwrap();
     let third = journalled(&writer, &id('a'), 1);
@@ -563,7 +564,8 @@ fn a_deleted_run_is_missed_until_it_is_forgotten_or_measured_again() {
     assert!(matches!(writer.forget("c"), Err(StoreError::StillThere { .. })));
     assert!(matches!(writer.forget("b"), Err(StoreError::NotFound { .. })));
     assert!(matches!(writer.forget(""), Err(StoreError::Ambiguous { .. })));
-    // Numbers continue after the deleted ones, so that a later attempt has a distinct number.
+    // Numbers continue after those of deleted attempts, so that a later attempt has a distinct
+    // number.
     assert_eq!(journalled(&writer, &id('a'), 1).commit(commit(None)).unwrap().attempt, 2);
     assert_eq!(store.deleted().unwrap(), []);
     fs::remove_dir_all(layout.run(&id('a'))).unwrap();
@@ -583,7 +585,7 @@ fn a_damaged_entry_is_told_and_made_anew_from_a_whole_run() {
     assert_eq!(listed.state, State::Whole);
     drop(locked(&dir));
     assert_eq!(fs::read(&path).unwrap(), whole);
-    // An older commit put in place of the newest is whole, but it is not the last committed one.
+    // An older commit put in place of the newest is undamaged, but it is not the last commit.
     run_once(&dir, &id('a'));
     let layout = Layout::new(&dir);
     fs::remove_dir_all(layout.run(&id('a'))).unwrap();
@@ -614,9 +616,9 @@ fn a_reader_ends_with_the_commit_that_it_began_with() {
 }
 
 /// Flips `flips` random bits, one at a time, over all files of `runs/` and `inventory/`, and requires that
-/// each is found.
+/// each change is detected.
 ///
-/// Sixty, or the number in `SWEEPLINE_FLIPS`.
+/// The number of flips: sixty, or the number in `SWEEPLINE_FLIPS`.
 #[test]
 fn every_flipped_bit_is_found() {
     let flips: u64 = std::env::var("SWEEPLINE_FLIPS").map_or(60, |flips| flips.parse().unwrap());

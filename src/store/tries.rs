@@ -1,8 +1,8 @@
 //! The outcomes of the attempts at a run that were never committed: how many the environment spoiled, how
 //! the last one ended, and whether the run is given up.
 //!
-//! Reads only `attempts/`, and only the attempts after a run's last commit. An `attempt.json` is read
-//! without its spec, so that thousands of attempts are read in an instant.
+//! Reads only `attempts/`, and only the attempts after a run's last commit. The spec in an
+//! `attempt.json` is skipped, so that reading thousands of attempts takes only a moment.
 
 use std::collections::HashMap;
 use std::fs;
@@ -23,17 +23,17 @@ use crate::rows::Spoiled;
 /// The recorded failure of an attempt that was interrupted properly.
 pub const INTERRUPTED: &str = "interrupted";
 
-/// Number of runs with attempts that justify another thread.
+/// Number of runs with attempts that justifies another thread.
 const RUNS_A_THREAD: usize = 64;
 
 /// The attempts at a run since its last commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tries {
-    /// Number of spoiled attempts, counted from the last one that began afresh.
+    /// Number of spoiled attempts, counted from the last attempt that started a new count.
     pub spoiled: u32,
-    /// The last one; `None` if there are no attempts since the commit.
+    /// The last attempt; `None` if there have been no attempts since the commit.
     pub last: Option<LastTry>,
-    /// The last spoiled one, if the run was given up with it.
+    /// The last spoiled attempt, if the run was given up with it.
     pub given_up: Option<GivenUp>,
 }
 
@@ -42,26 +42,27 @@ pub struct Tries {
 pub struct LastTry {
     /// The number of the attempt at the run, from 1.
     pub number: u32,
-    /// When it began; `None` if its `attempt.json` cannot be read.
+    /// When the attempt began; `None` if its `attempt.json` cannot be read.
     pub started: Option<Moment>,
-    /// When it ended. If its process was killed: when the newest file of its folder was last written.
+    /// When the attempt ended. If its process was killed, this is the time at which the newest file
+    /// in its folder was last written.
     pub ended: Option<Moment>,
-    /// How it ended.
+    /// How the attempt ended.
     pub how: How,
-    /// The number of retries, if the run was given up with it.
+    /// The number of retries, if the run was given up with this attempt.
     pub given_up: Option<u32>,
 }
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum How {
-    /// It has not ended: this process, which holds the folder's lock, is making it.
+    /// The attempt has not ended: this process, which holds the folder's lock, is making it.
     UnderWay(u32),
-    /// The user interrupted it, or its process was killed.
+    /// The user interrupted the attempt, or its process was killed.
     Interrupted,
-    /// It failed for this reason, which is not due to the environment.
+    /// The attempt failed for this reason, which is not due to the environment.
     Failed(String),
-    /// The environment spoiled it.
+    /// The environment spoiled the attempt.
     Spoiled(Spoiled),
 }
 
@@ -74,7 +75,7 @@ pub struct GivenUp {
     pub times: u32,
     /// When that attempt ended.
     pub ended: Option<Moment>,
-    /// How the environment spoiled it.
+    /// How the environment spoiled that attempt.
     pub spoiled: Spoiled,
 }
 
@@ -91,7 +92,8 @@ struct Brief {
     afresh: bool,
 }
 
-/// A process that holds the lock, and since when; unknown for a shared lock.
+/// A process that holds the lock, and the time since when it has held it, which is unknown for a
+/// shared lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Holder {
     pid: u32,
@@ -105,7 +107,7 @@ impl Store {
         self.tries_of(&|_| true)
     }
 
-    /// Returns the same for those runs whose short ids are `wanted`.
+    /// Returns the same only for runs whose short ids are `wanted`.
     pub fn tries_of(&self, wanted: &dyn Fn(&str) -> bool) -> Result<HashMap<String, Tries>, StoreError> {
         let mut numbers: HashMap<String, Vec<u32>> = HashMap::new();
         for name in disk::names(&self.layout.attempts())? {
@@ -131,7 +133,7 @@ impl Store {
         for number in newest_first {
             let dir = self.layout.attempt(id, number);
             let read = brief(&dir);
-            // On its way into `runs/`, or out of it.
+            // The attempt is being moved into `runs/` or out of it.
             if matches!(&read, Ok(None)) && disk::is_taken(&dir.join(RUN_JSON)) {
                 continue;
             }
@@ -153,8 +155,8 @@ impl Store {
         tries.last.is_some().then_some(tries)
     }
 
-    /// Returns the last committed attempt at a run, even if its folder is gone since; 0 if none was
-    /// committed.
+    /// Returns the last committed attempt at a run, even if its folder has been removed since; 0 if
+    /// no attempt was committed.
     fn last_committed(&self, id: &str) -> u32 {
         let entry = inventory::folder(&self.layout).and_then(|folder| inventory::entry(folder.as_ref(), id));
         match entry {
@@ -169,20 +171,20 @@ impl Store {
         self.holders().first().map(|holder| holder.pid)
     }
 
-    /// Returns the process that holds the folder's lock. The lock is only inspected: taking it to see
-    /// whether it is free could make a sweep fail that starts at the same moment. `None` if the system does
-    /// not list its locks (Linux does).
+    /// Returns the process that holds the folder's lock. The lock is only inspected. Taking it to see
+    /// whether it is free could cause a sweep that starts at the same moment to fail. `None` if the system
+    /// does not list its locks (Linux does).
     fn holders(&self) -> Vec<Holder> {
         let Ok(lock) = fs::metadata(self.layout.lock()) else { return Vec::new() };
         let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
         let since = lock.modified().ok().and_then(moment);
-        // Writers of parts do not change the file.
+        // Writers of parts do not change the lock file.
         let holder = |(pid, is_whole): (u32, bool)| Holder { pid, since: since.filter(|_| is_whole) };
         holders_in(&locks, lock.ino()).map(holder).collect()
     }
 }
 
-/// Returns the outcome of one attempt; `None` if it does not exist, or is on its way into `runs/`
+/// Returns the outcome of one attempt; `None` if it does not exist or is being moved into `runs/`
 /// or out of it.
 pub(super) fn try_at(store: &Store, id: &str, number: u32) -> Option<LastTry> {
     let dir = store.layout.attempt(id, number);
@@ -191,8 +193,8 @@ pub(super) fn try_at(store: &Store, id: &str, number: u32) -> Option<LastTry> {
     (!is_moving).then(|| last(number, &dir, read, &store.holders()))
 }
 
-/// Reads an `attempt.json`; `None` if it does not exist: its process was killed before it wrote it, or the
-/// attempt is on its way into `runs/`.
+/// Reads an `attempt.json`. Returns `None` if the file does not exist, either because the process was
+/// killed before writing it, or because the attempt is being moved into `runs/`.
 fn brief(dir: &Path) -> Result<Option<Brief>, StoreError> {
     match read(&dir.join(ATTEMPT_JSON)) {
         Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -222,7 +224,8 @@ fn last(number: u32, dir: &Path, read: Result<Option<Brief>, StoreError>, holder
     told(Some(started), ended.or_else(|| last_written(dir)), how, given_up)
 }
 
-/// Returns when the newest file in a folder was last written; for an empty one, when it was created.
+/// Returns when the newest file in a folder was last written; for an empty folder, when the folder
+/// was created.
 fn last_written(dir: &Path) -> Option<Moment> {
     let files = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
     let written = |path: &PathBuf| path.symlink_metadata().ok()?.modified().ok();

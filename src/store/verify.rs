@@ -1,5 +1,5 @@
-//! The thorough check of digests and every page of every file; and access to the rows of a run, which
-//! checks digests first.
+//! The thorough check, which covers the digests and every page of every file. Also gives access to
+//! the rows of a run, after checking the digests.
 
 use std::thread;
 use std::time::Duration;
@@ -17,20 +17,20 @@ use super::record::RunRecord;
 use super::{Store, disk};
 use crate::rows::{self, EventRow, RequestRow, RowFile, RunReader, Sample, Table};
 
-/// How often to look for a replaced commit on its way to `superseded/`.
+/// How often to look for a replaced commit that is being moved to `superseded/`.
 const LOOKS: u32 = 20;
-/// How long that may take, each time.
+/// How long to wait each time.
 const INSTANT: Duration = Duration::from_millis(5);
 
 /// One file of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "OneFile")]
 pub struct FileReport {
-    /// Its name.
+    /// The name of the file.
     pub name: String,
     /// The problem; null if there is none.
     pub problem: Option<String>,
-    /// Whether the problem is not damage: this user or this program cannot read it.
+    /// Whether the problem is not damage, but that this user or this program cannot read the file.
     #[serde(skip)]
     pub closed: bool,
 }
@@ -40,26 +40,27 @@ pub struct FileReport {
 pub struct RunReport {
     /// The run's short id.
     pub id: String,
-    /// `run.json` first, then the files that it lists.
+    /// `run.json`, followed by the files that it lists.
     pub files: Vec<FileReport>,
-    /// Whether its `run.json` contains its own digest; `None` if it cannot be read.
+    /// Whether the run's `run.json` contains its own digest; `None` if the file cannot be read.
     pub covered: Option<bool>,
     /// The relation between the run and its entry in the inventory.
     pub entered: Entered,
 }
 
 impl RunReport {
-    /// Whether every file is whole.
+    /// Whether every file is undamaged.
     pub fn is_whole(&self) -> bool {
         self.files.iter().all(|file| file.problem.is_none())
     }
 
-    /// Whether any file differs from what was committed.
+    /// Whether any file differs from its committed content.
     pub fn is_damaged(&self) -> bool {
         self.files.iter().any(|file| file.problem.is_some() && !file.closed)
     }
 
-    /// Whether any file cannot be read by this user or this program, and none is known to be damaged.
+    /// Whether any file cannot be read by this user or this program, while none is known to be
+    /// damaged.
     pub fn is_closed(&self) -> bool {
         !self.is_whole() && !self.is_damaged()
     }
@@ -70,9 +71,9 @@ impl RunReport {
 pub struct Verified {
     /// Every existing run, sorted by id.
     pub runs: Vec<RunReport>,
-    /// Committed runs that are gone.
+    /// Committed runs whose folders are gone.
     pub deleted: Vec<Deleted>,
-    /// The problem of the inventory itself; `None` if nothing is.
+    /// The problem of the inventory itself; `None` if it has none.
     pub inventory: Option<String>,
 }
 
@@ -88,9 +89,9 @@ impl Store {
         Ok(Verified { runs, deleted: self.deleted()?, inventory })
     }
 
-    /// Reads the record of a commit again, even if another one has replaced it since.
+    /// Reads the record of a commit again, even if another commit has replaced it since.
     ///
-    /// Fails with `Gone` if the record is in neither place.
+    /// Fails with `Gone` if the record is neither in `runs/` nor in `superseded/`.
     pub fn record_of(&self, id: &str, attempt: u32) -> Result<RunRecord, StoreError> {
         let is_meant = |record: &RunRecord| record.attempt == attempt;
         let run = self.layout.run(id);
@@ -103,7 +104,7 @@ impl Store {
     }
 
     /// Reads the requests of a committed run and opens access to their gaps, after checking that the files
-    /// are still those of its commit.
+    /// still match its commit.
     pub fn read(&self, record: &RunRecord) -> Result<RunReader, StoreError> {
         let folder = self.folder_with(record, &[Table::Requests, Table::Events])?;
         let requests = open(&folder, record, Table::Requests)?;
@@ -149,7 +150,7 @@ impl Store {
         self.folder_of(record)
     }
 
-    /// Returns whether the run `id` (short) is committed and some of its rows are only in the shared results.
+    /// Whether the run `id` (short) is committed and some of its rows are only in the shared results.
     pub fn lacks_rows(&self, id: &str) -> bool {
         let dir = self.layout.run(id);
         let is_absent = |table: &Table| !table.is_optional() && !disk::is_taken(&dir.join(table.file()));
@@ -171,8 +172,9 @@ impl Store {
         absent.try_for_each(|name| remote.fetch(&self.layout, record, name))
     }
 
-    /// Opens the folder with the files of a commit: the run's, or where the commit was moved when another
-    /// one replaced it. So a reader that began with a `run.json` ends with the files of the same commit.
+    /// Opens the folder with the files of a commit: the run's folder, or the place to which the commit
+    /// was moved when another one replaced it. So a reader that began with a `run.json` reads the files
+    /// of the same commit.
     fn folder_of(&self, record: &RunRecord) -> Result<Folder, StoreError> {
         let run = self.layout.run(&record.id);
         let mut current = Ok(());
@@ -189,7 +191,7 @@ impl Store {
             if let Some(folder) = self.replaced(record) {
                 return Ok(folder);
             }
-            // Damage persists, and no move is in progress.
+            // The damage is permanent, and no move is in progress.
             if matches!(&current, Err(error) if error.damaged_file().is_some()) {
                 break;
             }
@@ -198,7 +200,8 @@ impl Store {
         Err(StoreError::Gone { dir: run })
     }
 
-    /// Reports on a whole run: the results that every reader gets, then its files.
+    /// Reports on a whole run: first the result of the quick check, which every reader gets, then
+    /// its files.
     fn report(&self, listed: Listed) -> RunReport {
         let Listed { id, dir, state, record, entered } = listed;
         let covered = record.as_ref().map(|record| record.sha256.is_some());
@@ -212,7 +215,7 @@ impl Store {
                 }
             }
         }
-        // Problems of the quick check that do not concern one of the files belong to the record.
+        // Problems of the quick check that do not concern any file are reported for the record.
         if let Some(problem) =
             state.problem().filter(|found| !files.iter().any(|f| f.problem.as_deref() == Some(found)))
         {
@@ -237,7 +240,7 @@ impl Store {
     }
 }
 
-/// Opens the file of a table, after checking that it is still that of its commit.
+/// Opens the file of a table, after checking that it still matches its commit.
 fn open(folder: &Folder, record: &RunRecord, table: Table) -> Result<RowFile, StoreError> {
     checked(folder, record, table.file())?.map_err(|reason| {
         let path = folder.path().join(table.file());
@@ -245,7 +248,7 @@ fn open(folder: &Folder, record: &RunRecord, table: Table) -> Result<RowFile, St
     })
 }
 
-/// Opens a file whose size and digest are those of its commit, or returns the problem.
+/// Opens a file whose size and digest match its commit, or returns the problem.
 fn checked(folder: &Folder, record: &RunRecord, name: &str) -> Result<Result<RowFile, String>, StoreError> {
     if let Some(problem) = size_problem(folder, record, name)? {
         return Ok(Err(problem));
@@ -271,7 +274,8 @@ fn file_reports(folder: &Folder, record: &RunRecord) -> Vec<FileReport> {
     wanted(record).map(report).filter(is_of_run).collect()
 }
 
-/// Returns the problem of a file: its bytes, or its rows although its bytes are those of the commit.
+/// Returns the problem of a file. The problem may be in its bytes, or in its rows although the bytes
+/// match the commit.
 fn file_problem(
     folder: &Folder,
     record: &RunRecord,

@@ -1,5 +1,5 @@
-//! The elements of a plan: the work of one job each. An element consists of the sweeps of a part that can
-//! run at the same time.
+//! The elements of a plan, each of which is the work of one job. An element consists of the sweeps of a
+//! part that can run at the same time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,29 +11,31 @@ use crate::plan::model::Resources;
 /// The work of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Element {
-    /// The part whose runs it measures.
+    /// The part whose runs the element measures.
     pub part: Part,
-    /// Its sweeps, in declared order.
+    /// The sweeps of the element, in declared order.
     pub sweeps: Vec<String>,
     /// Whether other elements have other sweeps of the same part.
     pub is_one_of_several: bool,
-    /// The resources of its job: the maximum of each kind over its endpoints.
+    /// The resources of the job: the maximum of each kind over its endpoints.
     pub resources: Resources,
-    /// Its dependencies, by position.
+    /// The dependencies of the element, by position.
     pub waits: BTreeMap<usize, Wait>,
 }
 
 /// When a dependency is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wait {
-    /// When it has ended, successfully or not: a sweep comes `after` another.
+    /// When the other element has ended, successfully or not, because a sweep comes `after`
+    /// another.
     Ended,
-    /// When it has ended successfully: a sweep uses the result of the other one.
+    /// When the other element has ended successfully, because a sweep uses the result of another.
     Succeeded,
 }
 
 impl Element {
-    /// Returns its display name: the part, and its sweeps if the part has several elements.
+    /// Returns the display name of the element: the part, and its sweeps if the part has several
+    /// elements.
     pub fn name(&self) -> String {
         match self.is_one_of_several {
             true => format!("{}: {}", self.part.name, self.sweeps.join(", ")),
@@ -41,17 +43,18 @@ impl Element {
         }
     }
 
-    /// Returns the `--only` filter of its sweeps; `None` if they are all sweeps of the part.
+    /// Returns the `--only` filter for the element's sweeps; `None` if these are all sweeps of the
+    /// part.
     pub fn only(&self) -> Option<String> {
         self.is_one_of_several.then(|| format!("sweep in {}", list(&self.sweeps)))
     }
 
-    /// Returns whether a cell that is not a run yet belongs to it.
+    /// Whether a cell that is not a run yet belongs to the element.
     pub fn has_cell(&self, cell: &Pending) -> bool {
         endpoint_of(cell).is_some_and(|endpoint| self.has(&cell.sweep, endpoint))
     }
 
-    /// Returns whether a run of this sweep on this endpoint belongs to it.
+    /// Whether a run of this sweep on this endpoint belongs to the element.
     pub fn has(&self, sweep: &str, endpoint: &str) -> bool {
         self.part.has(endpoint) && self.sweeps.iter().any(|own| own == sweep)
     }
@@ -60,11 +63,11 @@ impl Element {
 /// Returns the elements of a plan, each after its dependencies; or the reason why there are none.
 ///
 /// A sweep that comes after others is a later element of its part, unless all its dependencies are in the
-/// same part: then one process measures both, and a launched server keeps running.
+/// same part. In that case one process measures both, and a launched server keeps running.
 pub fn elements(plan: &Plan, expansion: &Expansion) -> Result<Vec<Element>, String> {
     let parts = parts(plan, expansion);
     let levels = Levels::of(plan, expansion, &parts);
-    // By level first: dependencies come before their dependents.
+    // Sorted by level first, so that dependencies come before their dependents.
     let mut sweeps: BTreeMap<(usize, usize), Vec<&str>> = BTreeMap::new();
     for sweep in plan.sweeps.keys() {
         for (part, level) in levels.of_sweep(sweep) {
@@ -99,8 +102,8 @@ pub fn elements(plan: &Plan, expansion: &Expansion) -> Result<Vec<Element>, Stri
     sweeps.iter().map(element).collect()
 }
 
-/// Returns the dependencies of each element among those in `there`: submitted now, or in the queue. Any
-/// other dependency is replaced by its own dependencies.
+/// Returns the dependencies of each element among the elements in `there`, which are submitted now or
+/// are in the queue. Any other dependency is replaced by its own dependencies.
 pub fn still_waits(elements: &[Element], is_there: &dyn Fn(usize) -> bool) -> Vec<BTreeMap<usize, Wait>> {
     let mut all: Vec<BTreeMap<usize, Wait>> = Vec::with_capacity(elements.len());
     for element in elements {
@@ -117,9 +120,9 @@ pub fn still_waits(elements: &[Element], is_there: &dyn Fn(usize) -> bool) -> Ve
     all
 }
 
-/// For each sweep, the parts that have runs of it, and their elements.
+/// For each sweep, the parts that have runs of the sweep, and their elements.
 struct Levels<'a> {
-    /// For each sweep, its parts, each with the level of its element.
+    /// For each sweep, its parts, each of them with the level of its element.
     of: HashMap<&'a str, BTreeMap<usize, usize>>,
     /// For each sweep, all sweeps that must end before it, directly or indirectly.
     before: HashMap<&'a str, BTreeSet<&'a str>>,
@@ -174,13 +177,14 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// Returns the sweeps that a sweep refers to: those it comes after, and those whose result it uses.
+/// Returns the sweeps that a sweep refers to: the sweeps that it comes after, and those whose
+/// results it uses.
 fn direct<'a>(plan: &'a Plan, expansion: &'a Expansion, sweep: &str) -> impl Iterator<Item = &'a str> {
     let after = expansion.after.get(sweep).into_iter().flatten().map(String::as_str);
     after.chain(plan.sweeps.get(sweep).into_iter().flat_map(|sweep| sweep.asks().map(|(asked, _)| asked)))
 }
 
-/// Returns the resources of a part: the maximum of each amount; names must agree.
+/// Returns the resources of a part: the maximum of each amount; names must be the same.
 fn resources(plan: &Plan, part: &Part) -> Result<Resources, String> {
     let none = Resources::default();
     let mut all = Resources::default();

@@ -1,15 +1,16 @@
-//! States of jobs in a cluster's queue, in Slurm's terms.
+//! States of jobs in a cluster's queue, in Slurm's terminology.
 
 use std::collections::HashMap;
 
 /// The state of a job in the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobState {
-    /// The state, in Slurm's terms: PENDING, RUNNING, COMPLETED, FAILED, CANCELLED…
+    /// The state, in Slurm's terminology: PENDING, RUNNING, COMPLETED, FAILED, CANCELLED…
     pub state: String,
-    /// Why it is waiting or failed, as the cluster reports it, like Priority, Resources or Dependency.
+    /// Why the job is waiting or failed, as the cluster reports it, like Priority, Resources or
+    /// Dependency.
     pub reason: String,
-    /// The node; empty if there is none.
+    /// The node on which the job runs; empty if there is none.
     pub node: String,
 }
 
@@ -19,42 +20,42 @@ impl JobState {
         JobState { state: state.to_owned(), reason: reason.to_owned(), node: String::new() }
     }
 
-    /// Returns whether it is pending or running.
+    /// Whether the job is pending or running.
     pub fn is_live(&self) -> bool {
         let live =
             ["PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "COMPLETING", "REQUEUED", "REQUEUE_HOLD", "STOPPED"];
         live.contains(&self.state.as_str())
     }
 
-    /// Returns whether it has started.
+    /// Whether the job has started.
     pub fn is_running(&self) -> bool {
         self.is_live() && self.state != "PENDING" && !self.state.starts_with("REQUEUE")
     }
 
-    /// Returns whether it has ended successfully.
+    /// Whether the job has ended successfully.
     pub fn is_completed(&self) -> bool {
         self.state == "COMPLETED"
     }
 
-    /// Returns whether it was cancelled.
+    /// Whether the job was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.state == "CANCELLED"
     }
 }
 
-/// The jobs of one name.
+/// The jobs with one name.
 #[derive(Debug, Clone, Default)]
 pub struct Queue {
     jobs: HashMap<String, JobState>,
 }
 
 impl Queue {
-    /// Creates the queue of these jobs.
+    /// Creates the queue with these jobs.
     pub fn of(jobs: impl IntoIterator<Item = (String, JobState)>) -> Queue {
         Queue { jobs: jobs.into_iter().collect() }
     }
 
-    /// Returns the state of a job; `None` if the queue no longer lists it.
+    /// Returns the state of a job; `None` if the queue no longer lists the job.
     pub fn job(&self, job: &str) -> Option<&JobState> {
         self.jobs.get(job)
     }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::job_state::{JobState, Queue};
 use super::program::call;
 
-/// Returns whether kubectl is installed on this machine.
+/// Whether kubectl is installed on this machine.
 pub fn is_installed() -> bool {
     let mut version = Command::new("kubectl");
     version.args(["version", "--client"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -28,7 +28,7 @@ pub fn delete(jobs: &[&str]) -> Result<(), String> {
     call("kubectl", &arguments).map(|_| ())
 }
 
-/// Returns the Jobs of this name.
+/// Returns the Jobs with this name.
 pub fn queue(job_name: &str) -> Result<Queue, String> {
     let selector = format!("app.kubernetes.io/name=sweepline,app.kubernetes.io/instance={job_name}");
     let said = call("kubectl", &["get", "jobs", "--selector", &selector, "--output", "json"])?;
@@ -75,8 +75,8 @@ fn read(said: &str) -> Result<Queue, serde_json::Error> {
     Ok(Queue::of(jobs.items.into_iter().map(|job| (job.metadata.name, state(&job.status)))))
 }
 
-/// Returns the state of a Job. The failure policy makes exit code 3 final, so a Job that ended with 3 has
-/// done its work.
+/// Returns the state of a Job. The failure policy makes exit code 3 final, so a Job that ended with 3
+/// counts as done.
 fn state(status: &Status) -> JobState {
     let is = |kind: &str| status.conditions.iter().find(|one| one.r#type == kind && one.status == "True");
     if is("Complete").is_some() {

@@ -1,4 +1,4 @@
-//! Kubernetes: a Job for each element, as YAML.
+//! Kubernetes: creates a Job for each element, as YAML.
 //!
 //! A pod contains the client and, if the plan launches it, the server, which sweepline starts in the same
 //! pod. A server with a `url` is a Service. The plan is in a ConfigMap, with all values spelled out;
@@ -14,7 +14,7 @@ use crate::plan::Plan;
 use crate::plan::model::{Memory, Pod, Resources, Toleration};
 use crate::units::Nanos;
 
-/// Number of restarts of a pod whose run ended with a code that a rerun may fix.
+/// Number of restarts of a pod whose run ended with an exit code that a rerun may fix.
 const RETRIES: u32 = 3;
 /// Time for a pod to shut down cleanly, in seconds.
 const GRACE: u32 = 120;
@@ -30,16 +30,17 @@ const MOST_BYTES: usize = 1 << 20;
 pub struct Shared<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// The name of all jobs, by which `status` finds them.
+    /// The name of all jobs, which `status` uses to find them.
     pub job_name: &'a str,
     /// The number of the submission.
     pub number: u32,
-    /// Some digits of a digest of the open runs: they distinguish plans of the same name.
+    /// Some digits of a digest of the open runs, which distinguish plans with the same name.
     pub digest: String,
 }
 
 impl Shared<'_> {
-    /// Returns the name of the Job of the element at this position, or of the ConfigMap for `None`.
+    /// Returns the name of the Job of the element at this position; with `None`, returns the name
+    /// of the ConfigMap.
     pub fn name(&self, at: Option<usize>) -> String {
         let end = at.map_or_else(|| "plan".to_owned(), |at| at.to_string());
         format!("{}-{}-{}-{end}", self.job_name, self.digest, self.number)
@@ -104,7 +105,7 @@ impl Shared<'_> {
         ];
         if needs.gpus.is_some_and(|gpus| gpus > 0) {
             // The workers of a server on several GPUs communicate over shared memory, of which a pod has
-            // 64 MiB.
+            // only 64 MiB by default.
             mounts.push(json!({ "name": "shm", "mountPath": "/dev/shm" }));
             volumes.push(json!({ "name": "shm", "emptyDir": { "medium": "Memory" } }));
         }
@@ -145,7 +146,7 @@ impl Shared<'_> {
 }
 
 /// Returns which failures of a pod are final: all exit codes of `run` except 6 (something is missing that
-/// may exist at the next try) and 130 (interrupted). A pod that its node has lost does not count as a
+/// may be there at the next try) and 130 (interrupted). A pod that its node has lost does not count as a
 /// try.
 fn failures() -> Value {
     let codes = json!({ "containerName": "sweepline", "operator": "In", "values": [1, 2, 3, 4, 5] });
@@ -156,7 +157,8 @@ fn failures() -> Value {
     ] })
 }
 
-/// Memory is also limited; cores are not: a quota would pause the client during a measurement.
+/// Memory is also limited. Cores are not limited, because a quota would pause the client during a
+/// measurement.
 fn resources(needs: &Resources, pod: &Pod) -> Value {
     let memory = quantity(needs.memory());
     let mut limits = Map::from_iter([("memory".to_owned(), json!(memory))]);

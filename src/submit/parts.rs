@@ -1,4 +1,4 @@
-//! The parts of a plan: endpoints whose runs one process measures, while others measure those of other
+//! The parts of a plan: endpoints whose runs one process measures, while other processes measure other
 //! parts.
 
 use std::collections::{BTreeSet, HashMap};
@@ -11,19 +11,19 @@ use crate::plan::{Plan, Scalar};
 /// Endpoints whose runs stay in one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Its name: that of the first declared resource or endpoint.
+    /// The name of the part, which is that of the first declared resource or endpoint.
     pub name: String,
     /// The endpoints, in declared order.
     pub endpoints: Vec<String>,
 }
 
 impl Part {
-    /// Returns whether it contains the runs of an endpoint.
+    /// Whether the part contains the runs of an endpoint.
     pub fn has(&self, endpoint: &str) -> bool {
         self.endpoints.iter().any(|own| own == endpoint)
     }
 
-    /// Returns the `--only` filter of its runs.
+    /// Returns the `--only` filter for the part's runs.
     pub fn expression(&self) -> String {
         format!("endpoint in {}", list(&self.endpoints))
     }
@@ -39,10 +39,10 @@ pub(super) fn list(texts: &[String]) -> String {
 /// Returns the parts of a plan. They depend only on its declarations, not on runs that are already done.
 ///
 /// Endpoints that share a resource are one part, because their runs must not overlap. A server that the
-/// plan launches is its own part, since each job has a node, or its share of one, unless the plan names
-/// its resource. Endpoints are also one part if one decision depends on the runs of all of them: a search
-/// over them, repeats that end when they can be distinguished, rounds of launched servers that are
-/// compared.
+/// plan launches is its own part unless the plan names its resource, because each job has a node or its
+/// share of one. Endpoints are also one part if one decision depends on the runs of all of them, as in a
+/// search over endpoints, repeats that end when endpoints can be distinguished, or rounds of launched
+/// servers that are compared.
 pub fn parts(plan: &Plan, expansion: &Expansion) -> Vec<Part> {
     let mut groups = Groups::default();
     let mut used: BTreeSet<&str> = expansion.possible().map(|run| run.spec.endpoint.name.as_str()).collect();

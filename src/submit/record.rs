@@ -1,5 +1,5 @@
-//! Records of submissions: a file for each call of `submit`, next to its scripts, in which `status` and
-//! `cancel` find the jobs.
+//! Records of submissions. There is one file for each call of `submit`, next to its scripts, which
+//! `status` and `cancel` use to find the jobs.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use crate::store::Moment;
 
 /// The format of the file.
 const FORMAT: u32 = 1;
-/// Its name.
+/// The name of the file.
 const NAME: &str = "submission.json";
 
 /// The submission of one call.
@@ -25,9 +25,9 @@ pub struct Submission {
     pub on: Cluster,
     /// Time of the submission.
     pub submitted: Moment,
-    /// The name of its jobs in the queue.
+    /// The name of the jobs in the queue.
     pub job_name: String,
-    /// The submitted elements, each before its dependents.
+    /// The submitted elements. Each is listed before those that depend on it.
     pub elements: Vec<Submitted>,
 }
 
@@ -35,9 +35,9 @@ pub struct Submission {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Cluster {
-    /// Slurm: job arrays by sbatch.
+    /// Slurm: job arrays submitted with sbatch.
     Slurm,
-    /// Kubernetes: Jobs by kubectl.
+    /// Kubernetes: Jobs applied with kubectl.
     Kubernetes,
 }
 
@@ -46,36 +46,38 @@ pub enum Cluster {
 pub struct Submitted {
     /// The element's name.
     pub name: String,
-    /// Its part.
+    /// The element's part.
     pub part: String,
-    /// Its job: `12_0` for element 0 of Slurm's array 12; the name of the Job on Kubernetes.
+    /// The element's job: `12_0` for element 0 of Slurm's array 12; the name of the Job on
+    /// Kubernetes.
     pub job: String,
-    /// The file with its output; none on Kubernetes, where pods keep it.
+    /// The file with the job's output; none on Kubernetes, where pods keep the output.
     pub log: Option<PathBuf>,
-    /// The file in which its script writes the exit code of the last try; none on Kubernetes.
+    /// The file in which the job's script writes the exit code of the last try; none on Kubernetes.
     pub exit: Option<PathBuf>,
-    /// The short ids of its open runs at submission.
+    /// The short ids of the runs that were open at submission.
     pub runs: Vec<String>,
-    /// The jobs that it depends on.
+    /// The jobs that this job depends on.
     pub waits_for: Vec<String>,
-    /// Those that have to end successfully.
+    /// The jobs that have to end successfully first.
     pub needs: Vec<String>,
-    /// The file that makes the job: a script or a manifest.
+    /// The file that defines the job: a script or a manifest.
     pub file: PathBuf,
-    /// Whether the cluster has it. On Kubernetes, `status --advance` submits jobs that depend on others.
+    /// Whether the job has been submitted to the cluster. On Kubernetes, `status --advance` submits jobs
+    /// that depend on others.
     pub is_handed_over: bool,
-    /// Whether it was cancelled by `cancel`.
+    /// Whether the job was cancelled by `cancel`.
     #[serde(default)]
     pub is_cancelled: bool,
 }
 
 impl Submission {
-    /// Creates an empty one, dated now.
+    /// Creates an empty record with the current time.
     pub fn new(plan: PathBuf, on: Cluster, job_name: String) -> Submission {
         Submission { format: FORMAT, plan, on, submitted: Moment::now(), job_name, elements: Vec::new() }
     }
 
-    /// Writes it into its folder, completely or not at all.
+    /// Writes the record into its folder, completely or not at all.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         let beside = folder.join(format!("{NAME}.new"));
         let mut text = serde_json::to_string_pretty(self)?;
@@ -85,8 +87,8 @@ impl Submission {
     }
 }
 
-/// Returns the submissions of a plan with their folders, oldest first. A folder without the file is from
-/// a `submit` that was killed before it had a job.
+/// Returns the submissions of a plan with their folders, oldest first. A folder without the file comes
+/// from a `submit` that was killed before it had submitted a job.
 pub fn submissions(folder: &Path, plan: &Path) -> io::Result<Vec<(PathBuf, Submission)>> {
     let mut all = Vec::new();
     for number in numbers(folder)? {

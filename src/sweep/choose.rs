@@ -1,6 +1,6 @@
-//! Chooses the next run of a pool: the next request of a search or a ladder, decided from the measurements.
-//! It uses no clock and no random numbers: a resumed sweep replays its decisions from the rows and reaches
-//! the same ones.
+//! Chooses the next run of a pool, which is the next run that a search or a ladder requests, based on the
+//! measurements. No clock and no random numbers are used, so a resumed sweep replays the decisions from the
+//! rows and reaches the same ones.
 
 mod chosen;
 mod judge;
@@ -27,7 +27,7 @@ pub fn choose(pool: &Pool, judge: &dyn Judge) -> Chosen {
     }
 }
 
-/// Returns the largest number of runs that a pool can take, whatever is measured.
+/// Returns the largest number of runs that a pool can take, whatever the measurements are.
 pub fn most_runs(pool: &Pool) -> usize {
     match &pool.chooses {
         Chooses::Search(search) => Searching { pool, search }.most_runs(),
@@ -51,7 +51,7 @@ mod tests {
         pools_under(serde_json::json!({ "ttft": { "p90": "50ms" } }), loads)
     }
 
-    /// Returns the same with this objective.
+    /// Returns the same pools with this objective.
     fn pools_under(slo: serde_json::Value, loads: serde_json::Value) -> Vec<Pool> {
         let mut sweep = serde_json::json!({ "matrix": { "endpoint": "e", "model": "m" } });
         sweep.as_object_mut().unwrap().extend(loads.as_object().unwrap().clone());
@@ -81,11 +81,12 @@ mod tests {
         }
     }
 
-    /// Runs with the results of a server with these knees, for the loads that have run.
+    /// Simulated runs for the loads that have run, with the results of a server that has these
+    /// knees.
     struct Knee {
-        /// The highest load at which the time to first token keeps its limit.
+        /// The highest load at which the time to first token stays within its limit.
         knee: f64,
-        /// The same for the time per output token.
+        /// The highest load at which the time per output token stays within its limit.
         tpot: f64,
         /// The load from which tokens are cheap enough.
         cheap: f64,
@@ -152,7 +153,7 @@ mod tests {
         assert_eq!((of(30.0, 0.5).beyond, of(30.0, f64::INFINITY).beyond), (Vec::new(), Vec::new()));
     }
 
-    /// Returns limits of which the time per output token binds.
+    /// Returns limits among which the time per output token is binding.
     fn several(meets: serde_json::Value) -> Vec<Pool> {
         let slo = serde_json::json!({ "ttft": { "p90": "50ms" }, "tpot": { "p90": "5ms" }, "cost_per_million": 3 });
         pools_under(slo, serde_json::json!({ "search": { "qps": { "from": 1, "to": 100 }, "meets": meets } }))
@@ -175,11 +176,13 @@ mod tests {
         };
         assert!(dearer < 12.0 && (12.0..=12.7).contains(&load), "{dearer} to {load}");
         assert_eq!((each.binds, slo.binds), (Some(Objective::Tpot), Some(Objective::Tpot)));
-        // Runs for the whole objective come first and are the same; the other objectives need few more.
+        // The runs for the whole objective come first and stay the same; the other objectives need few
+        // additional runs.
         assert_eq!(each.finished[..slo.finished.len()], slo.finished[..]);
         let long = |chosen: &Chosen| chosen.finished.iter().filter(|at| alone[0].members[**at].confirms).count();
         assert!(each.finished.len() <= slo.finished.len() + 10 && long(&each) == long(&slo) + 1, "{each:#?}");
-        // Runs after those for the whole objective are labeled with the objective that requested them.
+        // Runs after the ones for the whole objective are labeled with the objective that requested
+        // them.
         let asked = &each.asked_for;
         assert!(asked[..slo.finished.len()].iter().all(|of| *of == Objective::Slo), "{asked:?}");
         assert!(asked.len() == each.finished.len() && asked.last() == Some(&Objective::CostPerMillion), "{asked:?}");
@@ -207,8 +210,8 @@ mod tests {
         assert!(late.starts_with("slo: between "), "{late}");
     }
 
-    /// Servers with one, two, four and eight slots, of which the last three perform alike; runs exist up to
-    /// the counted ones.
+    /// Servers with one, two, four and eight slots; the last three perform alike. Only the given number of
+    /// runs exists.
     struct Slots {
         there: std::cell::Cell<usize>,
     }
@@ -263,7 +266,7 @@ mod tests {
         use Became::{LeftOut, Open, Undecided, WentOn};
         assert_eq!(became(&whole), [LeftOut, WentOn, WentOn, WentOn, Undecided, Undecided, Undecided]);
         assert_eq!(became(&of(3)), [Open; 3]);
-        // Settings that go on are known before their turn in the next rung.
+        // The settings that advance are known before their turn in the next rung.
         assert_eq!(became(&of(5)), [LeftOut, WentOn, WentOn, WentOn, Open]);
         let window = |at: usize| pools[0].members[whole.finished[at]].run.spec.phases.measure.duration;
         assert_eq!(window(4).0, 3 * window(0).0);

@@ -1,7 +1,7 @@
-//! Decides after how many repeats a cell ends whose repeats may end early: its means are known, or a
-//! comparison is decided. A function of finished runs, taken in the order of their repeats: a resumed sweep
-//! reaches the same decision, and a run that was in progress when the others decided changes nothing. It
-//! uses no clock and no random numbers.
+//! Decides after how many repeats a cell ends, if its repeats may end early because its means are known or
+//! a comparison is decided. The decision is a function of finished runs, taken in the order of their
+//! repeats. So a resumed sweep reaches the same decision, and a run that was in progress when the decision
+//! was made changes nothing. No clock and no random numbers are used.
 
 use crate::analysis::comparison::{self, RunValue, Sides, Test, undecided};
 use crate::analysis::sequential::{Precision, Until, known};
@@ -24,14 +24,16 @@ pub trait Evidence {
 /// The state of a cell.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CellStanding {
-    /// Number of repeats that count: those that have ended, up to the first that has not.
+    /// Number of repeats that count: those that have ended, up to the first that has not ended.
     pub finished: u32,
-    /// Of means: half of the widest interval, as a share; `None` before three runs, and for a comparison.
+    /// For means: half of the widest interval, as a share; `None` before there are three runs, and for a
+    /// comparison.
     pub half: Option<f64>,
     /// Expected total number of repeats if they continue to vary as they do; `None` if it cannot be
     /// estimated.
     pub expect: Option<u32>,
-    /// When it ends; `None` while it continues, and if all repeats were made without an answer.
+    /// When the cell ends; `None` while it continues, or if all repeats were made without an
+    /// answer.
     pub end: Option<CellEnd>,
 }
 
@@ -74,9 +76,10 @@ fn names(series: &Series) -> Vec<MetricName> {
 #[derive(Default)]
 struct Values {
     known: Vec<f64>,
-    /// Whether a run that counts has no value for it.
+    /// Whether a run that counts has no value for the metric.
     is_missing: bool,
-    /// Whether its rank fell among failures: that is not a number, and omitting it would hide the failures.
+    /// Whether the percentile fell among failed requests. It is then not a number, and omitting it would
+    /// hide the failures.
     is_failed: bool,
 }
 
@@ -87,7 +90,7 @@ impl Values {
         self.is_failed |= matches!(value, RunValue::Failed);
     }
 
-    /// Whether its mean is required: a metric that no run has is not.
+    /// Whether the mean of this metric is required; it is not required if no run has the metric.
     fn is_asked(&self) -> bool {
         !self.known.is_empty() || self.is_failed
     }
@@ -112,7 +115,7 @@ fn means(cell: &CellRuns, (within, metrics): (f64, &[MetricName]), evidence: &dy
             Precision::NotYet { half, .. } | Precision::AtMost { half } => *half,
         };
         standing.half = looks.iter().map(half).collect::<Option<Vec<f64>>>().filter(|_| is_whole).and_then(widest);
-        // Runs without a value are made in addition.
+        // Runs without a value do not count and are made in addition.
         let lost = standing.finished - asked.iter().map(|values| values.known.len() as u32).min().unwrap_or(0);
         let expect = |look: &Precision| match look {
             Precision::Reached { .. } => Some(standing.finished),
@@ -123,7 +126,7 @@ fn means(cell: &CellRuns, (within, metrics): (f64, &[MetricName]), evidence: &dy
         standing.expect = all.filter(|_| is_whole).and_then(|all| all.into_iter().max());
         if is_whole && looks.iter().all(|look| matches!(look, Precision::Reached { .. })) {
             let (after, share) = (standing.finished, comparison::percent(standing.half.unwrap_or(0.0)));
-            let why = format!("known within {share} after {after} of {}", counted(at_most as usize, "repeat"));
+            let why = format!("known to within {share} after {after} of {}", counted(at_most as usize, "repeat"));
             standing.end = Some(CellEnd { after, why });
             break;
         }
@@ -135,7 +138,7 @@ fn widest(halves: Vec<f64>) -> Option<f64> {
     halves.into_iter().reduce(f64::max)
 }
 
-/// The question for an arm.
+/// The comparison to be decided for an arm.
 struct Asked<'a> {
     names: &'a [MetricName],
     tests: u32,
@@ -160,7 +163,7 @@ fn rounds(baseline: &CellRuns, arm: &CellRuns, asked: &Asked, evidence: &dyn Evi
             };
             Test::in_sequence(*name, &Sides { baseline: side(0), arm: side(1) }, at_most)
         };
-        // After the last round nothing is left to skip, whatever it shows.
+        // After the last round there is nothing left to skip, whatever its results are.
         if standing.finished < FEWEST || standing.finished >= at_most {
             continue;
         }
@@ -175,7 +178,7 @@ fn rounds(baseline: &CellRuns, arm: &CellRuns, asked: &Asked, evidence: &dyn Evi
     standing
 }
 
-/// The baseline continues until the last of its arms has ended.
+/// The baseline continues until the last arm that is compared with it has ended.
 fn of_baseline(arms: &[CellStanding]) -> CellStanding {
     let ends: Option<Vec<&CellEnd>> = arms.iter().map(|arm| arm.end.as_ref()).collect();
     let end = ends.and_then(|ends| ends.into_iter().max_by_key(|end| end.after).cloned());
@@ -189,7 +192,7 @@ mod tests {
     use crate::expand::expand;
     use crate::plan::{Format, parse};
 
-    /// Returns the series of a plan with a single sweep that contains this.
+    /// Returns the series of a plan with a single sweep that contains this declaration.
     fn series(further: serde_json::Value) -> Vec<Series> {
         let mut sweep = serde_json::json!({ "matrix": { "endpoint": "e", "model": "m", "batch_size": [1, 2, 4] } });
         sweep.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
@@ -201,7 +204,8 @@ mod tests {
         expand(&plan).expect("expands").series
     }
 
-    /// Finished runs up to a number of repeats, with every metric at the value given by cell and repeat.
+    /// Simulated finished runs up to a number of repeats; every metric has the value given by cell and
+    /// repeat.
     struct Made<'a> {
         there: u32,
         value: &'a dyn Fn(&PlannedRun) -> RunValue,
@@ -230,7 +234,7 @@ mod tests {
         assert_eq!((of(2).finished, of(2).end), (2, None));
         let end = of(8).end.expect("known");
         assert_eq!(end.after, 3, "{}", end.why);
-        assert!(end.why.starts_with("known within 1.") && end.why.ends_with("after 3 of 8 repeats"), "{}", end.why);
+        assert!(end.why.starts_with("known to within 1.") && end.why.ends_with("after 3 of 8 repeats"), "{}", end.why);
         assert_eq!(of(3).end, Some(end));
     }
 
@@ -274,7 +278,7 @@ mod tests {
         for there in 0..=12 {
             assert_eq!(ends(there)[1], (there >= after).then_some(after), "{there} rounds");
         }
-        // All rounds of the other arm are made, so all of the baseline are, too.
+        // All rounds of the other arm are made, so all rounds of the baseline are made, too.
         assert_eq!((whole[2], whole[0]), (None, None));
     }
 }

@@ -1,4 +1,4 @@
-//! Checks whether a server is still the one that its results were measured on, and whether it is a
+//! Checks whether a server is still the one on which its results were measured, and whether it is a
 //! single server.
 
 use std::collections::{HashMap, HashSet};
@@ -8,8 +8,8 @@ use crate::expand::{PlannedRun, RunSpec};
 use crate::rows::{Changed, Fingerprint, same_release};
 use crate::server::SelfDescription;
 
-/// Returns why a server cannot be the declared one: it reports another version. `None` if it reports none,
-/// or if the version belongs to another program than the declared engine.
+/// Returns why a server cannot be the declared one, that is, it reports another version. `None` if it
+/// reports no version, or if the version belongs to a different program than the declared engine.
 pub(crate) fn contradiction(spec: &RunSpec, said: &SelfDescription) -> Option<String> {
     let (declared, told) = (spec.endpoint.server.get("version")?.to_string(), said.version.as_ref()?);
     if said.is_another_than(spec.endpoint.engine) || same_release(&declared, told) {
@@ -22,7 +22,8 @@ pub(crate) fn contradiction(spec: &RunSpec, said: &SelfDescription) -> Option<St
     ))
 }
 
-/// Returns what has changed on the server of a committed run; `was` is the record of the run.
+/// Returns what has changed on the server of a committed run; `was` is the fingerprint in the run's
+/// record.
 pub(crate) fn changed(run: &PlannedRun, was: &Fingerprint, said: &SelfDescription) -> Vec<Changed> {
     was.changed(&said.of_model(&run.spec.model.id))
 }
@@ -36,7 +37,7 @@ pub(crate) fn in_words(changed: &[Changed]) -> String {
 /// The expected properties of the servers of a sweep.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Expected {
-    /// With `environment: pin`: runs by their positions, with the records of their committed results.
+    /// With `environment: pin`: runs by position, with the fingerprints in their committed results.
     pub(crate) pinned: Vec<(usize, Fingerprint)>,
     /// The versions that endpoints reported before the sweep.
     pub(crate) versions: HashMap<String, String>,
@@ -45,9 +46,9 @@ pub(crate) struct Expected {
 /// The self-description of a launched server when it was ready.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LaunchedSaid {
-    /// A run for which it was launched.
+    /// A run for which the server was launched.
     pub(crate) spec: Arc<RunSpec>,
-    /// Its description of itself.
+    /// The server's description of itself.
     pub(crate) said: SelfDescription,
 }
 
@@ -59,8 +60,8 @@ impl LaunchedSaid {
     }
 }
 
-/// Whether the runs of two specs are measured on one server: an endpoint has one for each setting with
-/// which it is launched.
+/// Whether the runs of two specs are measured on one server. An endpoint has one server for each
+/// setting with which it is launched.
 fn is_same_server(one: &RunSpec, other: &RunSpec) -> bool {
     one.endpoint.name == other.endpoint.name
         && match (&one.endpoint.launch, &other.endpoint.launch) {
@@ -86,8 +87,8 @@ impl Guard {
     }
 
     /// Records what the server of an endpoint reports, and returns why the endpoint is refused: it reported
-    /// another release before, or differs from what `runs` pin. `launched` is a run for which the server
-    /// was launched, if it was.
+    /// another release before, or differs from the servers that `runs` pin. `launched` is a run for which
+    /// the server was launched, if the plan launches it.
     pub(crate) fn take(
         &mut self,
         endpoint: &str,
@@ -110,7 +111,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Returns what launched servers reported, one entry for each start.
+    /// Returns the reports of launched servers, one entry for each start.
     pub(crate) fn launched(&mut self) -> Vec<LaunchedSaid> {
         std::mem::take(&mut self.launched)
     }
@@ -134,7 +135,8 @@ impl Guard {
         Some(pin_broken(endpoint, &changed))
     }
 
-    /// Forgets the endpoint's version: another server is started for it, whose version may differ.
+    /// Forgets the endpoint's version, because another server is started for it, whose version may
+    /// differ.
     pub(crate) fn forget(&mut self, endpoint: &str) {
         self.expected.versions.remove(endpoint);
     }
@@ -160,7 +162,7 @@ pub(crate) fn pin_broken(endpoint: &str, changed: &Changed) -> String {
     )
 }
 
-/// Returns why an endpoint that reported two versions is not measured any more.
+/// Returns why an endpoint that reported two versions is no longer measured.
 pub(crate) fn two_versions(endpoint: &str, one: &str, other: &str) -> String {
     format!(
         "endpoint `{endpoint}` reports two versions: {one} and {other}; its runs could not be attributed to either: \

@@ -13,39 +13,39 @@ use super::ready::Waiting;
 /// The names by which runs are grouped: as few as the plan declares, however many runs there are.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunGroup {
-    /// Its sweep.
+    /// The run's sweep.
     pub sweep: Arc<str>,
-    /// Its endpoint.
+    /// The run's endpoint.
     pub endpoint: Arc<str>,
-    /// The plan's name of its model.
+    /// The plan's name of the run's model.
     pub model: Arc<str>,
-    /// The plan's name of its scenario.
+    /// The plan's name of the run's scenario.
     pub scenario: Arc<str>,
 }
 
 /// A run, as shown to users.
 #[derive(Debug, Clone)]
 pub struct RunView {
-    /// Its number in the selection, from 1, after the runs that are not executed.
+    /// The number of the run in the selection, from 1, after the runs that are not executed.
     pub number: usize,
-    /// Its identity.
+    /// The identity of the run.
     pub id: RunId,
-    /// Its name for users.
+    /// The name of the run that users see.
     pub name: String,
-    /// Its sweep, endpoint, model and scenario.
+    /// The run's sweep, endpoint, model and scenario.
     pub group: RunGroup,
-    /// Further axes of its cell and their values, in the order in which the plan declares them.
+    /// Other axes of the run's cell and their values, in the order in which the plan declares them.
     pub axes: Vec<[String; 2]>,
-    /// Its phases.
+    /// The phases of the run.
     pub phases: Phases,
     /// The load on the server.
     pub load: Load,
     /// Average number of requests per arrival: the turns of a conversation, if arrivals are conversations.
     pub(crate) requests_per_arrival: f64,
-    /// The pause after it, in nanoseconds.
+    /// The pause after the run, in nanoseconds.
     pub(crate) cooldown_ns: u64,
-    /// The state of the search or ladder that requested it: `between 24 and 28 qps, 6 runs so far`;
-    /// `None` if none did.
+    /// The state of the search or ladder that requested the run: `between 24 and 28 qps, 6 runs so
+    /// far`; `None` if it was not requested by one.
     pub(crate) standing: Option<String>,
 }
 
@@ -59,7 +59,7 @@ pub struct Naming {
 }
 
 impl Naming {
-    /// Derives it from the runs of a plan.
+    /// Derives the parts from the runs of a plan.
     pub fn of(runs: &[PlannedRun]) -> Naming {
         let model = |run: &PlannedRun| run.spec.labels.model.to_string();
         let first = runs.first().map(model);
@@ -71,13 +71,13 @@ impl Naming {
 }
 
 impl RunView {
-    /// Returns the view of run `number`, named without regard to other runs.
+    /// Returns the view of run `number`, with a name that does not take other runs into account.
     pub fn new(number: usize, run: &PlannedRun) -> RunView {
         RunView::among(number, run, &Naming::default())
     }
 
-    /// Returns the view of run `number` among those of its plan: its name contains the model if there are
-    /// several, and the repeat, from 0, if its sweep has several.
+    /// Returns the view of run `number` among the runs of its plan. Its name contains the model if the
+    /// plan has several, and the repeat, from 0, if its sweep has several.
     pub fn among(number: usize, run: &PlannedRun, naming: &Naming) -> RunView {
         let model = naming.models.then(|| run.spec.labels.model.to_string());
         let is_repeated = naming.repeated.contains(&run.sweep);
@@ -100,8 +100,8 @@ impl RunView {
         }
     }
 
-    /// Expected duration including the pause after it, in nanoseconds, with a short drain and a window of
-    /// [`window_ns`].
+    /// Expected duration of the run, including the pause after it, in nanoseconds, with a short drain and
+    /// a window of [`window_ns`].
     pub(crate) fn expected_ns(&self) -> u64 {
         let Phases { idle, fill, stabilize, .. } = self.phases;
         let window = window_ns(&self.phases, &self.load, self.requests_per_arrival);
@@ -113,8 +113,8 @@ impl RunView {
 
 /// Expected length of the measure window, in nanoseconds. The time that an open loop needs for
 /// `min_requests` follows from its rate: the longer of `for` and the time in which that many requests are
-/// expected, at most `at_most`. For a closed loop it depends on the server, so only `for` is known.
-/// `requests_per_arrival` assumes a server at which as many conversations end as begin.
+/// expected, at most `at_most`. For a closed loop that time depends on the server, so only `for` is
+/// known. `requests_per_arrival` assumes a server at which as many conversations end as begin.
 pub(crate) fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64) -> u64 {
     let measure = &phases.measure;
     let shortest = measure.duration.0;
@@ -123,7 +123,7 @@ pub(crate) fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64)
             let longest = measure.at_most.map_or(shortest, |at_most| at_most.0);
             let start = phases.measure_start().secs();
             let reached = course.at(course.expected(start) + requests as f64 / requests_per_arrival);
-            // A rate that has fallen to 0 never reaches them.
+            // If the rate has fallen to 0, this number of requests is never reached.
             let needed = reached.map_or(longest, |at| ((at - start) * 1e9).ceil() as u64);
             shortest.max(needed.min(longest))
         }
@@ -131,8 +131,8 @@ pub(crate) fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64)
     }
 }
 
-/// Whether the length of the window is only known after measuring: a closed loop that waits for
-/// `min_requests`.
+/// Whether the length of the window is only known after measuring, as in a closed loop that waits
+/// for `min_requests`.
 pub(crate) fn may_be_prolonged(phases: &Phases, load: &Load) -> bool {
     let measure = &phases.measure;
     let can_grow = measure.at_most.is_some_and(|at_most| at_most > measure.duration);
@@ -149,19 +149,19 @@ pub(crate) fn load_name(load: &Load) -> String {
 }
 
 /// Returns the endpoint, scenario, load and other distinguishing parts: `fast · B1 · batch 8 · repeat 1`
-/// (repeats count from 0). Further axes are in alphabetical order of their names, because the plan of a
-/// result is unknown.
+/// (repeats count from 0). The other axes are in alphabetical order of their names, because the plan
+/// that a result belongs to is unknown.
 pub fn name(spec: &RunSpec) -> String {
     named(spec, None, spec.labels.axes.iter(), spec.repeat > 0)
 }
 
-/// As [`name`], with the further axes in the order in which the plan declares them, followed by
-/// what is not on an axis.
+/// Like [`name`], but with the other axes in the order in which the plan declares them, followed by
+/// settings that are not on an axis.
 pub(crate) fn planned_name(run: &PlannedRun) -> String {
     named(&run.spec, None, in_declared_order(run), run.spec.repeat > 0)
 }
 
-/// Returns a cell's name: that of its runs without the repeat.
+/// Returns a cell's name, which is the name of its runs without the repeat.
 pub(crate) fn planned_cell(run: &PlannedRun) -> String {
     named(&run.spec, None, in_declared_order(run), false)
 }
@@ -192,7 +192,7 @@ fn named<'a>(
     parts.join(" · ")
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// The sweep begins with these runs; `settled` runs of the selection are not executed.
@@ -205,82 +205,82 @@ pub enum Event {
         /// earlier one.
         open: Vec<String>,
     },
-    /// The new state of a search or a ladder, and the run that it requests next.
+    /// The new state of a search or a ladder, and the run that the pool requests next.
     Chosen {
-        /// The pool: its sweep, and its cell without the load.
+        /// The pool: its sweep and its cell, without the load.
         pool: String,
-        /// Its state, in words.
+        /// The state, as text.
         standing: String,
-        /// The requested run; `None` at the end.
+        /// The requested run; `None` if the pool has ended.
         next: Option<RunView>,
     },
     /// A cell ended before all of its repeats were made: these runs are skipped.
     Pruned {
         /// The cell: its sweep and its name.
         cell: String,
-        /// The reason, in words.
+        /// The reason, as text.
         why: String,
         /// The skipped runs.
         runs: Vec<RunView>,
     },
     /// An embedded server is being started, or a server is being probed.
     Endpoint {
-        /// Its name.
+        /// The name of the server.
         endpoint: String,
-        /// The result: how it responds, or why its runs are skipped.
+        /// The result: the server's response, or why its runs are skipped.
         result: Result<String, String>,
     },
     /// A server is being started.
     Launching {
-        /// Its endpoint.
+        /// The server's endpoint.
         endpoint: String,
-        /// Its command, with its settings; without secrets.
+        /// The server's command with its settings, without secrets.
         command: String,
     },
     /// A launched server is ready.
     Launched {
-        /// Its endpoint.
+        /// The server's endpoint.
         endpoint: String,
-        /// The time that it took.
+        /// The time that the start took.
         after: Duration,
         /// The file with its output.
         log: String,
     },
-    /// A launched server exited before it was ready; it is started again.
+    /// A launched server exited before it was ready, and is started again.
     Relaunching {
-        /// Its endpoint.
+        /// The server's endpoint.
         endpoint: String,
-        /// How it ended.
+        /// How the server ended.
         reason: String,
-        /// The number of the retry that the next start is.
+        /// The number of the retry that comes next.
         again: u32,
         /// The maximum number of retries.
         of: u32,
     },
-    /// A server is not near, although the plan declares it so.
+    /// A server is not near, although the plan declares that it is.
     Far {
-        /// Its endpoint.
+        /// The server's endpoint.
         endpoint: String,
         /// The measurement and the remedy.
         why: String,
     },
     /// A server is slow to respond to the probe.
     Slow {
-        /// Its endpoint.
+        /// The server's endpoint.
         endpoint: String,
-        /// Its address.
+        /// The server's address.
         url: String,
     },
-    /// A server is not idle before a run; the run waits for it.
+    /// A server is not idle before a run, and the run waits for it.
     Busy {
-        /// Its name.
+        /// The name of the server.
         endpoint: String,
-        /// The cause that keeps it busy, and how long the run waits.
+        /// What keeps the server busy, and how long the run waits.
         what: String,
     },
     /// A server is not ready and will be probed again.
     Waiting {
-        /// Its endpoint.
+        /// The server's endpoint.
         endpoint: String,
         /// The reason and the time waited.
         waiting: Waiting,
@@ -289,7 +289,7 @@ pub enum Event {
     Started {
         /// The run.
         run: RunView,
-        /// Its live counters.
+        /// The live counters of the run.
         progress: Arc<Progress>,
     },
     /// A run was committed.
@@ -310,7 +310,7 @@ pub enum Event {
         run: RunView,
         /// The cause.
         reason: String,
-        /// The number of the retry that the next attempt is.
+        /// The number of the retry that comes next.
         again: u32,
         /// The maximum number of retries.
         of: u32,
@@ -321,7 +321,7 @@ pub enum Event {
         run: RunView,
         /// The kind of the last cause.
         cause: SpoilCause,
-        /// The last cause in words.
+        /// The last cause, as text.
         reason: String,
         /// The number of retries.
         times: u32,
@@ -353,8 +353,8 @@ mod tests {
     use crate::expand::expand;
     use crate::plan::{Format, parse};
 
-    /// Returns the length of the window that an open loop of 10 per second needs for 3 000 requests of this
-    /// scenario, in seconds.
+    /// Returns the length of the window that an open loop with 10 requests per second needs for 3 000
+    /// requests of this scenario, in seconds.
     fn window(scenario: serde_json::Value) -> f64 {
         let plan = json!({
             "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
@@ -378,7 +378,7 @@ mod tests {
         near(window(json!({ "base": "B1" })), 300.0);
         near(window(json!({ "base": "D", "turns": 6 })), 300.0);
         near(window(json!({ "base": "D", "turns": 6, "sessions": "open" })), 50.0);
-        // Never shorter than `for`.
+        // The window is never shorter than `for`.
         near(window(json!({ "base": "D", "turns": 600, "sessions": "open" })), 10.0);
     }
 }

@@ -1,4 +1,4 @@
-//! The first look: probes all servers of a sweep at the same time, before any load is sent.
+//! The first probe of all servers of a sweep, at the same time and before any load is sent.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -9,21 +9,22 @@ use crate::server::{Found, Unready};
 
 use super::ready::Asking;
 
-/// The maximum duration. Servers that have not responded by then are probed again before their runs.
+/// The maximum duration of the first probe. Servers that have not responded by then are probed again
+/// before their runs.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// The result of probing an endpoint.
 type Answer = (String, Result<(Target, Found), Unready>);
 
-/// Servers that are being probed, each once.
+/// The servers that are being probed, each of them once.
 pub(crate) struct FirstLook {
     began: Instant,
-    /// Name and address of each that has not responded, in the order of the plan.
+    /// Name and address of each server that has not responded, in the order of the plan.
     unanswered: Vec<(String, String)>,
     answers: Receiver<Answer>,
-    /// Those that are ready.
+    /// The servers that are ready.
     pub ready: Vec<(String, (Target, Found))>,
-    /// Servers that waiting does not make ready, each with its reason.
+    /// Servers that do not become ready by waiting, each with its reason.
     pub wrong: Vec<(String, String)>,
 }
 
@@ -42,17 +43,17 @@ impl FirstLook {
         Ok(FirstLook { began: Instant::now(), unanswered, answers, ready: Vec::new(), wrong: Vec::new() })
     }
 
-    /// Whether all have responded or timed out.
+    /// Whether all servers have responded or timed out.
     pub(super) fn is_over(&self) -> bool {
         self.unanswered.is_empty() || self.since() > LONGEST
     }
 
-    /// The time since it began.
+    /// The time since the first probe began.
     pub(super) fn since(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// Returns name and address of those that have not responded.
+    /// Returns name and address of the servers that have not responded.
     pub(crate) fn unanswered(&self) -> Vec<(String, String)> {
         self.unanswered.clone()
     }
@@ -62,7 +63,7 @@ impl FirstLook {
         let (name, answer) = match self.answers.recv_timeout(within) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Timeout) => return,
-            // A thread that panicked sends nothing; its endpoint is probed again.
+            // A thread that panicked does not send a result; its endpoint is probed again.
             Err(RecvTimeoutError::Disconnected) => return self.unanswered.clear(),
         };
         self.unanswered.retain(|(other, _)| *other != name);

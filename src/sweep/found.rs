@@ -1,6 +1,6 @@
 //! The results of sweeps that later ones use: the highest load of each of their cells that meets the
-//! objective, or a metric of each cell. It uses no clock and no random numbers: the same results give the
-//! same findings.
+//! objective, or a metric of each cell. No clock and no random numbers are used, so the same results give
+//! the same findings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ struct Answers<'a> {
 struct Part<'a> {
     pool: Option<(&'a Pool, &'a Chosen)>,
     runs: Vec<&'a PlannedRun>,
-    /// Why some of its loads are not runs.
+    /// Why some of the cell's loads have no runs.
     pending: Option<(Waits, &'a str)>,
 }
 
@@ -120,8 +120,8 @@ impl Answers<'_> {
         }
     }
 
-    /// Returns the combined result of finished runs of several loads: the highest that is shown to meet the
-    /// objective, below the first that is shown to miss it.
+    /// Returns the combined result of finished runs of several loads: the highest load that is shown to
+    /// meet the objective, below the first that is shown to miss it.
     fn of_loads(&self, metric: SweepMetric, runs: &[&PlannedRun]) -> Says {
         let mut loads: BTreeMap<Decimal, Vec<&PlannedRun>> = BTreeMap::new();
         for run in runs {
@@ -148,7 +148,8 @@ impl Answers<'_> {
         }
     }
 
-    /// Whether the runs of a search at one load together show that it meets the objective.
+    /// Whether the runs of a search at one load, taken together, show that the load meets the
+    /// objective.
     fn is_shown(&self, load: f64, pool: &Pool, chosen: &Chosen) -> bool {
         let runs = chosen.runs_at(load, pool);
         !runs.is_empty() && self.judge.said(&runs, Objective::Slo).answer == Some(Answer::Holds)
@@ -194,7 +195,8 @@ fn of_search(outcome: &Outcome, pool: &Pool, is_shown: impl Fn(f64) -> bool) -> 
     };
     // A load of the grid, written as briefly as possible, is the decimal that the plan contains.
     let decimal = |load: f64| load.to_string().parse().ok();
-    // Two steps of the grid are the resolution, and a search is off by more in at most 5 % of cases.
+    // Two steps of the grid are the resolution, and the error of a search exceeds the resolution in
+    // at most 5 % of cases.
     let below = |load: f64| {
         let loads = pool.loads();
         let at = loads.iter().position(|other| *other == load)?;
@@ -233,7 +235,8 @@ mod tests {
     use crate::plan::{Format, ResolvedPlan, parse};
     use crate::sweep::choose::{Said, Tried, choose};
 
-    /// Runs that respond like a server with this knee, for the loads that have run.
+    /// Simulated runs for the loads that have run, with the responses of a server that has this
+    /// knee.
     struct Knee {
         knee: f64,
         there: f64,
@@ -326,7 +329,7 @@ mod tests {
         assert_eq!(of(2.0), Says::Below("5".parse().expect("a number")));
         assert!(matches!(of(500.0), Says::Load { is_least: true, .. }), "{:?}", of(500.0));
         let pools = expand(&plan(search())).expect("expands").pools;
-        // A load that its runs do not show is still known to the resolution.
+        // A load that the runs do not show is still known to within the resolution.
         let loads = pools[0].loads();
         let outcome = |found| Outcome { found: Some(found), misses: None, end: End::Found, caveats: Vec::new() };
         let surely = |found: f64, shown: bool| match of_search(&outcome(found), &pools[0], |_| shown) {

@@ -1,5 +1,5 @@
-//! Selects the GPUs of this machine that are monitored during a run: those in the plan and those given to
-//! the server at its start.
+//! Selects the GPUs of this machine that are monitored during a run: those in the plan and the GPUs given
+//! to the server at its start.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::plan::{Endpoint, GpuSource, TextOrSecret};
 use crate::server::launch::ServerWatch;
 use crate::telemetry::gpus::{IsOwn, Visible, Wanted, Which};
 
-/// Returns the GPUs to monitor during runs like `spec`; `server` watches their server if sweepline
-/// started it.
+/// Returns the GPUs to monitor during runs like `spec`; `server` is the watch of their server if
+/// sweepline started it.
 pub(super) fn gpus_of(endpoint: &Endpoint, spec: &RunSpec, server: Option<&ServerWatch>) -> Option<Wanted> {
     let source = endpoint.gpu_source()?;
     let devices = endpoint.telemetry.as_ref().and_then(|telemetry| telemetry.gpus.as_ref()).map(|gpus| &gpus.devices.0);
@@ -23,10 +23,10 @@ pub(super) fn gpus_of(endpoint: &Endpoint, spec: &RunSpec, server: Option<&Serve
     Some(Wanted { tools: source.tools(), may_be_none: source == GpuSource::Auto, which, is_own })
 }
 
-/// Returns the variables of a launched server: those of the plan, otherwise sweepline's own, which
-/// it inherits.
+/// Returns the variables of a launched server: the variables in the plan, and otherwise sweepline's
+/// own, which the server inherits.
 fn visible(endpoint: &Endpoint, spec: &RunSpec) -> Visible {
-    // The port is not among them.
+    // The port is not one of these variables.
     let of_plan: BTreeMap<String, TextOrSecret> = concrete(endpoint, spec, 1).map(|made| made.env).unwrap_or_default();
     let value = |name: &str| match of_plan.get(name) {
         Some(value) => value.text().map(str::to_owned),

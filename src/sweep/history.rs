@@ -14,19 +14,19 @@ pub(crate) struct History {
     latest: HashMap<String, Earlier>,
     /// The durations of starts by endpoint, in seconds.
     starts: HashMap<String, Vec<f64>>,
-    /// The logs of the starts counted so far.
+    /// The logs of the starts that have been counted so far.
     logs: HashSet<(String, String)>,
 }
 
 /// A result of a closed loop.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Earlier {
-    /// Its id.
+    /// The id of the run.
     pub(crate) id: String,
     ended: Moment,
-    /// Number of its requests, if recorded.
+    /// Number of requests of the run, if recorded.
     pub(crate) requests: Option<u64>,
-    /// Time from its start to the end of its window, in nanoseconds.
+    /// Time from the start of the run to the end of its window, in nanoseconds.
     pub(crate) took_ns: u64,
 }
 
@@ -34,7 +34,7 @@ impl History {
     /// Adds a result.
     pub(super) fn add(&mut self, record: &RunRecord) {
         self.add_start(record);
-        // The requests of an open loop follow from its plan.
+        // The number of requests of an open loop follows from its plan.
         if !matches!(record.spec.load, Load::Closed { .. }) {
             return;
         }

@@ -1,5 +1,5 @@
-//! Runs the hooks of a run, and resets its server, at their points: each result is recorded, and a failure
-//! ends the attempt if the plan requires it.
+//! Runs the hooks of a run and the reset of its server at the points where they belong. Each result is
+//! recorded, and a failure ends the attempt if the plan requires that.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -25,41 +25,42 @@ const TAIL_LINES: usize = 8;
 /// The data about a run's hooks at its dispatch.
 #[derive(Debug, Clone)]
 pub(super) struct RunHooks {
-    /// Its endpoint.
+    /// The endpoint of the run.
     pub endpoint: Endpoint,
     /// The plan's folder.
     pub folder: PathBuf,
-    /// Whether it is the first run of its cell in this invocation.
+    /// Whether this is the first run of its cell in this invocation.
     pub is_first: bool,
-    /// Whether no other run of its cell remains to be done.
+    /// Whether this is the last run of its cell that remains to be done.
     pub is_last: bool,
 }
 
-/// Why no load is sent, or no result is kept.
+/// Why no load is sent, or the result is not kept.
 #[derive(Debug)]
 pub(super) enum HookFailure {
     /// The sweep was stopped.
     Stopped,
-    /// A hook failed, and the plan ends the attempt for that: the reason.
+    /// A hook failed, and the plan ends the attempt in that case; contains the reason.
     Failed(String),
 }
 
 /// The hooks of one run while it is executed.
 pub(super) struct Hooking<'a> {
-    /// The properties of the hooks.
+    /// The hooks' data from the dispatch of the run.
     pub hooks: &'a RunHooks,
     /// The run.
     pub run: &'a PlannedRun,
-    /// Its server.
+    /// The server of the run.
     pub target: &'a Target,
-    /// The question of a probe.
+    /// The request settings of a probe.
     pub question: &'a Question,
     /// Called with operations that take long.
     pub tell: &'a dyn Fn(String),
 }
 
 impl Hooking<'_> {
-    /// Executes what precedes the load: the hooks of the cell, those of the run, the reset.
+    /// Executes the steps before the load: the hooks of the cell, the hooks of the run, and the
+    /// reset.
     pub(super) fn before(&self, done: &mut Vec<HookRun>, stop: watch::Receiver<bool>) -> Result<(), HookFailure> {
         if self.hooks.is_first {
             self.at(HookPoint::BeforeCell, done, &stop)?;
@@ -68,8 +69,9 @@ impl Hooking<'_> {
         self.reset(done, stop)
     }
 
-    /// Executes what follows the load: the hooks of the run, then those of the cell. All of them run, even
-    /// if one fails: what was begun before the run is ended there, also when the sweep is to stop.
+    /// Executes the steps after the load: the hooks of the run, then the hooks of the cell. All of them
+    /// run, even if one fails or the sweep has to stop, because they end what the hooks before the run
+    /// began.
     pub(super) fn after(&self, done: &mut Vec<HookRun>) -> Result<(), HookFailure> {
         let (_unused, never) = watch::channel(false);
         let of_run = self.at(HookPoint::AfterRun, done, &never);
@@ -77,7 +79,8 @@ impl Hooking<'_> {
         of_run.and(of_cell)
     }
 
-    /// Runs the hooks of one point, in their order. Before a run, the first failure ends it.
+    /// Runs the hooks of one point, in their order. Before a run, the first failure ends the
+    /// sequence.
     fn at(&self, point: HookPoint, done: &mut Vec<HookRun>, stop: &watch::Receiver<bool>) -> Result<(), HookFailure> {
         let hooks = concrete_hooks(&self.hooks.endpoint, &self.run.spec, point, Some(self.target.port));
         let hooks = hooks.map_err(|mistake| HookFailure::Failed(format!("hooks.{}: {mistake}", point.name())))?;
@@ -144,7 +147,7 @@ impl Hooking<'_> {
         result
     }
 
-    /// Returns the circumstances of the run that its commands receive.
+    /// Returns the facts about the run that are passed to its commands.
     fn variables(&self, point: HookPoint) -> Vec<(&'static str, String)> {
         let axes: BTreeMap<&str, &Scalar> = self.run.cell.iter().collect();
         vec![
@@ -172,7 +175,8 @@ fn recorded(when: &str, what: String, ended: HookEnd) -> HookRun {
     HookRun { when: when.to_owned(), what, outcome, exit_code, status, detail, took_ns: took.0, output }
 }
 
-/// Formats why an attempt ends: the hook, how it ended, the consequence, its last lines.
+/// Formats why an attempt ends: the hook, how it ended, the consequence, and the last lines of its
+/// output.
 fn reason(name: &str, run: &HookRun, meaning: &str) -> String {
     let lines: Vec<&str> = run.output.lines().filter(|line| !line.trim().is_empty()).collect();
     let tail = match &lines[lines.len().saturating_sub(TAIL_LINES)..] {
@@ -182,7 +186,7 @@ fn reason(name: &str, run: &HookRun, meaning: &str) -> String {
     format!("{name} `{}` failed: {}{meaning}{tail}", run.what, run.ended())
 }
 
-/// Returns the remedy if a server rejects the request of its engine.
+/// Returns the remedy if a server rejects the reset request for its engine.
 fn remedy(run: &HookRun, engine: Engine) -> &'static str {
     match (run.status, engine) {
         (Some(404), Engine::Vllm) => "; start vLLM with VLLM_SERVER_DEV_MODE=1: the path exists only with it",
@@ -190,7 +194,8 @@ fn remedy(run: &HookRun, engine: Engine) -> &'static str {
     }
 }
 
-/// Returns the problem of an endpoint's hooks before anything is sent: a missing program.
+/// Returns the problem of an endpoint's hooks that is known before anything is sent, such as a
+/// missing program.
 pub(super) fn look(endpoint: &Endpoint, folder: &Path, run: &PlannedRun) -> Result<(), String> {
     for point in HookPoint::ALL {
         let hooks = concrete_hooks(endpoint, &run.spec, point, None);
@@ -222,7 +227,7 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// Creates it from the runs to do.
+    /// Creates the tracking for the runs to do.
     pub(super) fn of<'r>(runs: impl Iterator<Item = &'r PlannedRun>) -> Cells {
         let mut cells = Cells::default();
         runs.for_each(|run| cells.add(run));
@@ -234,8 +239,8 @@ impl Cells {
         *self.left.entry(key(run)).or_default() += 1;
     }
 
-    /// Records that a run is dispatched, and returns whether it is the first of its cell, and the last. A
-    /// retry gets the same result.
+    /// Records that a run is dispatched, and returns whether it is the first and whether it is the last
+    /// of its cell. A retry gets the same result.
     pub(super) fn begin(&mut self, at: usize, run: &PlannedRun) -> (bool, bool) {
         let first = *self.first.entry(key(run)).or_insert(at);
         (first == at, self.left.get(&key(run)).is_none_or(|left| *left <= 1))

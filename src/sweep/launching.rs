@@ -1,4 +1,4 @@
-//! Launches a server of the plan: its port, its variables, its command.
+//! Launches a server of the plan: determines its port, its variables and its command.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use super::secrets::variable;
 /// The inputs for launching the server of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Launching {
-    /// Its endpoint.
+    /// The endpoint of the run.
     pub endpoint: Endpoint,
-    /// A run that needs it.
+    /// A run that needs the server.
     pub spec: Arc<RunSpec>,
     /// The plan's folder.
     pub folder: PathBuf,
@@ -31,20 +31,20 @@ pub(super) struct Launching {
 /// A server that was started.
 #[derive(Debug)]
 pub(super) struct Started {
-    /// The server, which ends when this value is dropped.
+    /// The server; it ends when this value is dropped.
     pub server: Launched,
-    /// Base address of its API.
+    /// The base address of the server's API.
     pub url: String,
-    /// Its command, as typed in a shell.
+    /// The server's command, as typed in a shell.
     pub command: String,
-    /// A run for which it was started.
+    /// A run for which the server was started.
     pub spec: Arc<RunSpec>,
 }
 
 /// When a launched server responded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Answered {
-    /// On its ready path, or with its list of models.
+    /// On its readiness path, or with its list of models.
     pub ready: Instant,
     /// With a first generation.
     pub first: Instant,
@@ -53,7 +53,7 @@ pub(super) struct Answered {
 /// Why a server was not started.
 #[derive(Debug, Clone)]
 pub(super) struct NotStarted {
-    /// The reason, in words.
+    /// The reason, as text.
     pub reason: String,
     /// Whether a user must change something first.
     pub is_final: bool,
@@ -70,7 +70,8 @@ fn for_good(reason: impl ToString) -> NotStarted {
 }
 
 impl Started {
-    /// Returns how it started and how long that took, if it was ready at a known instant.
+    /// Returns how the server started and how long that took, if the instant at which it was ready
+    /// is known.
     pub(super) fn ready(&self, Answered { ready, first }: Answered, servers: &Path) -> (ServerStart, Duration) {
         let watch = self.server.watch();
         let since = |at: Instant| Nanos::from(at.saturating_duration_since(watch.started())).0;
@@ -88,7 +89,7 @@ impl Started {
 }
 
 impl Launching {
-    /// Starts the server, which need not be ready yet. A port of `auto` is a new one each time.
+    /// Starts the server, which may not be ready yet. With `auto`, the port is a new one each time.
     pub(super) fn start(&self) -> Result<Started, NotStarted> {
         let port = self.endpoint.launch_port().map_or_else(free_port, Ok).map_err(for_good)?;
         let url = self.endpoint.launched_url(port).ok_or_else(|| for_good("its `url` is not a valid address"))?;
@@ -129,7 +130,8 @@ impl Launching {
         })
     }
 
-    /// Returns the problems that are known before anything is started: a missing program or a missing secret.
+    /// Returns the problems that are known before anything is started, such as a missing program or a missing
+    /// secret.
     pub(super) fn look(&self) -> Result<(), String> {
         let Some(launch) = &self.endpoint.launch else { return Ok(()) };
         for reference in launch.secrets() {
@@ -152,7 +154,7 @@ impl Launching {
     }
 }
 
-/// Returns the value behind a reference in a lease.
+/// Returns the secret behind a reference in a lease.
 pub(crate) fn secret_behind(reference: &str, folder: &Path) -> Option<String> {
     variable(&reference.parse::<SecretRef>().ok()?, folder).ok()
 }

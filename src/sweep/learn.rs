@@ -1,11 +1,12 @@
-//! A model's tokenizer as its server counts: learned before the first run that needs it.
+//! A model's tokenizer based on its server's counts, which are learned before the first run that
+//! needs them.
 
 use crate::protocol::Framing;
 use crate::server::{Counter, PROMPT, ProbeError, Question};
 use crate::workload::Tokenizer;
 use crate::workload::tokenizer::{Frames, Lesson, Table};
 
-/// The token counts that a server returned for its tokenizer.
+/// The token counts that a server returned by its tokenizer.
 pub(crate) struct Learned {
     counter: Counter,
     lesson: Lesson,
@@ -28,7 +29,7 @@ impl Learned {
         let frames = match framing {
             Framing::Chat => Frames {
                 alone: self.counter.chat(&[("user", sample)])?,
-                // A model whose chat template has no system message rejects one.
+                // A model whose chat template does not support system messages rejects them.
                 led: match self.counter.chat(&[("system", lead), ("user", sample)]) {
                     Ok(tokens) => Some(tokens),
                     Err(ProbeError::Refused { .. }) => None,

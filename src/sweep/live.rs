@@ -1,4 +1,5 @@
-//! Servers during a sweep: addresses, secrets resolved when they are needed, embedded servers kept alive.
+//! The servers of a sweep: their addresses, their secrets, which are resolved when they are needed, and
+//! the embedded servers, which are kept alive.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,22 +16,22 @@ use super::secrets::{ResolveError, Use, resolve_secret};
 /// An endpoint that is ready.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
-    /// Its address; `None` until it is known.
+    /// The address of the endpoint; `None` until it is known.
     pub target: Option<Target>,
-    /// Its embedded server, if it has one.
+    /// The embedded server of the endpoint, if it has one.
     pub embedded: Option<Embedded>,
-    /// The server that was launched for it, if any.
+    /// The server that was launched for the endpoint, if any.
     pub launched: Option<Started>,
     /// How the launched server started.
     pub start: Option<ServerStart>,
-    /// The findings of the probe.
+    /// The results of the probe.
     pub found: Found,
     /// Time of the last probe.
     pub asked: Option<Instant>,
 }
 
 /// Returns the target of an endpoint at `url`, with its key and the secret values of its headers resolved;
-/// `folder` is the plan's.
+/// `folder` is the plan's folder.
 pub fn target<'a>(
     endpoint: &Endpoint,
     url: &str,
@@ -73,7 +74,7 @@ pub(super) fn with_secrets<'a>(
 }
 
 /// Returns the address for display, with the key redacted. A key file that can be read only once (a pipe)
-/// is not opened here: the sender needs it.
+/// is not opened here, because it can be read only by the sender.
 pub(super) fn shown(endpoint: &Endpoint, url: &str, folder: &Path) -> String {
     let is_at_hand = |key: &&SecretRef| match key {
         SecretRef::Env(_) => true,

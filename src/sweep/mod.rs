@@ -1,4 +1,4 @@
-//! From graph to results: scheduler, resume, events.
+//! Executes the graph and produces results: scheduler, resume, events.
 
 pub mod calibrate;
 pub mod choose;

@@ -1,5 +1,5 @@
-//! Finds the committed results nearest to a new run, so that the run can be described by the edit
-//! that created it.
+//! Finds the committed results that are closest to a new run, so that the run can be described by
+//! the edit that created it.
 //!
 //! The canonical forms of all records are laid out as rows of numbers, with a column for each path and a
 //! number for each value that occurs there. Comparing two runs compares two short rows, so a preview can
@@ -11,25 +11,28 @@ use crate::expand::{Difference, RunSpec, canonical};
 
 /// A run that differs in more fields than this is not described as changed.
 const MOST_CHANGES: usize = 4;
-/// The path that distinguishes closed from open loops.
+/// The path of the field that distinguishes closed from open loops.
 const PATTERN: &str = "load.pattern";
-/// The number of comparisons that a preview may take; beyond it, new runs are only described as new.
+/// The number of comparisons that a preview may make; beyond this number, new runs are only
+/// described as new.
 const MOST_COMPARISONS: usize = 20_000_000;
-/// The number of old values of one field that are named if the nearest results differ among each other.
+/// The number of old values of one field that are named if the closest results differ from each other.
 const MOST_OLD_VALUES: usize = 3;
-/// The value of a new run that no record has.
+/// The value of a new run that does not occur in any record.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The comparison of a new run with the results nearest to it.
+/// The comparison of a new run with the closest results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// The same spec was committed under another id: the meaning of the numbers has changed.
+    /// The same spec was committed under another id, because the meaning of the numbers has
+    /// changed.
     Meaning,
-    /// The nearest result is no longer in the plan: these fields were changed.
+    /// The closest result is no longer in the plan, so these fields were changed.
     Edited(Vec<Difference>),
-    /// The nearest result is still in the plan: these values were added.
+    /// The closest result is still in the plan, so these values were added.
     Added(Vec<Difference>),
-    /// Several results are equally near and share no difference: the fields in which any of them differs.
+    /// Several results are equally close and have no difference in common. Contains all fields in which
+    /// any of them differs.
     Unsure(Vec<String>),
 }
 
@@ -37,10 +40,10 @@ pub(crate) enum Change {
 #[derive(Debug, Default)]
 pub(crate) struct Nearest {
     columns: HashMap<String, usize>,
-    /// For each column the values that occur, as a plan writes them; value n has number n + 1, and
-    /// 0 means no value.
+    /// For each column, the values that occur, as written in a plan. Value n has the number n + 1,
+    /// and 0 means no value.
     values: Vec<Vec<String>>,
-    /// For each column the number of each value.
+    /// For each column, the number assigned to each value.
     numbers: Vec<HashMap<String, u32>>,
     rows: Vec<Row>,
 }
@@ -49,7 +52,8 @@ pub(crate) struct Nearest {
 struct Row {
     values: Vec<u32>,
     wanted: bool,
-    /// The run's name for users: two runs of one cell share it, whatever was edited elsewhere in the plan.
+    /// The name of the run that users see. Two runs of one cell share it, whatever was edited elsewhere in
+    /// the plan.
     names: String,
 }
 
@@ -95,15 +99,15 @@ impl Nearest {
         })
     }
 
-    /// Explains the new run `spec` by the nearest results; `None` if no result is near.
+    /// Explains the new run `spec` by the closest results; `None` if no result is close enough.
     ///
-    /// The nearest differ in the fewest fields. A result that is still in the plan counts one field
-    /// more, because an edit leaves behind what it changed. Among equals, those with the same names
-    /// for users come first.
+    /// The closest results differ in the fewest fields. For a result that is still in the plan, one
+    /// field is added, because an edit usually leaves the old result without a run in the plan.
+    /// Among equals, results with the same user-visible names come first.
     pub(crate) fn find(&self, spec: &RunSpec) -> Option<Change> {
         let canonical = canonical(spec);
         let mut own = vec![0; self.values.len()];
-        // Fields that no result has.
+        // Values that do not occur in any result.
         let mut further = Vec::new();
         for (path, value) in canonical.entries() {
             let text = value.to_string();
@@ -116,8 +120,8 @@ impl Nearest {
         if fields == 0 {
             return Some(Change::Meaning);
         }
-        // Nothing was edited if the plan has both closed and open loops: one of the two was not
-        // executed yet.
+        // Nothing was edited if the plan has both closed and open loops, because one of the two was
+        // simply not executed yet.
         let differs = |column: &usize| nearest.iter().any(|row| row.values[*column] != own[*column]);
         if fields > MOST_CHANGES || wanted && self.columns.get(PATTERN).is_some_and(differs) {
             return None;
@@ -145,8 +149,8 @@ impl Nearest {
         })
     }
 
-    /// Returns in how many fields the nearest rows differ from `own`, whether they are still in the plan,
-    /// and those rows.
+    /// Returns the number of fields in which the closest rows differ from `own`, whether these rows are
+    /// still in the plan, and the rows themselves.
     fn nearest(&self, own: &[u32], further: usize, spec: &RunSpec) -> Option<(usize, bool, Vec<&Row>)> {
         let distance = |row: &Row| row.values.iter().zip(own).filter(|(a, b)| a != b).count() + further;
         let weight = |row: &Row| distance(row) + usize::from(row.wanted);
@@ -162,7 +166,7 @@ impl Nearest {
         Some((least - usize::from(wanted), wanted, nearest))
     }
 
-    /// Returns the values that `rows` have in a column; `None` if the first has none.
+    /// Returns the values that `rows` have in a column; `None` if the first row has no value.
     fn old(&self, column: usize, rows: &[&Row]) -> Option<String> {
         let mut numbers: Vec<u32> = rows.iter().map(|row| row.values[column]).collect();
         numbers.sort_unstable();
@@ -186,7 +190,7 @@ impl Nearest {
     }
 }
 
-/// Endpoint, model, scenario, load, further axes and repeat.
+/// Endpoint, model, scenario, load, other axes and repeat.
 fn names(spec: &RunSpec) -> String {
     let labels = &spec.labels;
     format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, &spec.load, spec.repeat))

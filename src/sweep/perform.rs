@@ -1,5 +1,5 @@
-//! The work of the graph's nodes, each on its own thread. Their result is their only message to the
-//! scheduler.
+//! The work of the graph's nodes, each on its own thread. The result is the only message that they
+//! send to the scheduler.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -54,7 +54,7 @@ pub(crate) fn secrets_of<'a>(specs: impl Iterator<Item = &'a Arc<RunSpec>>) -> V
 }
 
 /// Probes whether an endpoint is ready, and returns its target and its description. `served` contains the
-/// address and the liveness of its embedded server, if it has one.
+/// address and the liveness of the endpoint's embedded server, if it has one.
 pub fn ask(
     endpoint: &Endpoint,
     served: Option<(String, Arc<AtomicBool>)>,
@@ -65,7 +65,7 @@ pub fn ask(
     let url = url.ok_or_else(|| Unready::for_good("it has no address"))?;
     let mut target = target(endpoint, url, of_headers, folder).map_err(|error| Unready::for_good(error.to_string()))?;
     let question = Question { ready: endpoint.ready_path(), ..question(url, &target, spec) };
-    // This program describes the embedded mock itself.
+    // The description of the embedded mock comes from this program itself.
     let ask_what_it_is = || (!endpoint.is_embedded()).then(|| look(&question, endpoint.engine)).flatten();
     let contradiction = |said: &Option<SelfDescription>| environment::contradiction(spec, said.as_ref()?);
     // A declared version is compared with the reported one before any other request.
@@ -88,13 +88,13 @@ pub fn ask(
     Ok((target, found))
 }
 
-/// Probes whether an endpoint generates with the model of `spec`, without further checks.
+/// Probes whether an endpoint generates with the model of `spec`, without any other checks.
 pub(crate) fn ask_for_model(endpoint: &Endpoint, (target, spec): (&Target, &RunSpec)) -> Result<(), Unready> {
     probe(&Question { ready: endpoint.ready_path(), ..question(&target.url(), target, spec) })?;
     Ok(())
 }
 
-/// Returns the question of a probe before runs like `spec`.
+/// Returns the request settings of a probe before runs like `spec`.
 pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
     Question {
         url: url.to_owned(),
@@ -111,7 +111,7 @@ pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
     }
 }
 
-/// Returns the check that the engine makes in the middle of runs like `question`'s.
+/// Returns the check that the engine makes during runs of the endpoint of `question`.
 pub fn check(question: &Question) -> engine::Check {
     let question = question.clone();
     Arc::new(move |depth| match server::check(&question, depth == Depth::Generation) {
@@ -124,45 +124,46 @@ pub fn check(question: &Question) -> engine::Check {
 /// Why a run was not committed.
 #[derive(Debug)]
 pub enum RunError {
-    /// It was stopped.
+    /// The run was stopped.
     Stopped,
-    /// The environment spoiled it; the run may be retried.
+    /// The environment spoiled the run, which may be retried.
     Spoiled(Spoiled),
-    /// It failed; other runs go on.
+    /// The run failed; other runs continue.
     Failed(String),
-    /// Its server reported another version after it than before: the endpoint is not measured any more.
+    /// The server reported a different version after the run than before it, so the endpoint is no
+    /// longer measured.
     TwoVersions(String),
-    /// The results folder cannot store it: the sweep cannot go on.
+    /// The results folder cannot store the run, so the sweep cannot continue.
     Store(StoreError),
 }
 
 /// How often a run is retried after the environment spoils it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retries {
-    /// Earlier spoiled attempts that count.
+    /// Number of earlier spoiled attempts that count.
     pub spoiled: u32,
     /// The number of retries; with 0 the run is never given up.
     pub allowed: u32,
 }
 
 impl Retries {
-    /// Returns how often the run was retried if it is given up when this attempt is spoiled too.
+    /// If the run is given up when this attempt is spoiled too, returns the number of its retries.
     pub(crate) fn given_up_with_this(self) -> Option<u32> {
         (self.allowed > 0 && self.spoiled >= self.allowed).then_some(self.allowed)
     }
 }
 
-/// The resources that a run needs besides its spec.
+/// The inputs of a run in addition to its spec.
 pub struct Order {
     /// The run.
     pub run: PlannedRun,
-    /// Its attempt.
+    /// The attempt at the run.
     pub attempt: Attempt,
-    /// The destination of its requests.
+    /// The destination of the requests.
     pub target: Target,
     /// The readiness path of the server, if there is one.
     pub ready: Option<String>,
-    /// The findings of the probe.
+    /// The results of the probe.
     pub found: Found,
     /// The plan's tokenizers.
     pub tokenizers: Arc<Tokenizers>,
@@ -174,17 +175,18 @@ pub struct Order {
     pub(crate) progress: Arc<Progress>,
     /// Turns true when the run is to stop.
     pub stop: watch::Receiver<bool>,
-    /// The state of leftovers of runs.
+    /// Tracks the requests that runs may have left at servers.
     pub(crate) settle: Arc<Settle>,
-    /// The watch of the server that was launched for it, and how that server started.
+    /// The watch of the server that was launched for the run, if any, and how it started.
     pub(super) launched: Option<(ServerWatch, ServerStart)>,
-    /// The hooks around it.
+    /// The hooks around the run.
     pub(super) hooks: RunHooks,
-    /// Start commands of the processes that send its load together; empty if this process sends it alone.
+    /// Start commands of the processes that send the run's load together; empty if this process sends it
+    /// alone.
     pub(super) starts: Vec<StartCommand>,
-    /// The resource of its endpoint.
+    /// The resource of the run's endpoint.
     pub resource: String,
-    /// Receives what the run waits for if its server is not idle.
+    /// Called with the reason for the wait if the server is not idle.
     pub tell: Box<dyn Fn(String) + Send>,
 }
 
@@ -247,7 +249,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let hooking = Hooking { hooks: &hooks, run: &run, target: &target, question: &question, tell: &*tell };
     let mut hook_runs = Vec::new();
     if let Err(failure) = hooking.before(&mut hook_runs, stop.clone()) {
-        // Hooks that have begun are ended nevertheless.
+        // The hooks after the run are executed anyway, if those before it have begun.
         let _ = hooking.after(&mut hook_runs);
         return Err(unhooked(attempt, failure, retries));
     }
@@ -310,7 +312,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
 }
 
 /// Returns the file for the run's samples and the scraper that runs alongside it, if the plan
-/// requests them.
+/// requests telemetry.
 fn beside(
     (endpoint, spec): (&Endpoint, &RunSpec),
     (question, progress): (&Question, &Arc<Progress>),
@@ -323,7 +325,7 @@ fn beside(
     Ok((beside.sink(), Some(beside)))
 }
 
-/// Returns the result of the run with the telemetry scraped until its end.
+/// Returns the result of the run with the telemetry that was scraped until the end.
 fn scraped(finished: Finished, beside: Option<Beside>) -> Result<Finished, EngineError> {
     let Some(beside) = beside else { return Ok(finished) };
     let (samples, telemetry) = beside.finish().map_err(EngineError::Sink)?;
@@ -342,8 +344,8 @@ fn unhooked(attempt: Attempt, failure: HookFailure, retries: Retries) -> RunErro
     }
 }
 
-/// Returns the digest of the sources of a run's texts, without the nonce; for a mix, of all its classes
-/// with their weights.
+/// Returns the digest of everything that determines a run's texts, without the nonce. For a mix, it
+/// covers all classes with their weights.
 fn digest(spec: &RunSpec) -> String {
     let of = |content: &Content| Generator::new(content, spec.seed, spec.repeat, None).digest();
     if spec.mix.is_empty() {
@@ -355,7 +357,8 @@ fn digest(spec: &RunSpec) -> String {
 }
 
 /// Returns the length of the probe's prompt, counted by the model's tokenizer or estimated, and counted by
-/// the server if it counts. Words counted by a mock without a tokenizer cannot check an estimate.
+/// the server if it counts. A mock without a tokenizer counts words, which cannot be used to check an
+/// estimate.
 fn probe_prompt(tokenizer: Option<&Tokenizer>, endpoint: &EndpointSpec, found: &Found) -> Option<ProbePrompt> {
     let ours = match (tokenizer, endpoint.api.protocol().framing()) {
         (None, _) if endpoint.engine == Engine::Mock => return None,
@@ -381,8 +384,8 @@ fn with_death(error: EngineError, watch: Option<ServerWatch>, stop: &watch::Rece
     }
 }
 
-/// Whether the sweep is stopped now or shortly after. Slurm ends a preempted job by a signal to all its
-/// processes, so the server may end before this process notices the signal.
+/// Whether the sweep is stopped now or shortly afterwards. Slurm ends a preempted job by a signal to
+/// all its processes, so the server may end before this process notices the signal.
 fn is_stopped_soon(stop: &watch::Receiver<bool>) -> bool {
     const MOMENT: Duration = Duration::from_secs(1);
     let until = Instant::now() + MOMENT;
@@ -392,7 +395,7 @@ fn is_stopped_soon(stop: &watch::Receiver<bool>) -> bool {
     *stop.borrow()
 }
 
-/// Abandons the attempt with its reason.
+/// Abandons the attempt and records the reason.
 fn abandon(attempt: Attempt, error: EngineError, retries: Retries) -> RunError {
     let reason = error.to_string();
     let failure = match error {
@@ -406,7 +409,7 @@ fn abandon(attempt: Attempt, error: EngineError, retries: Retries) -> RunError {
         EngineError::Sink(error) => match error.downcast::<RowsError>() {
             Ok(error) => {
                 let error = StoreError::from(*error);
-                // Best effort: on a full disk the reason may not fit either, and the first error is the
+                // Best effort: on a full disk even the reason may not fit, and the first error is the
                 // one to report.
                 let _ = attempt.fail(&error.to_string());
                 return RunError::Store(error);

@@ -1,5 +1,5 @@
-//! Waits for servers: probes one until it is ready, its time is up, or the sweep ends. One bad response is
-//! not a verdict.
+//! Waits for servers: probes a server until it is ready, its time is up, or the sweep ends. A single bad
+//! response does not decide.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use super::perform;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause between two probes, unless the server requests one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// The same while a launched server starts. The time to readiness is a result, so the pauses are 2 % of the
-/// time so far, within these bounds.
+/// The pauses between probes while a launched server starts. The time to readiness is a result, so the
+/// pauses are 2 % of the time so far, within these bounds.
 const PAUSES_OF_A_START: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(250)];
-/// How soon a wait notices that the sweep ends.
+/// How often a wait checks whether the sweep ends.
 pub(crate) const LOOK_UP: Duration = Duration::from_millis(20);
 
 /// The inputs of a probe.
@@ -34,19 +34,21 @@ pub(crate) const LOOK_UP: Duration = Duration::from_millis(20);
 pub(crate) struct Asking {
     /// The server.
     pub endpoint: Endpoint,
-    /// The address and the liveness of the server that sweepline started for it, if it did.
+    /// The address and the liveness of the endpoint's server, if sweepline started it.
     pub served: Option<(String, Arc<AtomicBool>)>,
-    /// The inputs for launching that server again, if the plan launches it, and its watch.
+    /// The inputs for launching that server again, if the plan launches it, and the watch of that
+    /// server.
     pub(super) launched: Option<(Launching, Option<ServerWatch>)>,
-    /// Whether that server was just started and has not been probed: if it has ended, the start has failed.
+    /// Whether that server was just started and has not been probed yet. If it has ended, the start has
+    /// failed.
     pub(super) is_first: bool,
-    /// Whether that server is being ended and will be started again, whatever it responds.
+    /// Whether that server is being ended and will be started again, whatever its responses are.
     pub(super) restarts: bool,
     /// The spec of the generation.
     pub spec: Arc<RunSpec>,
     /// Further models that the server must have.
     pub(crate) other_models: Vec<String>,
-    /// Secrets in headers of its runs.
+    /// The secrets in headers of the endpoint's runs.
     pub secrets: Vec<SecretRef>,
     /// The plan's folder, where secrets may be stored.
     pub folder: PathBuf,
@@ -55,7 +57,7 @@ pub(crate) struct Asking {
 /// A server is not ready and will be probed again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    /// Why it is not ready.
+    /// Why the server is not ready.
     pub reason: String,
     /// The time waited so far.
     pub waited: Duration,
@@ -63,14 +65,14 @@ pub struct Waiting {
     pub within: Duration,
 }
 
-/// How a wait ended, and how long it took. Only the time after the first probe counts.
+/// How a wait ended, and how long it took. Only the time after the first probe is counted.
 #[derive(Debug)]
 pub(crate) struct ProbeOutcome {
     /// The embedded server that replaced one that had ended.
     pub embedded: Option<Embedded>,
     /// The launched server that replaced one that had ended.
     pub(super) launched: Option<Started>,
-    /// The target and the server's description, or why it cannot be measured.
+    /// The target and the server's description, or why the server cannot be measured.
     pub answer: Result<(Target, Found), Unready>,
     /// The time waited.
     pub waited: Duration,
@@ -100,7 +102,7 @@ impl Asking {
             outcome.launched = Some(started);
             return Ok(());
         }
-        // If it does not start, the probe reports that no server responds.
+        // If the server does not start, the probe reports that no server responds.
         if let Ok(embedded) = perform::serve(&self.endpoint.mock.clone().unwrap_or_default()) {
             self.served = Some((embedded.url().to_owned(), embedded.alive()));
             outcome.embedded = Some(embedded);
@@ -114,7 +116,7 @@ impl Asking {
         watch.as_ref()?.early_end().map(|error| Unready::ended(error.to_string(), error.is_final()))
     }
 
-    /// Returns the instant at which a launched server reports ready, if it does.
+    /// Returns the instant at which a launched server reports that it is ready, if it does.
     fn is_here(&self) -> Option<Instant> {
         let (_, watch) = self.launched.as_ref()?;
         watch.as_ref()?;
@@ -124,13 +126,15 @@ impl Asking {
         is_ready(&question).then(Instant::now)
     }
 
-    /// Returns that a launched server is starting: no other reason for a missing response is needed.
+    /// Returns the reason that a launched server is still starting; a missing response needs no
+    /// other reason.
     fn starting(&self) -> Option<String> {
         let (_, watch) = self.launched.as_ref()?;
         Some(format!("it is starting (log: {})", watch.as_ref()?.log().display()))
     }
 
-    /// Returns why the server is not ready, with the remedy if it was launched: then it is known to run.
+    /// Returns why the server is not ready, with the remedy if sweepline launched it, because such a
+    /// server is known to be running.
     fn in_words(&self, reason: &str) -> String {
         let there = if self.launched.is_some() { "; it runs, but must listen there" } else { IS_IT_THERE };
         reason.replace(IS_IT_THERE, there)
@@ -151,7 +155,7 @@ impl Asking {
     pub(super) fn once(&self) -> Result<(Target, Found), Unready> {
         let (target, found) =
             perform::ask(&self.endpoint, self.served.clone(), (&self.spec, &self.secrets), &self.folder)?;
-        // A listed model is known. An unlisted one may be an alias, so it is probed.
+        // A listed model is known to exist. An unlisted model may be an alias, so it is probed.
         let is_listed = |model: &&String| found.models.is_empty() || found.models.contains(model);
         for model in self.other_models.iter().filter(|model| !is_listed(model)) {
             let mut spec = RunSpec::clone(&self.spec);
@@ -162,8 +166,8 @@ impl Asking {
     }
 
     /// Probes until the server is ready, the time `within` is up, or `halt` turns true, and reports to
-    /// `tell` why it probes again. Before the first probe it leaves the server alone for `pause`, which
-    /// does not count because the server requested it.
+    /// `tell` why it probes again. Before the first probe, it sends nothing for `pause`; this time does
+    /// not count because the server requested it.
     pub(super) fn wait(
         mut self,
         pause: Duration,
@@ -233,7 +237,7 @@ fn now() -> Answered {
     Answered { ready: Instant::now(), first: Instant::now() }
 }
 
-/// Sleeps for `pause`, or until it is over.
+/// Sleeps for `pause`, or until the wait is over.
 fn rest(pause: Duration, is_over: &dyn Fn() -> bool) {
     let until = Instant::now() + pause;
     while Instant::now() < until && !is_over() {

@@ -1,4 +1,4 @@
-//! Run, skip or redo: a pure function of the files on disk, with the reason.
+//! Decides whether to run, skip or redo each run, and why: a pure function of the files on disk.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -21,21 +21,21 @@ use super::nearest::{Change, Nearest};
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum Action {
-    /// No result exists: it will run.
+    /// The run has no result and will be executed.
     New,
-    /// Its result exists: nothing to do.
+    /// The run has a result; there is nothing to do.
     Cached,
-    /// A result exists and will be replaced.
+    /// The run has a result that will be replaced.
     Redo,
-    /// The environment spoiled it and all its retries: it runs again only on request.
+    /// The environment spoiled the run and all its retries. It runs again only on request.
     #[serde(rename = "given_up")]
     #[strum(serialize = "given up")]
     GivenUp,
-    /// Another process is currently measuring it.
+    /// Another process is currently measuring the run.
     Pending,
-    /// It has no readable result, or needs none, and `run` would skip it.
+    /// The run has no readable result, or needs none, and `run` would skip it.
     Pruned,
-    /// A result that no run of the plan has, of an endpoint in the plan.
+    /// A result for an endpoint in the plan that does not belong to any run of the plan.
     Orphan,
 }
 
@@ -60,13 +60,14 @@ impl Action {
 pub(crate) struct Decision {
     /// The action.
     pub(crate) action: Action,
-    /// The reason, in words.
+    /// The reason, as text.
     pub reason: String,
     /// The comparison with the results nearest to a new run, once `explain` has made it.
     pub change: Option<Change>,
     /// The number of spoiled attempts that count.
     pub spoiled: u32,
-    /// Whether its next attempt starts a new count: it was given up, and is requested nevertheless.
+    /// Whether the next attempt starts a new count, because the run was given up and is
+    /// nevertheless requested.
     pub afresh: bool,
 }
 
@@ -80,7 +81,7 @@ impl Decision {
         Decision::new(Action::Pruned, reason)
     }
 
-    /// Returns the fields that distinguish a new run from the results nearest to it.
+    /// Returns the fields that distinguish a new run from the closest results.
     pub(crate) fn differences(&self) -> &[Difference] {
         match &self.change {
             Some(Change::Edited(differences) | Change::Added(differences)) => differences,
@@ -89,35 +90,35 @@ impl Decision {
     }
 }
 
-/// The user's options besides the plan.
+/// The user's options in addition to the plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Wishes {
     /// Run everything again.
     pub force: bool,
     /// Run invalid runs again.
     pub(crate) redo_invalid: bool,
-    /// Run again what was given up.
+    /// Run again the runs that were given up.
     pub(crate) redo_given_up: bool,
 }
 
-/// The results on disk, indexed for queries. Holds a small part of each run; whole records are read on
-/// demand.
+/// The results on disk, indexed for queries. A small part of each run is held in memory; whole records
+/// are read on demand.
 #[derive(Debug, Default)]
 pub(crate) struct OnDisk {
-    /// The results folder; `None` without one.
+    /// The results folder; `None` if there is none.
     store: Option<Store>,
     runs: Overview,
-    /// By short id.
+    /// The committed runs, by short id.
     deleted: HashMap<String, Deleted>,
     /// Attempts since the last commit, by short id.
     tries: HashMap<String, Tries>,
-    /// The specs of the plan's runs. Several runs may share one.
+    /// The specs of the plan's runs. Several runs may share a spec.
     wanted: HashMap<ShortId, Arc<RunSpec>>,
-    /// Laid out on the first query for a new run.
+    /// The results laid out for comparison; created on the first query for a new run.
     nearest: OnceCell<Nearest>,
     /// Read on the first query.
     history: OnceCell<History>,
-    /// The runs of a test, instead of a folder.
+    /// Runs that a test supplies instead of a folder.
     #[cfg(test)]
     given: Vec<Listed>,
 }
@@ -138,7 +139,8 @@ impl OnDisk {
         OnDisk { wanted: wanted.collect(), ..OnDisk::default() }
     }
 
-    /// Remembers the runs that were read, so that later sweeps skip them. Best effort.
+    /// Remembers the runs that were read, so that later sweeps need not read them again. Best
+    /// effort.
     pub(crate) fn remember(&self) {
         if let Some(store) = &self.store {
             store.remember(&self.runs);
@@ -160,17 +162,17 @@ impl OnDisk {
         ShortId::named(id).is_some_and(|id| self.wanted.contains_key(&id))
     }
 
-    /// Whether run `id` has a folder, whole or not.
+    /// Whether run `id` has a folder, damaged or not.
     pub(crate) fn has(&self, id: &RunId) -> bool {
         self.runs.get(id).is_some()
     }
 
-    /// Whether run `id` is committed and whole.
+    /// Whether run `id` is committed and undamaged.
     pub(crate) fn is_whole(&self, id: &RunId) -> bool {
         self.said(id).is_some()
     }
 
-    /// Returns the kept part of the committed, whole run `id`.
+    /// Returns the part of the committed, undamaged run `id` that is held in memory.
     pub(crate) fn said(&self, id: &RunId) -> Option<&Said> {
         self.runs.get(id).filter(|brief| brief.is_whole())?.said.as_ref()
     }
@@ -180,13 +182,13 @@ impl OnDisk {
         self.runs.get(id)?.unusable(self.store.as_ref()?.layout(), ShortId::of(id))
     }
 
-    /// Reads the record of the committed, whole run `id`.
+    /// Reads the record of the committed, undamaged run `id`.
     pub(crate) fn record(&self, id: &RunId) -> Option<RunRecord> {
         self.said(id)?;
         self.listed(ShortId::of(id)).filter(|listed| listed.state == State::Whole)?.record
     }
 
-    /// Reads a run, whole or not.
+    /// Reads a run, damaged or not.
     pub(crate) fn listed(&self, id: ShortId) -> Option<Listed> {
         #[cfg(test)]
         if let Some(listed) = self.given.iter().find(|listed| listed.id == id.to_string()) {
@@ -221,13 +223,13 @@ impl OnDisk {
         })
     }
 
-    /// Whether the inventory entry of any whole run is missing, belongs to an earlier attempt, or is
-    /// damaged: the next writer repairs it.
+    /// Whether the inventory entry of any undamaged run is missing, belongs to an earlier attempt,
+    /// or is damaged. The next writer repairs this.
     pub(crate) fn wants_entries(&self) -> bool {
         self.runs.iter().any(|(_, brief)| brief.wants_entry())
     }
 
-    /// Returns committed runs that no run of the plan has, on an endpoint accepted by `is_ours`, sorted by
+    /// Returns committed runs that are not in the plan, on an endpoint accepted by `is_ours`, sorted by
     /// id. A record contains the name of its endpoint but no plan, and a results folder may serve several
     /// plans; a folder whose record cannot be read belongs to none.
     pub(crate) fn orphans(&self, is_ours: impl Fn(&str) -> bool) -> Vec<ShortId> {
@@ -251,7 +253,7 @@ impl OnDisk {
 }
 
 /// Decides about one run, with `retries` retries after the environment spoils it. `is_invalid` returns
-/// whether a committed run's verdict is invalid; it is called only if that matters.
+/// whether a committed run's verdict is invalid; it is called only if this matters.
 pub(crate) fn decide(
     run: &PlannedRun,
     disk: &OnDisk,
@@ -278,8 +280,8 @@ pub(crate) fn again(run: &PlannedRun, disk: &OnDisk, retries: u32, reason: Strin
     }
 }
 
-/// Applies the attempts to the decision about a run that will be executed. `asked` means that the user
-/// requests it even if it is given up.
+/// Takes the earlier attempts into account in the decision about a run that will be executed. `asked`
+/// means that the user requests the run even if it was given up.
 fn tried(mut decision: Decision, tries: &Tries, retries: u32, asked: bool) -> Decision {
     let given_up = given_up(tries, retries).map(given_up_words);
     let words = match (&given_up, &tries.last) {
@@ -300,13 +302,13 @@ fn tried(mut decision: Decision, tries: &Tries, retries: u32, asked: bool) -> De
     decision
 }
 
-/// Returns whether a run is given up with `retries` retries: a plan that now allows more continues the run,
-/// and one that allows none never gives up.
+/// Whether a run is given up with `retries` retries: a plan that now allows more continues the run, and one
+/// that allows none never gives up.
 fn given_up(tries: &Tries, retries: u32) -> Option<&GivenUp> {
     tries.given_up.as_ref().filter(|given_up| retries > 0 && given_up.times >= retries)
 }
 
-/// Describes the outcome of the attempts at a run if no plan states the number of retries.
+/// Describes the outcome of the attempts at a run if no plan with a number of retries is known.
 pub(crate) fn tries_words(tries: &Tries) -> String {
     match (&tries.given_up, &tries.last) {
         (Some(given_up), _) => given_up_words(given_up),
@@ -321,8 +323,8 @@ pub(crate) fn given_up_words(given_up: &GivenUp) -> String {
     format!("given up: {} ({times} of {times})", spoiled.cause)
 }
 
-/// `interrupted 14:43`, `failed: no room on the disk`, `failed: 429 (2 of 3)`: after 2 of 3 retries. Only a
-/// plan states the maximum.
+/// `interrupted 14:43`, `failed: no room on the disk`, `failed: 429 (2 of 3)`: after 2 of 3 retries. The
+/// maximum is only known if there is a plan.
 pub(crate) fn last_words(last: &LastTry, spoiled: u32, retries: Option<u32>) -> String {
     match &last.how {
         How::UnderWay(pid) => format!("process {pid} is making attempt {}", last.number),
@@ -349,7 +351,7 @@ pub(crate) fn or_pending(decision: &mut Decision, run: &PlannedRun, disk: &OnDis
     }
 }
 
-/// Why a run without result and attempts is new.
+/// Returns why a run without a result and without attempts is new.
 const NEVER: &str = "never committed";
 
 /// Decides about a run by its result, or by its absence.
@@ -359,7 +361,7 @@ fn by_result(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn F
         return Decision::new(Action::New, said);
     };
     let said = match (&brief.state, &brief.said) {
-        // It may be whole, so it is replaced only on request.
+        // The result may be undamaged, so it is replaced only on request.
         (State::Unreadable(reason), _) if !wishes.force => {
             return Decision::new(Action::Pruned, format!("its result is kept but cannot be used: {reason}"));
         }
@@ -381,8 +383,8 @@ fn by_result(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn F
     Decision::new(Action::Cached, format!("committed {:.19}Z", said.ended.to_string()))
 }
 
-/// Adds to a new run's decision what the results nearest to it show; `asked` is the number of runs to
-/// explain in all.
+/// Adds to a new run's decision the comparison with the closest results; `asked` is the total number
+/// of runs to explain.
 pub(crate) fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, asked: usize) {
     // A run that was deleted or tried before is already explained.
     if decision.action != Action::New || disk.deleted(&run.id).is_some() || disk.tries(&run.id).is_some() {
@@ -391,9 +393,10 @@ pub(crate) fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, 
     if Nearest::may_compare(asked, disk.runs.len()) {
         decision.change = disk.nearest().find(&run.spec);
     }
-    // Another id for an equal spec: only the version of the measurement differs, and the program sets it.
+    // An equal spec has another id, so only the version of the measurement differs, which is set by the
+    // program.
     if decision.change == Some(Change::Meaning) {
-        decision.reason = "its result is from an older sweepline, whose numbers have another meaning".to_owned();
+        decision.reason = "its result is from an older sweepline, whose numbers have a different meaning".to_owned();
     }
 }
 
@@ -419,7 +422,7 @@ mod tests {
         expand(&plan).expect("expands")
     }
 
-    /// Returns a folder with these runs, for a plan.
+    /// Returns the view of a folder with these runs, for a plan.
     fn disk_with(listed: Vec<Listed>, expansion: &Expansion) -> OnDisk {
         let disk = OnDisk::without_results(expansion);
         let common = crate::store::Common::default();
@@ -483,8 +486,8 @@ mod tests {
         assert!(reason.starts_with("corrupt: the id in run.json does not match its contents"), "{reason}");
     }
 
-    /// Returns the files of attempts at the run: this many spoiled, the run given up after `times` retries,
-    /// the last one ended by `how`.
+    /// Returns the files of attempts at the run: this many were spoiled, the run was given up after `times`
+    /// retries, and the last attempt ended with `how`.
     fn tried_so(run: &PlannedRun, spoiled: u32, times: Option<u32>, how: How) -> HashMap<String, Tries> {
         let cause = crate::rows::SpoilCause::RateLimited;
         let what = Spoiled { cause, detail: "429 Too Many Requests".into(), retry_after: None };
@@ -518,7 +521,7 @@ mod tests {
         assert_eq!(says(&tried_so(run, 1, None, limited()), false, (none, 3)), new("failed: 429", 1, false));
         assert_eq!(says(&tried_so(run, 3, None, limited()), false, (none, 3)), new("failed: 429 (2 of 3)", 3, false));
         assert_eq!(says(&tried_so(run, 3, None, limited()), false, (none, 0)), new("failed: 429", 3, false));
-        // Given up: it is not retried unless requested.
+        // The run is given up, so it is not retried unless requested.
         let given_up = tried_so(run, 4, Some(3), limited());
         let words = "given up: 429 (3 of 3)";
         assert_eq!(says(&given_up, false, (none, 3)), (Action::GivenUp, words.into(), 4, false));
@@ -530,7 +533,7 @@ mod tests {
         // A plan that allows more retries continues the count; one that allows none never gives up.
         assert_eq!(says(&given_up, false, (none, 5)), new("failed: 429 (3 of 5)", 4, false));
         assert_eq!(says(&given_up, false, (none, 0)), new("failed: 429", 4, false));
-        // A result stays as it is.
+        // An existing result stays as it is.
         let (action, _, _, afresh) = says(&given_up, true, (redo, 3));
         assert_eq!((action, afresh), (Action::Cached, false));
         assert_eq!(says(&given_up, true, (force, 3)), (Action::Redo, "forced".into(), 0, true));
@@ -545,7 +548,7 @@ mod tests {
         Difference { field: field.to_owned(), old: Some(old.to_string()), new: Some(new.to_string()) }
     }
 
-    /// Returns the changes between the nearest runs of `old` and the one new run of `new`.
+    /// Returns the changes between the closest runs of `old` and the one new run of `new`.
     fn change(old: &[&Expansion], new: &Expansion) -> Option<Change> {
         let disk = disk_with(old.iter().flat_map(|old| &old.runs).map(committed).collect(), new);
         let run = new.runs.iter().find(|run| !disk.has(&run.id)).expect("a new run");
@@ -565,16 +568,17 @@ mod tests {
             }
             expansion
         };
-        // A rate that was added to others does not edit them.
+        // Adding a rate does not count as an edit of the others.
         assert_eq!(change(&[&runs(&[5])], &runs(&[5, 6])), Some(Change::Added(vec![one("load.qps", 5, 6)])));
-        // Two results of earlier plans are one field away: for the cell with the same names, it was
-        // the other field.
+        // Two results of earlier plans are one field away. The cell with the same names is the one
+        // whose other field was edited.
         let (a, b) = (seeded(1, &[5]), seeded(2, &[6]));
         assert_eq!(change(&[&a, &b], &seeded(2, &[5])), Some(Change::Edited(vec![one("seed", 1, 2)])));
-        // It is unknown which of two rates became the third; both imply that the rate changed.
+        // It is unknown which of two rates was replaced by the third, but in both cases the rate
+        // changed.
         let told = change(&[&runs(&[5, 6])], &runs(&[7]));
         assert_eq!(told, Some(Change::Edited(vec![one("load.qps", "5 or 6", 7)])));
-        // With too many differences it is another run.
+        // With too many differences, it counts as another run.
         let mut far = seeded(3, &[9]);
         let mut spec = (*far.runs[0].spec).clone();
         Arc::make_mut(&mut spec.endpoint).name = "z".to_owned();
@@ -586,8 +590,8 @@ mod tests {
     }
 
     proptest! {
-        /// An edit of one rate is described as that edit, whatever else is committed, and never as a change
-        /// of a run that is still in the plan.
+        /// An edit of one rate is described as exactly that edit, whatever other results are committed, and
+        /// never as a change of a run that is still in the plan.
         #[test]
         fn a_new_run_is_told_by_what_the_plan_lost(
             rates in proptest::collection::btree_set(1u32..1000, 2..6), at in 0usize..6, new in 1000u32..2000,

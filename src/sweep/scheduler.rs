@@ -1,5 +1,5 @@
-//! Walks the graph. Nodes run on their own threads and respond by message; only this thread accesses the
-//! walk, the servers and the observer.
+//! Walks the graph. Nodes run on their own threads and send their results as messages. Only the
+//! scheduler's thread accesses the walk, the servers and the observer.
 
 mod asking;
 mod choices;
@@ -48,19 +48,21 @@ pub struct Sweep<'a> {
     pub plan: &'a Plan,
     /// The plan's folder, where secrets may be stored.
     pub folder: &'a Path,
-    /// Its runs.
+    /// The runs of the plan.
     pub expansion: &'a Expansion,
-    /// For each run whether it will be executed.
+    /// For each run, whether it will be executed.
     pub(crate) todo: Vec<bool>,
-    /// Number of runs of the selection that will not be executed: numbers continue after them.
+    /// Number of runs of the selection that will not be executed; the numbers of runs continue
+    /// after them.
     pub(crate) settled: usize,
-    /// For each run why its committed result is replaced, if it has one.
+    /// For each run, why its committed result is replaced, if it has one.
     pub(crate) replaces: Vec<Option<String>>,
-    /// For each run the number of spoiled attempts that count.
+    /// For each run, the number of spoiled attempts that count.
     pub spoiled: Vec<u32>,
-    /// For each run whether that count starts again: it was given up, and the user requests it again.
+    /// For each run, whether this count starts again because it was given up and the user requests it
+    /// again.
     pub afresh: Vec<bool>,
-    /// The properties that must not change, and what was reported about them before the sweep.
+    /// The properties of servers that must not change, and their values before the sweep.
     pub(crate) environment: Expected,
     /// The results folder, locked.
     pub writer: &'a Writer,
@@ -72,12 +74,12 @@ pub struct Sweep<'a> {
     pub(crate) choices: Option<Choices<'a>>,
     /// Decides when cells end whose repeats may end early; `None` if the plan has no such cells.
     pub(crate) ends: Option<EndsOf<'a>>,
-    /// Whether the budget skips a run that is about to begin, by current knowledge, and why; `None` if this
-    /// was known beforehand.
+    /// Whether the budget skips a run that is about to begin, judged by the measurements so far, and why;
+    /// `None` if the decision does not depend on measurements.
     pub(crate) over_budget: Option<OverBudget<'a>>,
     /// Sweeps of the selection whose runs are not known yet.
     pub(crate) later: Vec<String>,
-    /// Stop at the first failure.
+    /// Whether to stop at the first failure.
     pub(crate) fail_fast: bool,
 }
 
@@ -93,13 +95,13 @@ pub struct Summary {
     /// Runs that were not executed because their endpoint was not ready in time.
     pub skipped: usize,
     /// Runs that were not measured, or not committed, because their server differs from the plan or the
-    /// results, or is two servers: a user must fix that.
+    /// results, or turned out to be two servers. A user must fix that.
     pub refused: usize,
     /// Runs that remain because the sweep was stopped.
     pub left: usize,
-    /// Runs that were skipped because their cells had ended: they are not needed.
+    /// Runs that were skipped because their cells had ended, so that they are not needed.
     pub pruned: usize,
-    /// Whether it was stopped.
+    /// Whether the sweep was stopped.
     pub interrupted: bool,
     /// Runs that other workers have committed in the meantime.
     pub(crate) shared: usize,
@@ -107,7 +109,7 @@ pub struct Summary {
     pub(crate) elsewhere: Vec<RunId>,
     /// Results that the sweep was to measure again, but that stay because they are shared.
     pub(crate) kept: usize,
-    /// The descriptions of the servers that were launched for it.
+    /// The descriptions of the servers that were launched for the sweep.
     pub(crate) launched: Vec<LaunchedSaid>,
 }
 
@@ -140,7 +142,7 @@ pub enum SweepError {
     /// An error of the results folder.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Endpoints that waiting does not make ready, each with its reason.
+    /// Endpoints that do not become ready by waiting, each with its reason.
     #[error("{}", told(.0))]
     Endpoints(Vec<(String, String)>),
     /// The system cannot start more threads.
@@ -165,15 +167,15 @@ enum Answer {
     Served(Result<Embedded, String>),
     /// A server that the plan launches was started, or failed to start.
     Launched(Result<Started, NotStarted>),
-    /// The cause that keeps a run's server busy; the run is still in progress.
+    /// What keeps a run's server busy; the run is still in progress.
     Busy(String),
-    /// Its server is not ready yet; probing continues.
+    /// The node's server is not ready yet; probing continues.
     Waits(Waiting),
-    /// Its server is ready, or will not be.
+    /// The node's server is ready, or will not become ready.
     Probed(Box<ProbeOutcome>),
     /// The result of a run, and the pause after it.
     Ran(Result<(), RunError>),
-    /// The pause after a run is over.
+    /// The pause after a run has ended.
     Rested,
     /// The node's thread panicked.
     Panicked,
@@ -203,7 +205,7 @@ struct Scheduler<'a, 'o> {
     /// Servers that have not responded to the first probe of a wait, until the user is notified.
     unanswered: HashMap<NodeIndex, Unanswered>,
     servers: HashMap<String, Live>,
-    /// Launched servers that are being ended, by the resource that they hold until then.
+    /// Launched servers that are being ended, by the resource that they hold until they have ended.
     retiring: HashMap<String, Vec<JoinHandle<()>>>,
     /// Number of times the server behind a probe ended before it was ready.
     failed_starts: HashMap<NodeIndex, u32>,
@@ -220,10 +222,10 @@ struct Scheduler<'a, 'o> {
     doubted: HashSet<String>,
     /// Endpoints that were not ready in time, or are refused.
     lost: HashMap<String, String>,
-    /// Endpoints whose launched server responds in a way that waiting does not change: the plan or the
-    /// server must change.
+    /// Endpoints whose launched server responds with an error that waiting does not fix; the plan or
+    /// the server must be changed.
     wants_a_change: HashSet<String>,
-    /// Checks that servers are the expected ones, and that each is a single one.
+    /// Checks that servers are the expected ones, and that each of them is a single server.
     guard: Guard,
     /// Runs whose server is being probed again before they start.
     asking: HashSet<NodeIndex>,
@@ -238,10 +240,10 @@ struct Scheduler<'a, 'o> {
     /// Tracks which runs are the first and the last of their cells.
     cells: Cells,
     runs_under_way: usize,
-    /// The runs that the nodes of pools represent.
+    /// The runs that the nodes of pools currently represent.
     pools: Pools,
-    /// Runs that have ended in this invocation, and whether they are final: committed or given up. Two
-    /// sweeps may contain the same run.
+    /// Runs that have ended in this invocation, and whether that is final, that is, they were
+    /// committed or given up. Two sweeps may contain the same run.
     over: HashMap<RunId, bool>,
     /// Runs that are skipped because their cell has ended.
     early: EarlyEnds,
@@ -333,17 +335,18 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                     self.walk.done(node, Outcome::Failed);
                 }
             }
-            // After a stop, only runs are waited for: a probe of a hanging server has no result to save.
+            // After a stop, the scheduler waits only for runs, because a probe of a hanging server has
+            // no result to save.
             if self.walk.under_way() == 0 || (self.halted() && self.runs_under_way == 0) {
                 break;
             }
             self.tell_slow_probes();
-            // With a timeout, so that a stop is noticed soon.
+            // A timeout is used so that a stop is noticed soon.
             if let Ok((node, answer)) = receiver.recv_timeout(Duration::from_millis(50)) {
                 self.take(node, answer);
             }
         }
-        // In addition to those that were begun and abandoned.
+        // These are in addition to runs that were begun and abandoned.
         self.summary.left += self.asking.len();
         let is_over = |run: usize| self.over.contains_key(&self.sweep.expansion.runs[run].id);
         let is_left =
@@ -394,7 +397,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
     }
 
-    /// Returns what a node represents now: for a pool, the member that was chosen last.
+    /// Returns what a node represents now. For a pool, this is the member that was chosen last.
     fn node(&self, node: NodeIndex) -> Node {
         self.pools.run(node).map_or_else(|| self.graph.node(node).clone(), Node::Run)
     }
@@ -540,7 +543,7 @@ fn refused(endpoint: &str) -> String {
     format!("the server of endpoint `{endpoint}` is not the expected one")
 }
 
-/// Decrements the count under `name` and returns the remainder.
+/// Decrements the count of `name` and returns the remaining number.
 fn one_less(counts: &mut HashMap<String, usize>, name: &str) -> usize {
     let count = counts.get_mut(name).expect("every run was counted");
     *count -= 1;

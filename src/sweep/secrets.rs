@@ -1,4 +1,4 @@
-//! Reads secrets from where their references point, when they are needed.
+//! Reads secrets from the places that their references point to, when they are needed.
 
 use std::path::Path;
 
@@ -13,13 +13,13 @@ pub enum ResolveError {
     NoVariable {
         /// The variable.
         variable: String,
-        /// The place in the plan that refers to it.
+        /// The place in the plan that refers to the variable.
         names: &'static str,
     },
     /// The file cannot be read.
     #[error("cannot read {what} from {path}: {source}")]
     NoFile {
-        /// The expected content.
+        /// The secret that was expected in the file.
         what: &'static str,
         /// The file.
         path: String,
@@ -29,12 +29,12 @@ pub enum ResolveError {
     /// The file or variable contains no usable key.
     #[error("{what} from {reference} is empty or contains characters that a header cannot carry")]
     BadKey {
-        /// The expected content.
+        /// The secret that was expected.
         what: &'static str,
-        /// The place where it was read.
+        /// The place where it was expected.
         reference: String,
     },
-    /// Several of these errors.
+    /// Several of the errors above.
     #[error("{}", joined(.0))]
     Several(Vec<ResolveError>),
     /// The address.
@@ -50,17 +50,18 @@ pub(super) enum Use {
     Variable,
 }
 
-/// Returns the value of a launched server's variable from where its reference points.
+/// Reads the value of a launched server's secret variable from the place that its reference points
+/// to.
 pub(super) fn variable(reference: &SecretRef, folder: &Path) -> Result<String, ResolveError> {
     resolve_secret(Use::Variable, reference, folder).map(|secret| secret.reveal().to_owned())
 }
 
-/// Joins the messages of several errors, each once.
+/// Joins the messages of several errors, without duplicates.
 fn joined(errors: &[ResolveError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Reads a secret from where its reference points.
+/// Reads a secret from the place that its reference points to.
 pub(super) fn resolve_secret(used: Use, reference: &SecretRef, folder: &Path) -> Result<Secret, ResolveError> {
     let (what, names) = match used {
         Use::Key => ("the api_key", "the endpoint's api_key"),
@@ -76,7 +77,7 @@ pub(super) fn resolve_secret(used: Use, reference: &SecretRef, folder: &Path) ->
         };
     let key = match reference {
         SecretRef::Env(_) => text.trim(),
-        // A file may contain more below its first line.
+        // A file may contain more text below its first line.
         SecretRef::File(_) => text.lines().next().unwrap_or("").trim(),
     };
     // A header value may contain spaces, like `Basic …`; a bearer key has none.

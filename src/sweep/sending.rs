@@ -1,4 +1,4 @@
-//! Sends the load of a run, from this process or from several workers.
+//! Sends the load of a run, either from this process or from several workers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use super::tokenizers::Tokenizers;
 pub(super) struct Sending<'s> {
     /// The run.
     pub run: &'s PlannedRun,
-    /// Its attempt.
+    /// The attempt at the run.
     pub attempt: &'s Attempt,
-    /// Its endpoint in the plan, whose credentials workers read themselves.
+    /// The endpoint of the run in the plan, whose credentials workers read themselves.
     pub endpoint: &'s Endpoint,
     /// The folder of the plan.
     pub folder: &'s Path,
     /// The destination of requests.
     pub target: Target,
-    /// The readiness path of the server, if it has its own.
+    /// The readiness path of the server, if it has one.
     pub ready: Option<String>,
     /// Counts tokens, if the run counts them.
     pub tokenizer: Option<Arc<Tokenizer>>,

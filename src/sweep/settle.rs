@@ -1,10 +1,10 @@
-//! Ensures that a server is idle before a run: it has finished what the previous run left behind, or the
-//! run waits for it.
+//! Ensures that a server is idle before a run. If it has not finished the requests that the previous run
+//! left behind, the run waits for it.
 //!
 //! A server with a gauge is checked before every run. Without one it is checked by generating one token, and
-//! only if something may be left: at the start of an invocation, because a killed sweep may have left it, and
-//! after a run whose requests did not all end by themselves. Endpoints on one resource share its hardware, so
-//! what one of them left concerns the others.
+//! only if requests may be left: at the start of an invocation, because a killed sweep may have left some,
+//! and after a run whose requests did not all end by themselves. Endpoints on one resource share its
+//! hardware, so requests that one of them left also affect the others.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -25,9 +25,9 @@ use crate::units::Nanos;
 const WITHIN: Duration = Duration::from_secs(60);
 /// Pauses between checks, from the first to the longest; each is twice the previous one.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
-/// Longer waits are reported.
+/// Waits that are longer than this are reported.
 const TELL_AFTER: Duration = Duration::from_secs(2);
-/// A gauge that shows the same value for this long may be updated only while the server works: a generation
+/// A gauge that shows the same value for this long may be updated only while the server works. A generation
 /// makes it update.
 const STUCK_AFTER: Duration = Duration::from_secs(1);
 
@@ -39,26 +39,27 @@ pub(crate) struct Settle {
 
 /// One run that is about to begin.
 pub(crate) struct Beginning<'a> {
-    /// Its endpoint.
+    /// The endpoint of the run.
     pub endpoint: &'a str,
     /// The resource of the endpoint.
     pub resource: &'a str,
-    /// The question of a probe of the endpoint.
+    /// The request settings of a probe of the endpoint.
     pub question: Question,
     /// The run's live counters.
     pub(crate) progress: &'a Progress,
     /// Becomes true when the sweep must stop.
     pub stop: watch::Receiver<bool>,
-    /// Called once with what the run waits for, if that takes long.
+    /// Called once with the reason for the wait, if it takes long.
     pub tell: &'a dyn Fn(String),
 }
 
-/// The sweep was stopped meanwhile.
+/// The sweep was stopped during the wait.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 
 impl Settle {
-    /// Waits until the server is idle or the time is over. `None` if it was not checked or cannot be.
+    /// Waits until the server is idle or the time is over. `None` if the server was not checked or
+    /// cannot be checked.
     pub(crate) fn before(&self, run: Beginning<'_>) -> Result<Option<Began>, Stopped> {
         let Beginning { endpoint, resource, question, progress, mut stop, tell } = run;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -89,7 +90,8 @@ impl Settle {
             }
         });
         progress.settling.set(0);
-        // Regardless of the run's outcome, it may have left work behind until the opposite is known.
+        // Whatever its outcome, the run is assumed to have left work behind until the opposite is
+        // known.
         own.is_doubted = true;
         self.servers().extend(others.into_iter().chain([(endpoint.to_owned(), own)]));
         ended
@@ -103,8 +105,8 @@ impl Settle {
         }
     }
 
-    /// Takes the endpoint's server, and those on the same resource that may still work on leftovers. Nobody
-    /// else requests them meanwhile: runs on one resource never overlap.
+    /// Takes the endpoint's server, and the servers on the same resource that may still be working on
+    /// earlier requests. Nothing else needs them at this time, because runs on one resource never overlap.
     fn take(&self, endpoint: &str, resource: &str, question: Question) -> Option<(Server, Vec<(String, Server)>)> {
         let mut servers = self.servers();
         let own = match servers.remove(endpoint) {
@@ -124,7 +126,7 @@ impl Settle {
     }
 }
 
-/// The time waited, and the last observation.
+/// Returns the time waited, and the last observation.
 struct Wait {
     start: Instant,
     within: Duration,
@@ -155,13 +157,13 @@ fn limit() -> Duration {
     if cfg!(debug_assertions) { chosen().map_or(WITHIN, Duration::from) } else { WITHIN }
 }
 
-/// Checks the others first: they are checked only if they may be busy.
+/// Checks the other servers first; they are checked only if they may be busy.
 async fn all_idle(own: &mut Server, others: &mut [(String, Server)], wait: &Wait) -> Option<Began> {
     let mut last = None;
     for (name, other) in others {
         let began = other.idle(wait).await;
         last = began.map(|began| Began { endpoint: Some(name.clone()), ..began }).or(last);
-        // An unreachable server may be gone, and a hanging one is waited for only once.
+        // An unreachable server may be gone, and a run waits for a hanging server only once.
         other.is_doubted = false;
         if last.as_ref().is_some_and(|began| !began.idle) {
             return last;
@@ -175,7 +177,7 @@ async fn all_idle(own: &mut Server, others: &mut [(String, Server)], wait: &Wait
 struct Server {
     resource: String,
     busy: Busy,
-    /// The location of its gauge; `None` until it was looked for.
+    /// The location of the server's gauge; `None` before the first look.
     gauge: Option<Option<Gauge>>,
     /// Whether earlier requests may still be in progress.
     is_doubted: bool,
@@ -188,7 +190,8 @@ impl Server {
         Server { resource: resource.to_owned(), busy, gauge: None, is_doubted: true, fastest: HashMap::new() }
     }
 
-    /// Checks until it is idle or the time is over. `None` if it need not be checked or does not report.
+    /// Checks the server until it is idle or the time is over. `None` if it need not be checked or does
+    /// not report its state.
     async fn idle(&mut self, wait: &Wait) -> Option<Began> {
         let mut first = None;
         if self.gauge.is_none() {
@@ -197,7 +200,7 @@ impl Server {
                     self.gauge = Some(found.map(|(gauge, _)| gauge));
                     first = found.map(|(_, load)| load);
                 }
-                // The gauge may be found another time.
+                // The gauge may be found at another time.
                 Err(ProbeError::Refused { .. }) => {}
                 Err(_) => return None,
             }
@@ -205,7 +208,7 @@ impl Server {
         if let Some(gauge) = self.gauge.flatten() {
             match self.idle_by_gauge(gauge, first, wait).await {
                 Ok(Some(began)) => return Some(began),
-                // Another server has taken its place.
+                // Another server has replaced it.
                 Ok(None) => self.gauge = None,
                 Err(ProbeError::Refused { .. }) => {}
                 Err(_) => return None,
@@ -214,7 +217,7 @@ impl Server {
         if self.is_doubted { self.idle_by_probe(wait).await } else { None }
     }
 
-    /// Waits by its gauge, whose value was just `first`; `None` if the gauge is gone.
+    /// Waits using the server's gauge, whose value was just `first`; `None` if the gauge is gone.
     async fn idle_by_gauge(
         &self,
         gauge: Gauge,
@@ -241,8 +244,8 @@ impl Server {
             last = Some((load, since));
             if !is_nudged && since.elapsed() >= STUCK_AFTER {
                 // vLLM updates its gauges only while it works: after the last request is cancelled they are
-                // stale, and one token refreshes them. Only once, because SGLang writes an idle gauge 30 s
-                // after its last work.
+                // stale, and one token refreshes them. This is done only once, because SGLang updates the
+                // gauge only 30 s after its last work.
                 is_nudged = true;
                 let _ = self.busy.one_token(wait.left()).await;
                 continue;
@@ -251,7 +254,7 @@ impl Server {
         }
     }
 
-    /// Waits by probes until the TTFT is what it is on the idle server.
+    /// Waits, using probes, until the TTFT has returned to its value on the idle server.
     async fn idle_by_probe(&mut self, wait: &Wait) -> Option<Began> {
         let model = self.busy.model().to_owned();
         let known = self.fastest.get(&model).copied();
@@ -260,7 +263,7 @@ impl Server {
             let ttft = match self.busy.one_token(wait.left().max(Duration::from_millis(1))).await {
                 Ok(ttft) => Some(ttft),
                 Err(ProbeError::Silent { .. } | ProbeError::Unfinished { .. }) => None,
-                // Too busy to accept it.
+                // The server is too busy to accept the probe.
                 Err(ProbeError::Refused { status: 503, .. }) if wait.is_over() => None,
                 Err(ProbeError::Refused { status: 503, .. }) => {
                     pause(&mut pauses, wait).await;
@@ -296,8 +299,8 @@ fn is_back(ttft: Nanos, baseline: Nanos) -> bool {
     ttft.0 <= 2 * baseline.0 + Nanos::from_millis(50).0
 }
 
-/// Whether two TTFTs may belong to the same state of a server: the longer exceeds the shorter by at most
-/// half and 20 ms.
+/// Whether two TTFTs may belong to the same state of a server: the longer one exceeds the shorter one by
+/// at most half of it plus 20 ms.
 fn do_agree(a: Nanos, b: Nanos) -> bool {
     let (short, long) = (a.min(b), a.max(b));
     long.0 <= short.0 + short.0 / 2 + Nanos::from_millis(20).0
@@ -308,7 +311,7 @@ fn pauses() -> impl Iterator<Item = Duration> {
     std::iter::successors(Some(first), move |pause| Some((*pause * 2).min(longest)))
 }
 
-/// Sleeps for the next pause, but never beyond the time limit.
+/// Sleeps for the next pause, but not beyond the time limit.
 async fn pause(pauses: &mut impl Iterator<Item = Duration>, wait: &Wait) {
     if let Some(pause) = pauses.next() {
         sleep(pause.min(wait.left())).await;
@@ -322,7 +325,8 @@ pub(crate) struct Leftovers {
 }
 
 impl Leftovers {
-    /// Counts what passes through to `sink`. Returns the sink and the count.
+    /// Creates a sink that counts and passes requests on to `sink`. Returns the new sink and the
+    /// count.
     pub(super) fn of(sink: Box<dyn Sink>) -> (Leftovers, Arc<AtomicU64>) {
         let count = Arc::new(AtomicU64::new(0));
         (Leftovers { sink, count: Arc::clone(&count) }, count)
@@ -341,7 +345,8 @@ impl Sink for Leftovers {
     }
 }
 
-/// Whether the client left before the server had finished: a gateway that times out (504) is a client, too.
+/// Whether the client left before the server had finished. A gateway that times out (504) is also such a
+/// client.
 fn is_left(outcome: Outcome) -> bool {
     match outcome {
         Outcome::Timeout | Outcome::Reset | Outcome::Stalled | Outcome::Malformed | Outcome::CutAtDrain => true,

@@ -1,4 +1,5 @@
-//! Prepares a run whose load several processes send: their start commands and their order.
+//! Prepares a run whose load several processes send by creating their start commands and the order
+//! for them.
 
 use std::path::Path;
 

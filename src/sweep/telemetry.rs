@@ -1,5 +1,5 @@
-//! Scrapes metrics during a run: the pages that the plan names for its endpoint, into the same file of
-//! samples as the generator's own.
+//! Scrapes metrics during a run from the pages that the plan names for its endpoint. The samples
+//! are written to the same file as the generator's own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,8 +29,8 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Starts scraping for a run of `endpoint`, whose server `question` describes, and reading `gpus` of
-    /// this machine; the first scrape is complete when this returns.
+    /// Starts scraping for a run of `endpoint`, whose server is described by `question`, and starts
+    /// reading `gpus` of this machine. The first scrape is complete when this returns.
     pub(super) fn start(
         (telemetry, endpoint, gpus): (&Telemetry, &Endpoint, Option<gpus::Wanted>),
         question: &Question,
@@ -57,7 +57,7 @@ impl Beside {
         Box::new(SharedFile(Arc::clone(&self.file)))
     }
 
-    /// Returns `check`, with its generations counted.
+    /// Wraps `check` so that its generations are counted.
     pub(super) fn counting(&self, check: Check) -> Check {
         let probes = Arc::clone(&self.probes);
         Arc::new(move |depth| {
@@ -68,8 +68,8 @@ impl Beside {
         })
     }
 
-    /// Makes the last scrape and ends the file; returns the number of its samples, and what was scraped.
-    /// The run's own sink is gone by now.
+    /// Makes the last scrape and ends the file. Returns the number of its samples and a summary of the
+    /// scrapes. The run's own sink has been dropped by then.
     pub(super) fn finish(self) -> Result<(u64, rows::Telemetry), ScrapeError> {
         let probes = self.probes.load(Ordering::Relaxed);
         let telemetry = rows::Telemetry { probes, ..self.scraper.finish()? };
@@ -109,8 +109,8 @@ fn write(file: &Shared, samples: &[Sample]) -> Result<(), rows::RowsError> {
     file.lock().unwrap_or_else(PoisonError::into_inner).append(samples)
 }
 
-/// Returns a page and its request headers: key and headers of the endpoint are sent only to the
-/// endpoint's own server.
+/// Returns a page and its request headers. The key and the headers of the endpoint are sent only to
+/// the endpoint's own server.
 fn page_of(written: &str, endpoint: &Endpoint, question: &Question) -> Result<Page, ScrapeError> {
     let base = reqwest::Url::parse(&question.url)?;
     let url = if written == Telemetry::OWN { own_page(&base, endpoint) } else { reqwest::Url::parse(written)? };
@@ -118,13 +118,13 @@ fn page_of(written: &str, endpoint: &Endpoint, question: &Question) -> Result<Pa
     let key = question.api_key.iter().map(|key| ["authorization".to_owned(), format!("Bearer {key}")]);
     let headers = if is_own { key.chain(question.headers.iter().cloned()).collect() } else { Vec::new() };
     let client = client(question.insecure_tls && is_own, question.http2 && is_own)?;
-    // The embedded mock has another port each time.
+    // The embedded mock has a different port each time.
     let shown = if written == Telemetry::OWN && endpoint.is_embedded() { "embedded mock" } else { url.as_str() };
     let shown = question.without_key(shown);
     Ok(Page { shown, url, headers, client })
 }
 
-/// Returns the pages that are scraped for an endpoint, as far as its plan specifies them.
+/// Returns the pages that are scraped for an endpoint, if its plan specifies them.
 pub(crate) fn pages_of(telemetry: &Telemetry, endpoint: &Endpoint) -> Vec<String> {
     let base = endpoint.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok());
     let own = || match &base {
@@ -136,7 +136,8 @@ pub(crate) fn pages_of(telemetry: &Telemetry, endpoint: &Endpoint) -> Vec<String
     telemetry.pages().into_iter().map(page).collect()
 }
 
-/// Returns the page of the endpoint's own server: the engine's path, from the server's root.
+/// Returns the page of the endpoint's own server, which is the engine's path, counted from the
+/// server's root.
 fn own_page(base: &reqwest::Url, endpoint: &Endpoint) -> reqwest::Url {
     let dialect = DIALECTS.iter().find(|dialect| dialect.engine == endpoint.engine);
     let path = dialect.and_then(|dialect| dialect.gauges.as_ref()).map_or(METRICS, |gauges| gauges.path);

@@ -19,7 +19,7 @@ use super::learn::Learned;
 pub struct Tokenizers {
     paths: HashMap<String, PathBuf>,
     made: Mutex<HashMap<String, Arc<Tokenizer>>>,
-    /// By address and model; `None` if the server does not count.
+    /// The tokenizers of servers, by address and model; `None` if the server does not count.
     learned: Mutex<HashMap<(String, String), Option<Taught>>>,
 }
 
@@ -31,15 +31,15 @@ struct Taught {
 }
 
 impl Tokenizers {
-    /// Returns those that the models of `plan` name.
+    /// Returns the tokenizers that the models of `plan` name.
     pub fn new(plan: &Plan) -> Tokenizers {
         let found = plan.models.values().filter_map(|model| model.tokenizer.as_ref()?.found());
         let paths = found.map(|found| (found.digest.clone(), found.path.clone())).collect();
         Tokenizers { paths, ..Tokenizers::default() }
     }
 
-    /// Returns the tokenizer of a run, if it has one. Runs that need the same one wait until it is created.
-    /// `question` describes the server that counts, if one does.
+    /// Returns the tokenizer of a run, if it has one. Runs that need the same tokenizer wait until it is
+    /// created. `question` describes the server that counts, if a server does.
     pub fn of(&self, spec: &RunSpec, question: &Question) -> Result<Option<Arc<Tokenizer>>, String> {
         let Some(digest) = &spec.model.tokenizer else { return Ok(None) };
         if digest == TokenizerPath::SERVER {

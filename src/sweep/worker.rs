@@ -1,4 +1,4 @@
-//! A worker of a run: turns the order from the coordinator into a job.
+//! A worker of a run, which turns the order from the coordinator into a job.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::tokenizers::Tokenizers;
 ///
 /// # Errors
 ///
-/// The pipes are broken, or no coordinator is connected.
+/// Fails if the pipes are broken, or no coordinator is connected.
 pub fn serve() -> io::Result<()> {
     workers::serve(job)
 }

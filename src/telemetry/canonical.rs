@@ -1,21 +1,22 @@
-//! The table of everything that is measured of a server and its hardware, whatever each exporter calls
-//! it. Plans use these names in `map`, the engines' tables specify where each is on a page,
-//! `samples.parquet` uses these names, and `docs/TELEMETRY.md` lists them.
+//! The table of all series that are measured on a server and its hardware, independent of the names
+//! that exporters use. Plans use the canonical names in `map`, the engines' tables specify where each
+//! series is found on a page, `samples.parquet` uses the canonical names, and `docs/TELEMETRY.md`
+//! lists them.
 
 /// One canonical series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Canonical {
-    /// Its name in plans, rows and tables.
+    /// The name of the series in plans, rows and tables.
     pub key: &'static str,
-    /// The unit of its values.
+    /// The unit of the values.
     pub unit: Unit,
-    /// How its values are read.
+    /// How the values are read.
     pub kind: Kind,
-    /// How the several series of one page (ranks, models, GPUs) are combined into one value.
+    /// How several series of one page (ranks, models, GPUs) are combined into one value.
     pub over: Over,
-    /// Its subject: the value of `source` in rows.
+    /// What the series is about: the value of `source` in rows.
     pub source: &'static str,
-    /// Its meaning.
+    /// The meaning of the series.
     pub doc: &'static str,
 }
 
@@ -49,7 +50,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns its symbol after a number; empty for plain numbers.
+    /// Returns the unit's symbol, which follows a number; empty for plain numbers.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Requests => "requests",
@@ -71,16 +72,16 @@ impl Unit {
 /// How values of a series are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A current value: mean and maximum over a window.
+    /// A current value, of which the mean and the maximum over a window are used.
     Gauge,
-    /// A running total: the difference over a window.
+    /// A running total, of which the difference over a window is used.
     Counter,
-    /// Running sum and count: the mean over a window.
+    /// A running sum and count, from which the mean over a window is computed.
     Histogram,
 }
 
 impl Kind {
-    /// Returns its name in the documentation.
+    /// Returns the name used in the documentation.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Gauge => "gauge",
@@ -93,13 +94,13 @@ impl Kind {
 /// How several series of one page, and of several pages, are combined into one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
-    /// Their sum.
+    /// The sum of the values.
     Sum,
-    /// Their mean.
+    /// The mean of the values.
     Mean,
-    /// Their maximum.
+    /// The maximum of the values.
     Max,
-    /// Every bit that any of them has.
+    /// All bits that are set in any of the values.
     AnyBit,
 }
 
@@ -119,7 +120,7 @@ const SERVER: &str = "server";
 const GPU: &str = "gpu";
 const HOST: &str = "host";
 
-/// All canonical series, in the order of their documentation.
+/// All canonical series, in the order in which they are documented.
 pub const CANONICAL: [Canonical; 32] = [
     gauge("requests_running", Unit::Requests, Over::Sum, SERVER, "Requests that the server is processing."),
     gauge("requests_waiting", Unit::Requests, Over::Sum, SERVER, "Requests that wait in the server's queue."),
@@ -133,7 +134,7 @@ pub const CANONICAL: [Canonical; 32] = [
     counter("spec_accepted", Unit::Tokens, SERVER, "Proposed tokens that were accepted."),
     counter("requests_succeeded", Unit::Requests, SERVER, "Requests that the server completed."),
     histogram("queue_seconds", "Time that requests waited in the server's queue."),
-    histogram("prefill_seconds", "Time from a request's schedule to its first token."),
+    histogram("prefill_seconds", "Time from scheduling a request in the server to its first token."),
     histogram("decode_seconds", "Time from a request's first token to its last."),
     histogram("ttft_seconds", "Time to first token, as measured by the server."),
     histogram("e2e_seconds", "Time from a request's arrival to its end, as measured by the server."),
@@ -179,7 +180,7 @@ pub const CANONICAL: [Canonical; 32] = [
     ),
 ];
 
-/// Returns the series of a name; `None` if the name is unknown.
+/// Returns the series with this name; `None` if the name is unknown.
 pub fn canonical(key: &str) -> Option<&'static Canonical> {
     CANONICAL.iter().find(|canonical| canonical.key == key)
 }

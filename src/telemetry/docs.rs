@@ -1,4 +1,5 @@
-//! The tables of `docs/TELEMETRY.md`, generated from the tables that the page parser uses.
+//! The tables of `docs/TELEMETRY.md`, which are generated from the tables that the page parser
+//! uses.
 
 use super::canonical::CANONICAL;
 use super::engines::{EXPORTERS, Moment, Source};
@@ -25,13 +26,14 @@ fn metric(source: &Source) -> String {
 fn exporters() -> String {
     let mut text = String::new();
     for exporter in EXPORTERS {
-        text += &format!("\n### {}\n\nRead from {}.\n", exporter.title, exporter.source);
+        text += &format!("\n### {}\n\nSource: {}.\n", exporter.title, exporter.source);
         if let Some(mark) = exporter.only_with {
-            text += &format!("Its names are not specific: a page counts as its own if it has `{mark}`.\n");
+            text +=
+                &format!("Its metric names are not unique to it, so a page is recognized by the metric `{mark}`.\n");
         }
         for (key, moment) in exporter.counted {
             let when = match moment {
-                Moment::FirstToken => "before the first token goes out",
+                Moment::FirstToken => "before the first token is sent",
                 Moment::End => "when the request ends",
             };
             text += &format!("It counts `{key}` {when}.\n");

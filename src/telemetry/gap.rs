@@ -5,7 +5,7 @@ use super::page::PageError;
 /// Why there is no reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Gap {
-    /// One word, for rows.
+    /// Returns the reason as one word, for rows.
     pub(crate) kind: &'static str,
     /// A description.
     pub(crate) why: String,

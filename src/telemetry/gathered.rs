@@ -2,11 +2,11 @@
 
 use super::canonical::Over;
 
-/// Series of one page, or of several GPUs, being combined into one value.
+/// Series of one page, or of several GPUs that are being combined into one value.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Gathered {
     pub(super) n: usize,
-    /// The selectors of its rule that matched a series, one bit each.
+    /// The selectors of the rule that matched a series, with one bit for each.
     selectors: u32,
     value: f64,
     bits: u64,
@@ -27,7 +27,7 @@ impl Gathered {
         self.n += 1;
     }
 
-    /// Returns whether each of this many selectors matched a series.
+    /// Whether each of this many selectors matched a series.
     pub(super) fn has_all(self, selectors: usize) -> bool {
         self.selectors.count_ones() as usize == selectors
     }

@@ -1,4 +1,4 @@
-//! Pages of metrics over HTTP: the client, and the text received.
+//! Pages of metrics over HTTP: the client, and the text that it receives.
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder, Response};
@@ -10,15 +10,16 @@ use crate::tls;
 /// The largest page that is read, in bytes.
 pub const LARGEST_PAGE: usize = 16 << 20;
 
-/// The `accept` header for the text formats: the older one first, which every exporter supports.
+/// The `accept` header for the text formats. The older format comes first, because every exporter
+/// supports it.
 const FORMATS: &str = "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1";
 
 /// One page.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// Its address.
+    /// The address of the page.
     pub url: reqwest::Url,
-    /// Its address in a form that may be shown and stored.
+    /// The address in a form that may be shown and stored.
     pub shown: String,
     /// The request headers, with secrets revealed only for sending.
     pub headers: Vec<[String; 2]>,
@@ -26,11 +27,11 @@ pub struct Page {
     pub client: Client,
 }
 
-/// Creates a client for pages: it keeps a connection between scrapes, retries nothing and follows no
-/// redirects, which might lead elsewhere.
+/// Creates a client for pages. It keeps a connection between scrapes, does not retry, and does not
+/// follow redirects, which might lead to another server.
 ///
 /// # Errors
-/// The system's certificates cannot be read.
+/// Fails if the system's certificates cannot be read.
 pub fn client(insecure_tls: bool, http2: bool) -> reqwest::Result<Client> {
     let builder = tls::client();
     let builder = if http2 { builder.http2_prior_knowledge() } else { builder.http1_only() };
@@ -45,7 +46,7 @@ pub fn client(insecure_tls: bool, http2: bool) -> reqwest::Result<Client> {
 }
 
 impl Page {
-    /// Returns a request for it.
+    /// Returns a request for the page.
     pub(super) fn request(&self) -> RequestBuilder {
         let request = self.client.get(self.url.clone());
         let with = |request: RequestBuilder, [name, value]: &[String; 2]| request.header(name, value);
@@ -90,7 +91,8 @@ async fn body(mut response: Response) -> Result<String, Gap> {
     String::from_utf8(bytes).map_err(malformed)
 }
 
-/// Returns the innermost cause: reqwest's own message contains the address, which may contain secrets.
+/// Returns the innermost cause, because reqwest's own message contains the address, which may contain
+/// secrets.
 fn words(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

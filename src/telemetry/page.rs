@@ -1,5 +1,5 @@
-//! From a page to the requested values: canonical ones by the tables of exporters and the plan's own,
-//! raw ones by name.
+//! Extracts the requested values from a page: canonical values using the tables of exporters and of
+//! the plan, and raw values by name.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::gathered::Gathered;
 use super::selector::Selector;
 use super::text::{BadLine, Labels, samples};
 
-/// The values requested of every page.
+/// The values that are requested from every page.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     rules: Vec<Rule>,
@@ -23,13 +23,13 @@ pub struct Wanted {
 
 #[derive(Debug, Clone)]
 struct Rule {
-    /// The index of its series in the table.
+    /// The index of the rule's series in the table.
     canonical: usize,
-    /// Their combination is the series.
+    /// The selectors whose combination gives the series.
     selectors: Vec<Selector>,
     /// The metric that a page must have for the rule to apply.
     only_with: Option<&'static str>,
-    /// Its exporter; `None`: the plan.
+    /// The exporter that the rule belongs to; `None` if it comes from the plan.
     exporter: Option<&'static str>,
 }
 
@@ -41,7 +41,7 @@ enum Part {
     Count,
 }
 
-/// A canonical value: its series, the suffix `.sum` or `.count` for the two parts of a histogram, and
+/// A canonical value: the series, the suffix `.sum` or `.count` for the two parts of a histogram, and
 /// the value.
 pub type Value = (&'static Canonical, &'static str, f64);
 
@@ -71,17 +71,17 @@ pub const MOST_RAW: usize = 20_000;
 /// Why a page cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
-    /// It is in neither format.
+    /// The page is in neither format.
     #[error(transparent)]
     Malformed(#[from] BadLine),
-    /// More raw series than can be kept.
+    /// The page has more raw series than can be kept.
     #[error("it has more than {MOST_RAW} series of the names under `raw`")]
     TooMany,
 }
 
 impl Wanted {
-    /// Creates the rules: the plan's own mappings replace those of the exporters' tables. `map` should
-    /// contain only canonical names: others are ignored.
+    /// Creates the rules. The plan's own mappings replace those in the exporters' tables. `map` should
+    /// contain only canonical names; others are ignored.
     pub fn new<'a>(
         map: impl IntoIterator<Item = (&'a str, Selector)>,
         raw: impl IntoIterator<Item = String>,
@@ -121,7 +121,7 @@ impl Wanted {
     /// Reads the requested values from a page.
     ///
     /// # Errors
-    /// A line is in neither format, or there are too many raw series.
+    /// Fails if a line is in neither format, or if there are too many raw series.
     pub fn read(&self, page: &str) -> Result<Reading, PageError> {
         let mut gathered: Vec<[Gathered; 2]> = vec![Default::default(); self.rules.len()];
         let mut reading = Reading::default();
@@ -157,7 +157,7 @@ impl Wanted {
         for (at, canonical) in CANONICAL.iter().enumerate() {
             let is_meant = |rule: &Rule| rule.only_with.is_none_or(|mark| marks.contains(&mark));
             let rules = self.rules.iter().zip(gathered).filter(|(rule, _)| rule.canonical == at && is_meant(rule));
-            // All parts of a sum must exist: a part is not the whole.
+            // All parts of a sum must exist, because a partial sum would be wrong.
             let mut whole = rules.filter(|(rule, found)| found[0].has_all(rule.selectors.len()));
             let Some((rule, [value, count])) = whole.next() else { continue };
             if canonical.kind == Kind::Histogram {
@@ -176,7 +176,7 @@ impl Wanted {
     }
 }
 
-/// Returns whether a metric is a requested raw one, or a part of it.
+/// Whether a metric is a requested raw metric, or a part of one.
 fn is_of(name: &str, raw: &str) -> bool {
     let tail = name.strip_prefix(raw);
     tail.is_some_and(|tail| matches!(tail, "" | "_total" | "_sum" | "_count" | "_bucket"))
@@ -186,7 +186,7 @@ fn place(key: &str) -> Option<usize> {
     CANONICAL.iter().position(|canonical| canonical.key == key)
 }
 
-/// Returns the rules of an exporter's table: sources that are added up are one rule.
+/// Returns the rules of an exporter's table. Sources that are added up form one rule.
 fn rules(exporter: &Exporter) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::new();
     for source in exporter.series {
@@ -210,8 +210,8 @@ fn of_table(source: &Source) -> Selector {
     Selector { metric: source.metric.to_owned(), labels, factor: source.factor }
 }
 
-/// Returns whether this is DCGM's value of a missing field: the largest integers of 32 and 64 bits,
-/// minus up to 16.
+/// Whether this is DCGM's value for a missing field: the largest integers of 32 and 64 bits, minus
+/// up to 16.
 fn is_blank(name: &str, value: f64) -> bool {
     name.starts_with("DCGM_")
         && (value >= 9_223_372_036_854_774_784.0 || (2_147_483_632.0..=2_147_483_647.0).contains(&value))

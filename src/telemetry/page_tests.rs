@@ -1,4 +1,4 @@
-//! Tests of exporters' pages and the values read from them.
+//! Tests of exporters' pages and the values that are read from them.
 
 use super::*;
 
@@ -121,7 +121,7 @@ fn raw_series_without_end_are_refused() {
     assert!(Wanted::new([], []).read(&page).is_ok());
 }
 
-/// Pages as written by their exporters, and how much of each table they cover.
+/// Pages as written by their exporters, and tests of how much of each table they cover.
 #[test]
 fn every_exporter_s_page_has_what_its_table_says() {
     for (title, page, absent) in [
@@ -135,7 +135,7 @@ fn every_exporter_s_page_has_what_its_table_says() {
         ("DCGM exporter", include_str!("../../tests/telemetry/dcgm.txt"), &[]),
         ("AMD device metrics exporter", include_str!("../../tests/telemetry/amd.txt"), &[]),
         ("node exporter", include_str!("../../tests/telemetry/node.txt"), &[]),
-        // As written by Debian 12's package.
+        // As written by the package in Debian 12.
         ("node exporter", include_str!("../../tests/telemetry/node_exporter_1.5.0.txt"), &[]),
     ] {
         let reading = plain_wanted().read(page).unwrap_or_else(|error| panic!("{title}: {error}"));

@@ -1,7 +1,7 @@
-//! The round trip to a server, measured during a run: the time that TCP takes to open a separate
-//! connection, which is closed again and carries no request. The kernel of the listening host responds,
-//! so it measures the network alone, however busy the server is; a proxy or a tunnel that terminates
-//! connections responds for itself.
+//! The round trip to a server, measured during a run. This is the time that TCP takes to open a
+//! separate connection, which is closed again without a request. The kernel of the listening host
+//! responds, so the round trip measures only the network, however busy the server is. A proxy or a
+//! tunnel that terminates connections responds in place of the server.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 use crate::rows::Sample;
 
-/// Number of consecutive handshakes, of which the shortest counts: this machine may be slow for a
-/// moment.
+/// Number of consecutive handshakes, of which the shortest counts, because this machine may be slow
+/// for a moment.
 const TRIES: usize = 3;
-/// Time limit of a handshake: one that is resent after a second is not a round trip.
+/// Time limit of a handshake. A handshake that is retransmitted after a second is not a round trip.
 const LONGEST: Duration = Duration::from_millis(900);
 
 /// The source of the samples.
@@ -30,20 +30,21 @@ pub struct Far {
 }
 
 impl Far {
-    /// Returns the server of an address; `None` if the address names no host.
+    /// Returns the server of an address; `None` if the address does not contain a host.
     pub fn of(url: &reqwest::Url) -> Option<Far> {
         let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
         Some(Far { host, port: url.port_or_known_default()? })
     }
 
-    /// Looks up its socket address once: the lookup time of its name is not part of the round trip.
+    /// Looks up the server's socket address once, because the time of the name lookup is not part
+    /// of the round trip.
     pub(super) async fn resolved(&self) -> Vec<SocketAddr> {
         let found = timeout(LONGEST, lookup_host((self.host.as_str(), self.port))).await;
         found.ok().and_then(Result::ok).map(Iterator::collect).unwrap_or_default()
     }
 }
 
-/// Returns the seconds of the shortest handshake; `None` if none completed.
+/// Returns the duration of the shortest handshake in seconds; `None` if none completed.
 pub(super) async fn measure(addresses: &[SocketAddr]) -> Option<f64> {
     let mut least: Option<f64> = None;
     for _ in 0..TRIES {
@@ -72,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_server_that_answers_nothing_has_a_round_trip() {
-        // Nothing accepts: the kernel responds.
+        // Nothing accepts the connection, because the kernel responds.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let far = Far::of(&reqwest::Url::parse(&url).unwrap()).unwrap();

@@ -1,7 +1,7 @@
-//! The thread that scrapes pages during a run: on the run's clock, separate from the threads of its
-//! load. One scrape comes before the load, one at each border of the window, the last when all requests
-//! have ended; between them, one at each multiple of the interval. A failed scrape is a gap, and takes
-//! neither memory nor more than its time.
+//! The thread that scrapes pages during a run. It uses the run's clock and is separate from the threads
+//! of the load. There is one scrape before the load, one at each border of the window, and a last one
+//! when all requests have ended. Between these, there is one at each multiple of the interval. A failed
+//! scrape is a gap; it does not use memory and does not exceed its time limit.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,21 +27,22 @@ use crate::units::Nanos;
 pub const LONGEST_SCRAPE: Duration = Duration::from_secs(5);
 /// The longest sleep before the borders of the window are checked again.
 const LOOK: Duration = Duration::from_millis(100);
-/// A server counts a request shortly after its response: how often, and at which interval, the last
-/// scrape is repeated until two agree.
+/// How often, and at which interval, the last scrape is repeated until two scrapes agree, because a
+/// server counts a request only shortly after its response.
 const LAST_TRIES: usize = 10;
 const LAST_PAUSE: Duration = Duration::from_millis(50);
 
-/// The run's time, as far as it is known.
+/// The times of the run, as far as they are known.
 pub trait Timeline: Send + Sync {
-    /// Returns the start of the run on the machine's monotonic clock, in nanoseconds; `None` before it.
+    /// Returns the start of the run on the machine's monotonic clock, in nanoseconds; `None` before the
+    /// start.
     fn origin(&self) -> Option<u64>;
     /// Returns the current beginning and end of the measure window, in nanoseconds since the start; 0 if
     /// unknown.
     fn window(&self) -> [u64; 2];
 }
 
-/// Why scraping ended early: an error of the sink or of the machine.
+/// Why scraping ended early, because of an error of the sink or of the machine.
 pub type ScrapeError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Consumes samples; an error states why no more can be consumed.
@@ -61,7 +62,7 @@ pub struct Settings {
     pub far: Option<Far>,
 }
 
-/// A running scraper. If dropped, it ends without a last scrape.
+/// A running scraper. If it is dropped, it ends without a last scrape.
 pub struct Scraper {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<Result<Telemetry, ScrapeError>>>,
@@ -71,7 +72,7 @@ impl Scraper {
     /// Starts scraping, and returns once the first scrape has completed or failed.
     ///
     /// # Errors
-    /// No thread is available.
+    /// Fails if no thread can be started.
     pub fn start(settings: Settings, timeline: Arc<dyn Timeline>, sink: Sink) -> Result<Scraper, ScrapeError> {
         let (stop, stopped) = oneshot::channel();
         let (begun, has_begun) = sync_channel(1);
@@ -85,10 +86,10 @@ impl Scraper {
     /// Makes the last scrape, and returns the results.
     ///
     /// # Errors
-    /// The sink could not consume the samples.
+    /// Fails if the sink could not consume the samples.
     pub fn finish(mut self) -> Result<Telemetry, ScrapeError> {
         if let Some(stop) = self.stop.take() {
-            // It has ended with an error, which is returned below.
+            // The thread has ended with an error, which is returned below.
             let _ = stop.send(());
         }
         let thread = self.thread.take().ok_or("telemetry has ended")?;
@@ -106,7 +107,7 @@ impl Drop for Scraper {
     }
 }
 
-/// If the thread ends first, nothing is sent.
+/// If the thread ends first, the message is not sent.
 fn wait(has_begun: &Receiver<()>) {
     let _ = has_begun.recv();
 }
@@ -137,7 +138,7 @@ fn scrape(
             tokio::select! {
                 biased;
                 told = &mut stopped => {
-                    // An explicit message requests the last scrape.
+                    // The last scrape is requested by an explicit message.
                     if told.is_ok() {
                         rounds.last().await?;
                     }
@@ -159,8 +160,8 @@ async fn rest(due: u64) {
     tokio::time::sleep(left.min(LOOK).max(Duration::from_millis(1))).await;
 }
 
-/// Rounds of scrapes, one for each page, and for the GPUs of this machine, which follow the pages as one
-/// more page.
+/// Rounds of scrapes, one for each page and one for the GPUs of this machine, which count as an
+/// additional last page.
 struct Rounds {
     settings: Settings,
     gpus: Option<Reader>,
@@ -171,10 +172,11 @@ struct Rounds {
     under_way: JoinSet<Ended>,
     /// Pages whose scrape is in progress.
     busy: Vec<bool>,
-    /// Addresses of the server whose round trip is measured, and whether a measurement is in progress.
+    /// The addresses of the server whose round trip is measured, and whether a measurement is in
+    /// progress.
     far: Arc<[SocketAddr]>,
     is_measuring: bool,
-    /// Samples from before the start of the run was known, with instants of the machine's clock.
+    /// Samples from before the start of the run was known, with times on the machine's clock.
     early: Vec<Sample>,
     totals: Totals,
     telemetry: Telemetry,
@@ -186,7 +188,8 @@ struct Rounds {
 /// A completed task.
 enum Ended {
     Scrape(Scraped),
-    /// When a round trip was measured, and its seconds; `None` if there was no response.
+    /// When a round trip was measured, and its duration in seconds; `None` if there was no
+    /// response.
     RoundTrip(u64, Option<f64>),
 }
 
@@ -231,8 +234,8 @@ impl Rounds {
         monotonic() >= self.due()
     }
 
-    /// Returns when the next round is due: at its multiple of the interval, or earlier at a border of
-    /// the window.
+    /// Returns when the next round is due: at the next multiple of the interval, or earlier if a
+    /// border of the window comes first.
     fn due(&self) -> u64 {
         let Some(origin) = self.timeline.origin() else { return self.next };
         let borders =
@@ -240,11 +243,12 @@ impl Rounds {
         borders.filter(|border| *border > self.begun).chain([self.next]).min().unwrap_or(self.next)
     }
 
-    /// Begins a scrape of each page without one in progress: one that hangs does not delay others.
+    /// Begins a scrape of each page that has none in progress, so that a scrape that hangs does not
+    /// delay the others.
     fn begin(&mut self) {
         self.begun = monotonic();
         if self.timeline.origin().is_none() {
-            // Only the newest sample before the start is kept, however long that takes.
+            // Only the newest sample before the start is kept, however long the start takes.
             self.early.clear();
         }
         self.begin_pages();
@@ -315,8 +319,8 @@ impl Rounds {
         Ok(())
     }
 
-    /// Makes the last round, and further ones until two agree on how many requests the server has
-    /// completed.
+    /// Makes the last round, and repeats it until two rounds agree on how many requests the server
+    /// has completed.
     async fn last(&mut self) -> Result<(), ScrapeError> {
         self.settle().await?;
         self.begin();
@@ -387,7 +391,7 @@ impl Rounds {
         self.hand_over(samples)
     }
 
-    /// Passes samples to the sink, on the run's clock.
+    /// Passes samples to the sink, with times on the run's clock.
     fn hand_over(&mut self, samples: Vec<Sample>) -> Result<(), ScrapeError> {
         self.early.extend(samples);
         let Some(origin) = self.timeline.origin() else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! How a canonical series is selected from a page: a metric, labels that it must have, and a factor to
-//! its unit.
+//! Describes how a canonical series is selected from a page: a metric, labels that it must have, and a
+//! factor to convert its unit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Returns whether a series with these labels matches.
+    /// Whether a series with these labels matches.
     pub(crate) fn takes(&self, labels: Labels) -> bool {
         self.labels.iter().all(|(name, allowed)| {
             // A missing label has an empty value, as in Prometheus.
@@ -28,7 +28,7 @@ impl Selector {
     }
 }
 
-/// The syntax of a selector, for errors.
+/// The syntax of a selector, for error messages.
 const FORM: &str = "write a metric as on its page, like `vllm:num_requests_running` or \
                     `DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"}`, followed by ` * 0.001` if its unit differs";
 
@@ -52,7 +52,7 @@ impl FromStr for Selector {
         if series.contains('\n') {
             return Err(wrong("it has several lines"));
         }
-        // On a page, a series is followed by a value.
+        // On a page, each series is followed by a value.
         let page = format!("{} 0", quoted_values(series));
         let mut found = samples(&page);
         match (found.next(), found.next()) {
@@ -71,7 +71,7 @@ impl FromStr for Selector {
     }
 }
 
-/// Adds quotes to label values without them: `a{gpu=0}` becomes `a{gpu="0"}`.
+/// Adds missing quotes to label values: `a{gpu=0}` becomes `a{gpu="0"}`.
 fn quoted_values(series: &str) -> String {
     let Some((name, labels)) = series.split_once('{').filter(|(_, labels)| !labels.contains('"')) else {
         return series.to_owned();

@@ -1,10 +1,11 @@
-//! The text formats of Prometheus, version 0.0.4, and OpenMetrics 1.0: a page's samples, one at a time,
-//! without a copy of the page.
+//! The text formats of Prometheus, version 0.0.4, and OpenMetrics 1.0. Returns a page's samples one at
+//! a time, without copying the page.
 //!
 //! Based on the specifications, <https://prometheus.io/docs/instrumenting/exposition_formats/> and
 //! <https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md>. The common parts
-//! of both are read alike; comments, types and units are skipped, because the table of canonical names
-//! defines what a metric is. A line that is in neither format is an error of the page, as in Prometheus.
+//! of both formats are parsed in the same way. Comments, types and units are skipped, because the table
+//! of canonical names defines what a metric is. A line that is in neither format is an error of the
+//! page, as in Prometheus.
 
 use std::borrow::Cow;
 
@@ -13,9 +14,9 @@ use std::borrow::Cow;
 pub struct TextSample<'a> {
     /// The metric name, including `_total`, `_sum`, `_bucket` and the like.
     pub name: Cow<'a, str>,
-    /// Its labels.
+    /// The labels of the sample.
     pub labels: Labels<'a>,
-    /// The value; infinities and NaN are values of the format.
+    /// The value; the format allows infinities and NaN.
     pub value: f64,
     /// The timestamp as written: milliseconds in Prometheus' format, seconds in OpenMetrics.
     pub timestamp: Option<&'a str>,
@@ -29,13 +30,13 @@ pub struct Labels<'a>(&'a str);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct BadLine {
-    /// Its number, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
     /// The error.
     pub problem: &'static str,
 }
 
-/// Returns the samples of a page, in its order; after an error there may be more.
+/// Returns the samples of a page, in the page's order; there may be more samples after an error.
 pub fn samples(page: &str) -> impl Iterator<Item = Result<TextSample<'_>, BadLine>> {
     let mut is_over = false;
     page.split('\n').enumerate().filter_map(move |(at, line)| {
@@ -54,7 +55,7 @@ pub fn samples(page: &str) -> impl Iterator<Item = Result<TextSample<'_>, BadLin
     })
 }
 
-/// Returns whether a page of OpenMetrics is complete: its last line is `# EOF`.
+/// Whether a page of OpenMetrics is complete, that is, whether its last line is `# EOF`.
 pub fn has_end(page: &str) -> bool {
     page.trim_end_matches(['\n', '\r']).rsplit('\n').next() == Some("# EOF")
 }
@@ -129,8 +130,8 @@ fn braces(inside: &str) -> Result<(Option<&str>, usize), &'static str> {
     }
 }
 
-/// A label's name and its value at the beginning of a text; a quoted name alone is a metric's. The rest
-/// follows, without blanks.
+/// Parses a label's name and its value at the beginning of a text; a quoted name alone is the name of a
+/// metric. Also returns the remaining text, without leading blanks.
 type Pair<'a> = (&'a str, Option<&'a str>);
 
 fn pair(text: &str) -> Result<(Pair<'_>, &str), &'static str> {
@@ -150,7 +151,8 @@ fn pair(text: &str) -> Result<(Pair<'_>, &str), &'static str> {
     Ok(((name, Some(value)), behind.trim_start_matches([' ', '\t'])))
 }
 
-/// Returns the text between quotes at the beginning of a text, with escapes as written, and the rest.
+/// Returns the text between quotes at the beginning of a text with its escapes unchanged, and the
+/// remaining text.
 fn quoted(text: &str) -> Result<(&str, &str), &'static str> {
     let inside = text.strip_prefix('"').ok_or("a label's value is not in quotes")?;
     let mut is_escaped = false;
@@ -200,7 +202,7 @@ impl<'a> Labels<'a> {
                 rest = rest.trim_start_matches([' ', '\t', ',']);
                 let ((name, value), behind) = pair(rest).ok()?;
                 rest = behind;
-                // A metric's own name in quotes is not a label.
+                // A metric's name in quotes is not a label.
                 if let Some(value) = value {
                     return Some((unescaped(name), unescaped(value)));
                 }

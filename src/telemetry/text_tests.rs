@@ -1,4 +1,5 @@
-//! Tests of the formats by the examples and rules of their specifications, named in each test.
+//! Tests of the formats, based on the examples and rules in their specifications, which each test
+//! names.
 
 use super::*;
 
@@ -14,7 +15,7 @@ fn labels(sample: &TextSample) -> Vec<(String, String)> {
     sample.labels.iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
 }
 
-/// The example that ends "Text format details" of Prometheus' page, verbatim.
+/// The example at the end of "Text format details" on Prometheus' page, verbatim.
 const PROMETHEUS: &str = r#"# HELP http_requests_total The total number of HTTP requests.
 # TYPE http_requests_total counter
 http_requests_total{method="post",code="200"} 1027 1395066363000
@@ -151,7 +152,8 @@ fn what_is_in_neither_format_is_told_by_its_line() {
 }
 
 proptest::proptest! {
-    /// Text written by the rules reads back unchanged, whatever its labels contain.
+    /// Text that is written according to the rules reads back unchanged, whatever its labels
+    /// contain.
     #[test]
     fn any_label_reads_back(value in ".*", number in proptest::num::f64::NORMAL) {
         let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
@@ -164,7 +166,7 @@ proptest::proptest! {
         proptest::prop_assert_eq!(found.value, number);
     }
 
-    /// No text breaks the parser, and it never returns more samples than lines.
+    /// No text makes the parser fail, and it never returns more samples than lines.
     #[test]
     fn any_text_is_read_to_its_end(page in "[a-z0-9{}\"=,#\\\\ \n\r+.]*") {
         proptest::prop_assert!(samples(&page).count() <= page.split('\n').count());

@@ -1,5 +1,5 @@
-//! The servers' counts on all pages from the first scrape to the last, for comparison with the client's
-//! counts.
+//! The change in the servers' counts on all pages from the first scrape to the last, for comparison
+//! with the client's counts.
 
 use super::page::Reading;
 use crate::rows::Counted;
@@ -29,7 +29,7 @@ struct Counter {
     first: Option<f64>,
     last: Option<f64>,
     has_fallen: bool,
-    /// It existed, and a later page did not have it; or it appeared during the run.
+    /// Whether the counter existed and is missing on a later page, or appeared only during the run.
     is_partial: bool,
 }
 
@@ -52,8 +52,8 @@ impl Totals {
         }
     }
 
-    /// Returns how many requests the servers report as completed, as of the last scrape; `None` if a
-    /// page does not report it.
+    /// Returns how many requests the servers report as completed as of the last scrape; `None` if a
+    /// page does not report this.
     pub(super) fn now(&self) -> Option<f64> {
         let has_it = |page: &&Page| page.counters[0].last.is_some();
         let said: Vec<f64> = self.pages.iter().filter(has_it).filter_map(|page| page.counters[0].last).collect();
@@ -63,7 +63,7 @@ impl Totals {
 
     /// Returns the counts over all scrapes.
     pub(super) fn counted(&self) -> Counted {
-        // A page without request counters, such as one of GPUs, is ignored.
+        // A page without request counters, such as a page of GPUs, is ignored.
         let counting: Vec<&Page> =
             self.pages.iter().filter(|page| page.counters.iter().any(|counter| counter.last.is_some())).collect();
         let silent = self.pages.iter().any(|page| page.first_failed && page.counters.iter().all(Counter::is_unseen));
@@ -84,7 +84,7 @@ impl Totals {
 }
 
 impl Counter {
-    /// A counter with labels appears with its first event: if absent at first, it was 0.
+    /// A counter with labels appears with its first event, so if it is absent at first, it was 0.
     fn take(&mut self, value: Option<f64>, is_first: bool) {
         let Some(value) = value else {
             self.is_partial |= self.last.is_some();

@@ -37,7 +37,7 @@ pub fn connector(insecure: bool, http2: bool) -> io::Result<TlsConnector> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// Accepts any certificate: `insecure_tls: true` in the plan.
+/// Accepts any certificate, for `insecure_tls: true` in the plan.
 #[derive(Debug)]
 struct AnyCertificate(CryptoProvider);
 

@@ -1,7 +1,8 @@
-//! Root certificates: the system's, or Mozilla's as of the build if the system has none.
+//! Root certificates: the system's, or if the system has none, Mozilla's as of the time of the
+//! build.
 //!
 //! Without root certificates no client can be built, not even for plain HTTP. GPU containers and chroots
-//! often have none.
+//! often have no root certificates.
 
 use std::env;
 use std::sync::OnceLock;
@@ -14,7 +15,7 @@ use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 const CHOSEN: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// Returns Mozilla's root certificates if the system has none, otherwise nothing. If `SSL_CERT_FILE` or
-/// `SSL_CERT_DIR` is set, only these apply: an empty or missing file is an error where TLS is used.
+/// `SSL_CERT_DIR` is set, only these apply, and an empty or missing file is an error if TLS is used.
 pub fn spare_roots() -> &'static [CertificateDer<'static>] {
     static HAS_NONE: OnceLock<bool> = OnceLock::new();
     let is_chosen = || CHOSEN.iter().any(|name| env::var_os(name).is_some());
@@ -38,7 +39,7 @@ pub fn in_words(reason: String) -> String {
     }
 }
 
-/// Returns the names of these variables that are set.
+/// Returns the names of those of these variables that are set.
 fn chosen() -> String {
     CHOSEN.into_iter().filter(|name| env::var_os(name).is_some()).collect::<Vec<_>>().join(" or ")
 }

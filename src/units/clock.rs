@@ -1,4 +1,4 @@
-//! Times for people near the machine, in its local time zone. Data for programs and tables use UTC with a
+//! Times for people, in the local time zone of the machine. Data for programs and tables use UTC with a
 //! trailing `Z`.
 
 use jiff::tz::TimeZone;

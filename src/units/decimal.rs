@@ -36,7 +36,7 @@ impl Decimal {
         self.to_string().parse().expect("a decimal parses as a float")
     }
 
-    /// `(mantissa, scale)`: the number is `mantissa × 10^-scale`. For exact arithmetic.
+    /// `(mantissa, scale)` for exact arithmetic: the number is `mantissa × 10^-scale`.
     pub const fn parts(self) -> (i64, u8) {
         (self.mantissa, self.scale)
     }
@@ -46,13 +46,13 @@ impl Decimal {
         self.mantissa > 0
     }
 
-    /// `self + other`, if it fits.
+    /// `self + other`, if the result fits.
     pub fn checked_add(self, other: Decimal) -> Option<Decimal> {
         let scale = self.scale.max(other.scale);
         Decimal::fitting(self.widened(scale)?.checked_add(other.widened(scale)?)?, scale)
     }
 
-    /// `self × other`, if it fits.
+    /// `self × other`, if the result fits.
     pub fn checked_mul(self, other: Decimal) -> Option<Decimal> {
         let product = i128::from(self.mantissa).checked_mul(i128::from(other.mantissa))?;
         Decimal::fitting(product, self.scale.checked_add(other.scale)?)
@@ -69,13 +69,13 @@ impl Decimal {
         Decimal::new(mantissa * 10i64.pow(zeros), scale)
     }
 
-    /// This number truncated to a whole one, towards zero.
+    /// This number truncated to a whole number, towards zero.
     pub fn cut_to_whole(self) -> Decimal {
         let divisor = 10i128.pow(u32::from(self.scale));
         Decimal::new((i128::from(self.mantissa) / divisor) as i64, 0)
     }
 
-    /// How often `step`, above zero, fits between `self` and `end`; `None` on overflow.
+    /// How often `step`, which must be above zero, fits between `self` and `end`; `None` on overflow.
     pub(crate) fn steps_to(self, end: Decimal, step: Decimal) -> Option<u128> {
         let scale = self.scale.max(end.scale).max(step.scale);
         let way = end.widened(scale)?.checked_sub(self.widened(scale)?)?;
@@ -97,14 +97,14 @@ impl Decimal {
         i64::try_from(mantissa).ok().map(|mantissa| Decimal { mantissa, scale })
     }
 
-    /// `self × factor`, if that is a whole, non-negative number that fits.
+    /// `self × factor`, if this is a whole, non-negative number that fits.
     pub(super) fn scaled(self, factor: u64) -> Option<u64> {
         let product = i128::from(self.mantissa).checked_mul(i128::from(factor))?;
         let divisor = 10i128.checked_pow(u32::from(self.scale))?;
         (product % divisor == 0).then(|| u64::try_from(product / divisor).ok()).flatten()
     }
 
-    /// `self / 100`: the share given by a percentage.
+    /// `self / 100`, which is the share given by a percentage.
     pub(super) fn percent(self) -> Decimal {
         Decimal::new(self.mantissa, self.scale + 2)
     }
@@ -192,7 +192,7 @@ impl Visitor<'_> for DecimalVisitor {
         Ok(Decimal::new(value, 0))
     }
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Decimal, E> {
-        // The shortest text that reads back as this float is what the user wrote, up to 15 digits.
+        // Up to 15 digits, the shortest text that parses to this float is the text that the user wrote.
         value.to_string().parse().map_err(E::custom)
     }
 }

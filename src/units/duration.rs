@@ -11,8 +11,8 @@ use serde_with::SerializeDisplay;
 
 use super::{Decimal, Forms, UnitError};
 
-/// A duration, or a time as nanoseconds since a run's start. Written with a unit (`120s`, `1m30s`,
-/// `2.5ms`).
+/// A duration, or a time in nanoseconds since a run's start. It is written with a unit (`120s`,
+/// `1m30s`, `2.5ms`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 pub struct Nanos(pub u64);
 
@@ -41,12 +41,13 @@ impl Nanos {
         Nanos(millis * 1_000_000)
     }
 
-    /// Seconds as a float, for arithmetic on measured values; never for identity.
+    /// The duration in seconds as a float, for arithmetic on measured values; never used for
+    /// identity.
     pub fn secs(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Milliseconds as a float, for display.
+    /// The duration in milliseconds as a float, for display.
     pub fn millis(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -126,8 +127,8 @@ impl FromStr for Nanos {
 }
 
 impl Nanos {
-    /// For a sentence: `1.4s` instead of `1400ms` if the exact unit is a thousandth or less; else as
-    /// written in a plan.
+    /// Formats the duration for a sentence: `1.4s` instead of `1400ms` if the exact unit is a
+    /// thousandth or less; otherwise as written in a plan.
     pub fn spoken(self) -> String {
         let written = self.to_string();
         if self.0 < 1_000_000_000 || !["ms", "us", "ns"].iter().any(|unit| written.ends_with(unit)) {
@@ -139,7 +140,7 @@ impl Nanos {
 }
 
 impl fmt::Display for Nanos {
-    /// The shortest exact form with one unit: `120s`, `1500ms`, `2m`.
+    /// The shortest exact form with a single unit: `120s`, `1500ms`, `2m`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 {
             return f.pad("0s");

@@ -1,5 +1,5 @@
-//! Values that may be written in several ways: a word, a number, a table. One visitor serves all such
-//! types; for a form that a type does not accept, the error states what is expected.
+//! Values that may be written in several ways: a word, a number, a table. One visitor handles all
+//! such types. For a form that a type does not accept, the error states what is expected.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,9 +22,9 @@ pub struct Forms<T, L = IgnoredAny> {
 
 /// Why a text is rejected.
 pub enum Misfit {
-    /// It is not an expected form.
+    /// The text does not have an expected form.
     Unexpected,
-    /// For this reason.
+    /// The text is rejected for this reason.
     Because(String),
 }
 
@@ -41,7 +41,7 @@ impl From<UnitError> for Misfit {
 }
 
 impl<T> Forms<T> {
-    /// Accepts no form yet; `expected` is the error's description of the accepted forms.
+    /// Creates a reader that accepts no form yet; `expected` describes the accepted forms in errors.
     pub fn expecting(expected: &'static str) -> Forms<T> {
         Forms { expected, truth: None, number: None, text: None, table: None }
     }

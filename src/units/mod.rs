@@ -1,5 +1,5 @@
-//! Types shared by all modules: durations, exact decimals, seeds, shares. Modules pass no bare number where
-//! one of these types expresses its meaning.
+//! Types shared by all modules: durations, exact decimals, seeds, shares. Modules do not pass bare numbers
+//! where one of these types expresses the meaning.
 
 pub mod clock;
 mod currency;

@@ -15,8 +15,9 @@ use super::{Forms, UnitError};
 /// Its size in bytes.
 const BYTES: usize = 16;
 
-/// 128 random bits from which all nonces of an attempt at a run derive. No two attempts share them,
-/// wherever their results are stored; with them, the attempt's requests can be reproduced byte for byte.
+/// 128 random bits from which all nonces of an attempt at a run are derived. No two attempts share these
+/// bits, wherever their results are stored. With these bits, the requests of an attempt can be
+/// reproduced byte for byte.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, SerializeDisplay)]
 pub struct NonceSeed(pub [u8; BYTES]);
 

@@ -1,14 +1,15 @@
-//! Detects secrets and removes them from a text: names that precede one, keys of well-known services,
-//! addresses that contain one. All code that hides or rejects secrets uses this module.
+//! Detects secrets and removes them from a text: values after names that announce a secret, keys of
+//! well-known services, and addresses that contain a secret. All code that hides or rejects secrets uses
+//! this module.
 
 use std::ops::Range;
 
 use crate::units::text::{is_unseen, seen};
 
-/// Words that make a key of a plan the name of a secret.
+/// Words that mark a key of a plan as the name of a secret.
 const WORDS: [&str; 9] =
     ["key", "apikey", "token", "secret", "password", "passwd", "credential", "credentials", "authorization"];
-/// Words that name a secret in other tools, in addition to those of a plan.
+/// Words that name a secret in other tools, in addition to the words in plans.
 const OTHER_WORDS: [&str; 14] = [
     "keys",
     "secrets",
@@ -25,7 +26,7 @@ const OTHER_WORDS: [&str; 14] = [
     "signature",
     "sas",
 ];
-/// Words next to `token` in the names of measures and of a model's special tokens.
+/// Words that occur next to `token` in the names of measures and of a model's special tokens.
 const OF_TEXT: [&str; 18] = [
     "bos",
     "budget",
@@ -46,7 +47,7 @@ const OF_TEXT: [&str; 18] = [
     "stop",
     "throughput",
 ];
-/// Suffixes of such words when written without a separator: `accessToken`.
+/// Suffixes of names that are written without a separator, such as `accessToken`.
 const ENDS: [&str; 5] = ["token", "secret", "password", "authorization", "apikeys"];
 /// Prefixes of the keys of well-known services.
 const KEY_PREFIXES: [&str; 6] = ["sk-", "hf_", "nvapi-", "ghp_", "github_pat_", "gsk_"];
@@ -64,7 +65,7 @@ pub fn is_secret_name(key: &str) -> bool {
     words(key).any(|word| WORDS.contains(&word.as_str()) || word.ends_with("apikey"))
 }
 
-/// Whether a value under this name of any tool may be a secret. Tokens of a text are not secrets:
+/// Whether a value under this name of any tool may be a secret. Tokens of a text are not secrets, as in
 /// `time_to_first_token`.
 pub fn names_secret(name: &str) -> bool {
     let is_of_text = words(name).any(|word| OF_TEXT.contains(&word.as_str()));
@@ -77,7 +78,7 @@ pub fn names_secret(name: &str) -> bool {
     words(name).any(|word| is_word(&word) && !(is_of_text && word == "token"))
 }
 
-/// Whether a word is a scheme that a key follows.
+/// Whether a word is an authorization scheme, which is followed by a key.
 pub fn is_scheme(word: &str) -> bool {
     SCHEMES[..2].contains(&word.to_ascii_lowercase().as_str())
 }
@@ -100,7 +101,7 @@ pub fn keys_in(text: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// Whether a text contains a key of a well-known service, or credentials after a scheme in an authorization
-/// header (`Authorization: Bearer …`). A scheme alone is an ordinary word: `run basic benchmarks`.
+/// header (`Authorization: Bearer …`). A scheme alone is an ordinary word, as in `run basic benchmarks`.
 pub fn holds_key(text: &str) -> bool {
     let is_header = text.to_ascii_lowercase().contains("authorization");
     let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\''));
@@ -111,8 +112,8 @@ pub fn holds_key(text: &str) -> bool {
     (is_header && is_behind_a_scheme) || keys_in(text).next().is_some()
 }
 
-/// Whether an address contains a secret: a user or password, a pair with a secret name, or a key of a
-/// well-known service.
+/// Whether an address contains a secret: a user or password, a pair whose name indicates a secret, or a key
+/// of a well-known service.
 pub fn carries_secret(url: &reqwest::Url) -> bool {
     let is_secret_pair =
         |pair: &str| pair.split_once('=').is_some_and(|(name, value)| is_secret_name(name) && !value.is_empty());
@@ -125,13 +126,13 @@ pub fn carries_secret(url: &reqwest::Url) -> bool {
 }
 
 /// Replaces every occurrence of `secret` in `text` by `mark`, even if invisible characters, raw or as JSON
-/// escapes, were inserted between its own: removing such characters later must not restore the secret.
+/// escapes, were inserted into it, because removing such characters later must not restore the secret.
 pub(crate) fn without_secret(text: &str, secret: &str, mark: &str) -> String {
     let wanted: Vec<char> = secret.chars().filter(|c| !is_unseen(*c)).collect();
     if wanted.is_empty() {
         return text.to_owned();
     }
-    // Replace it literally first: what looks like an escape may be a part of it.
+    // Literal occurrences are replaced first, because a part of the secret may look like an escape.
     let text = &text.replace(secret, mark);
     let (mut out, mut copied, mut at) = (String::with_capacity(text.len()), 0, 0);
     while let Some(found) = text[at..].find(wanted[0]) {
@@ -150,9 +151,9 @@ pub(crate) fn without_secret(text: &str, secret: &str, mark: &str) -> String {
     out
 }
 
-/// Replaces each of `secrets` in `text` by `mark`. Longer ones come first, since a shorter one may be a
-/// part of them. The credentials after a scheme (`Basic …`) are also found alone, and each secret also in
-/// its form inside a JSON string.
+/// Replaces each of `secrets` in `text` by `mark`. Longer secrets come first, because a shorter one may be
+/// a part of them. The credentials after a scheme (`Basic …`) are also found without the scheme, and each
+/// secret is also found in its JSON-escaped form.
 pub(crate) fn without_secrets<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>, mark: &str) -> String {
     let mut forms: Vec<String> = Vec::new();
     for secret in secrets {
@@ -167,8 +168,9 @@ pub(crate) fn without_secrets<'a>(text: &str, secrets: impl IntoIterator<Item = 
     forms.iter().fold(text.to_owned(), |text, form| without_secret(&text, form, mark))
 }
 
-/// The end of `wanted`, if these are the first visible characters of `text`. Characters after an escape
-/// character are visible if only that is removed, and invisible if a terminal interprets it.
+/// The end of `wanted`, if its characters are the first visible characters of `text`. Characters after an
+/// escape character are visible if only the escape character is removed, and invisible if a terminal
+/// interprets the sequence.
 fn end_of(wanted: &[char], text: &str) -> Option<usize> {
     [false, true].into_iter().find_map(|obeyed| {
         let mut seen = seen(text, obeyed);

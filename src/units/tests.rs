@@ -1,4 +1,4 @@
-//! Units print as they parse, and errors name their remedy.
+//! Tests that units print as they parse, and that errors name their remedy.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,14 +1,14 @@
-//! Foreign text on its way to a terminal: characters that a terminal would interpret or hide are shown as
-//! `�`, and secrets are found despite them.
+//! Foreign text that is printed to a terminal. Characters that a terminal would interpret or hide are
+//! shown as `�`, and secrets are found despite such characters.
 
 use std::fmt::Display;
 
 /// Replaces a character that would move the cursor, change the text direction or be invisible.
 const INSTEAD: char = '\u{fffd}';
 
-/// Whether a terminal draws nothing for a character that still changes the text: controls, marks that
-/// change the text direction, line separators, and everything in Unicode's `Default_Ignorable_Code_Point`:
-/// zero-width characters, fillers, variation selectors, tags.
+/// Whether a terminal draws nothing for a character that nevertheless changes the text: controls, marks
+/// that change the text direction, line separators, and everything in Unicode's
+/// `Default_Ignorable_Code_Point` (zero-width characters, fillers, variation selectors and tags).
 pub fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -23,8 +23,9 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if is_unseen(c) { INSTEAD } else { c }).collect()
 }
 
-/// Makes a whole page safe for a terminal: its line ends, tabs and colours (`ESC [ … m`) are kept. Foreign
-/// text goes through [`plain`] before it is put into a page; this is the last safeguard.
+/// Makes a whole page safe for a terminal: line ends, tabs and colours (`ESC [ … m`) are kept. Foreign
+/// text goes through [`plain`] before it is inserted into a page; this function is only the last
+/// safeguard.
 pub fn page(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -62,7 +63,8 @@ pub fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str) -> String
     format!("{count} {one}{}", if count == N::from(1) { "" } else { "s" })
 }
 
-/// Formats two hex digits per byte. Fast, because a plan with nothing to do may write thousands of ids.
+/// Formats two hex digits per byte. This must be fast, because a plan with nothing to do may write
+/// thousands of ids.
 pub fn hex(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
@@ -92,7 +94,7 @@ fn colour(text: &str) -> usize {
     if rest[end..].starts_with('m') { end + 3 } else { 0 }
 }
 
-/// The visible characters, each with the byte offset of its end; if sequences are `obeyed`, they are
+/// The visible characters, each with the byte offset of its end. If sequences are `obeyed`, they are
 /// skipped as a whole.
 pub(super) fn seen(text: &str, obeyed: bool) -> impl Iterator<Item = (usize, char)> {
     let mut at = 0;
@@ -112,8 +114,8 @@ pub(super) fn seen(text: &str, obeyed: bool) -> impl Iterator<Item = (usize, cha
     })
 }
 
-/// The number of bytes of `rest` that a terminal interprets after the control `c`: those of an ANSI
-/// sequence, `ESC [ … letter`.
+/// The number of bytes of `rest` that a terminal interprets after the control character `c` as part of an
+/// ANSI sequence, `ESC [ … letter`.
 pub fn sequence(c: char, rest: &str) -> usize {
     let introducer = match c {
         '\u{1b}' if rest.starts_with('[') => 1,
@@ -128,8 +130,8 @@ pub fn sequence(c: char, rest: &str) -> usize {
     }
 }
 
-/// The escape of an invisible character at the start of a text, by its length in bytes, and the character:
-/// JSON's `\u0001`, `\n`, YAML's `\x01`, Rust's `\u{1}`.
+/// The length in bytes of an escape of an invisible character at the start of a text, and the character.
+/// Recognizes JSON's `\u0001` and `\n`, YAML's `\x01`, and Rust's `\u{1}`.
 fn escape(text: &str) -> Option<(usize, char)> {
     let digits = |prefix: &str, count: usize| text.strip_prefix(prefix)?.get(..count);
     let braced = text.strip_prefix("\\u{").and_then(|rest| rest.split_once('}')).map(|(digits, _)| digits);

@@ -16,45 +16,46 @@ use super::frame::{self, Kind};
 use super::message::{Build, FromWorker, Order, ToWorker};
 use super::start::StartCommand;
 
-/// Maximum number of messages that wait for the coordinator. Beyond it, the workers' pipes fill, and their
-/// own checks show that their writers fell behind.
+/// Maximum number of messages that wait for the coordinator. Beyond this number, the workers' pipes fill
+/// up, and the workers' own checks then show that their writers fell behind.
 const BACKLOG: usize = 1024;
 /// How often the coordinator checks whether the run must stop.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Time that a worker has to exit by itself.
+/// How long a worker may take to exit by itself.
 const END_WITHIN: Duration = Duration::from_secs(2);
 /// Number of bytes kept from the end of a worker's standard error.
 const LAST_WORDS: usize = 2_000;
 
 /// What happened to a worker.
 pub(super) enum Event {
-    /// It has read its order; further messages are written here.
+    /// The worker has read its order; further messages are written here.
     Took(ChildStdin),
-    /// It sent this message; the monotonic clock's reading at its arrival, in nanoseconds.
+    /// The worker sent this message; contains the reading of the monotonic clock when it arrived,
+    /// in nanoseconds.
     Told(FromWorker, u64),
-    /// It sent records.
+    /// The worker sent records.
     Records(Vec<Record>),
-    /// It is gone or sent something unreadable, with the reason if known.
+    /// The worker is gone or sent unreadable data; contains the reason if it is known.
     Gone(Option<String>),
 }
 
 /// One worker.
 pub(super) struct Member {
-    /// Its name: `worker 1`.
+    /// The name of the worker: `worker 1`.
     pub(super) name: String,
-    /// Its start command, for messages.
+    /// The start command of the worker, for messages.
     shown: String,
-    /// The name of its machine, once it is known.
+    /// The name of the worker's machine, once it is known.
     pub(super) host: String,
     child: Child,
     input: Option<ChildStdin>,
     last_words: Arc<Mutex<Vec<u8>>>,
-    /// The time of its last message.
+    /// The time of the worker's last message.
     pub(super) heard: Instant,
 }
 
 impl Member {
-    /// Returns the end of its standard error; some of it may not have arrived yet.
+    /// Returns the end of the worker's standard error; some output may not have arrived yet.
     fn last_words(&self) -> String {
         let deadline = Instant::now() + Duration::from_millis(100);
         loop {
@@ -67,12 +68,12 @@ impl Member {
     }
 }
 
-/// All workers of a run. They end when this is dropped.
+/// All workers of a run. They end when this value is dropped.
 pub(super) struct Crew {
     pub(super) members: Vec<Member>,
     events: Receiver<(usize, Event)>,
     stop: watch::Receiver<bool>,
-    /// Removes secrets from a worker's messages.
+    /// The function that removes secrets from a worker's messages.
     redact: Box<dyn Fn(&str) -> String + Send>,
 }
 
@@ -188,7 +189,8 @@ impl Drop for Crew {
                 let _ = frame::write(&mut input, Kind::Message, &ended);
             }
         }
-        // Threads that send orders end with their worker; reader threads end with the receiver.
+        // Threads that send orders end when their worker does; reader threads end when the receiver
+        // is dropped.
         let deadline = Instant::now() + END_WITHIN;
         for member in &mut self.members {
             while self.events.try_recv().is_ok() {}
@@ -227,7 +229,8 @@ fn hand_over(mut input: ChildStdin, order: Order, material: Arc<Vec<u8>>, (index
             frame::write(input, Kind::Material, &material)?;
             input.flush()
         };
-        // A worker that does not read its order is gone or has another version: its output shows which.
+        // A worker that does not read its order is gone or has another version; its output shows which
+        // of the two.
         if write(&mut input).is_ok() {
             let _ = sender.send((index, Event::Took(input)));
         }

@@ -15,11 +15,11 @@ pub(super) struct Estimate {
     pub(super) uncertainty_ns: u64,
 }
 
-/// Number of exchanges before a run, and after it.
+/// Number of exchanges before a run, and also after it.
 pub(super) const PINGS: u32 = 32;
 
 /// Estimates the offset from the fastest exchange (NTP, RFC 5905): the worker replied at some instant between
-/// ping and arrival. `None` without an exchange.
+/// ping and arrival. `None` if there was no exchange.
 pub(super) fn estimate(exchanges: &[Exchange]) -> Option<Estimate> {
     let best = exchanges.iter().min_by_key(|one| one.arrived.saturating_sub(one.asked))?;
     let took = best.arrived.saturating_sub(best.asked);

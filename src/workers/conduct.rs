@@ -1,4 +1,5 @@
-//! The coordinator of one run: start, compare clocks, begin, merge, end.
+//! The coordinator of one run: starts the workers, compares clocks, begins the run, merges the
+//! results, and ends the workers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,13 +18,14 @@ use super::message::{Build, Failed, FromWorker, Order, ToWorker, Told};
 use super::start::StartCommand;
 use super::under_way::UnderWay;
 
-/// Time that a worker has to say hello: a scheduler may take a while to start it.
+/// How long a worker may take to send its first message, because a scheduler may take a while to
+/// start it.
 const HELLO_WITHIN: Duration = Duration::from_secs(60);
-/// Time that a worker has to prepare contents and open connections.
+/// How long a worker may take to prepare contents and open connections.
 const READY_WITHIN: Duration = Duration::from_secs(600);
-/// Time that a worker has to answer a ping.
+/// How long a worker may take to respond to a ping.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
-/// Time between the last message before the start and the start, in nanoseconds.
+/// Time between the last message before the start and the start itself, in nanoseconds.
 const START_LEAD_NS: u64 = 50_000_000;
 
 /// A run whose load several processes send.
@@ -38,14 +40,14 @@ pub struct Load {
     pub samples: Box<dyn SampleSink>,
     /// The destination of texts, if they are recorded.
     pub texts: Option<Box<dyn TextSink>>,
-    /// Turns false when a server process that sweepline started is gone.
+    /// Becomes false when the server process that sweepline started has ended.
     pub alive: Option<Arc<AtomicBool>>,
-    /// Removes secrets from a worker's messages.
+    /// The function that removes secrets from a worker's messages.
     pub redact: Box<dyn Fn(&str) -> String + Send>,
 }
 
-/// Executes one run with workers, until its end or until `stop` turns true. Rows go to the load's sink while
-/// it runs. However the run ends, no worker remains.
+/// Executes one run with workers, until its end or until `stop` becomes true. Rows go to the load's sink
+/// while it runs. However the run ends, no worker remains.
 ///
 /// # Errors
 ///
@@ -61,7 +63,8 @@ pub fn execute(load: Load, progress: &Progress, stop: &watch::Receiver<bool>) ->
     match ended {
         Ok(ended) => finished(run, ended, &order.spec),
         Err(error) => {
-            // The rows so far stay with the attempt; the first error is the one to report.
+            // The rows that have arrived so far stay with the attempt; the first error is the one
+            // to report.
             let _ = run.close();
             Err(error)
         }
@@ -81,7 +84,7 @@ impl Conductor<'_> {
         progress: &Progress,
         stop: &watch::Receiver<bool>,
     ) -> Result<Ended, EngineError> {
-        // A worker that fails to start does not spoil an attempt: a retry would not help.
+        // A worker that fails to start does not spoil an attempt because a retry would not help.
         self.greet().map_err(|error| match error {
             EngineError::Spoiled(Spoiled { cause: SpoilCause::WorkerLost, detail, .. }) => EngineError::Workers(detail),
             other => other,
@@ -106,7 +109,7 @@ impl Conductor<'_> {
         Ok(Ended { origin, clocks, called })
     }
 
-    /// Waits until every worker has said hello and has prepared its contents.
+    /// Waits until every worker has sent its first message and has prepared its contents.
     fn greet(&mut self) -> Result<(), EngineError> {
         let count = self.crew.members.len();
         let (mut greeted, mut prepared, mut took) = (vec![false; count], vec![false; count], vec![false; count]);
@@ -138,13 +141,14 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// Rejects a worker of another version: its numbers may have a different meaning.
+    /// Rejects a worker of another version, because its numbers may have a different meaning.
     fn is_like(&self, index: usize, theirs: &Build) -> Result<(), EngineError> {
         let own = Build::own();
         if *theirs == own {
             return Ok(());
         }
-        let what = format!("is sweepline {}, this is {}: install the same version there", theirs.version, own.version);
+        let what =
+            format!("runs sweepline {}, but this is {}: install the same version there", theirs.version, own.version);
         Err(self.crew.wrong(index, &what))
     }
 
@@ -196,7 +200,7 @@ impl Conductor<'_> {
         Ok(estimate(&exchanges).unwrap_or_default())
     }
 
-    /// Sends every worker the start time of the run. Returns that instant on this machine's clock.
+    /// Sends every worker the start time of the run. Returns the start on this machine's clock.
     fn begin(&mut self, clocks: &[Estimate]) -> Result<u64, EngineError> {
         let slowest = clocks.iter().map(|clock| clock.uncertainty_ns).max().unwrap_or(0);
         let origin = monotonic() + START_LEAD_NS + 4 * slowest;
@@ -235,7 +239,7 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// Treats a silent worker as lost: workers report ten times a second.
+    /// Treats a silent worker as lost, because workers report ten times a second.
     fn look_for_silence(&mut self, run: &UnderWay) -> Result<(), EngineError> {
         let patience = Duration::from_nanos(crate::units::patience().0);
         let silent = |(index, member): (usize, &super::child::Member)| {

@@ -1,13 +1,14 @@
-//! Checks that the rows of all workers together are the run: every request of its schedule exactly once.
+//! Checks that the rows of all workers together contain every request of the run's schedule exactly
+//! once.
 
 use crate::engine::Share;
 use crate::rows::RequestRow;
 
-/// The requests of a run that have arrived so far.
+/// The requests of a run whose rows have arrived so far.
 #[derive(Debug, Default)]
 pub(super) struct Cover {
-    /// The scheduled time of each request, by worker and by the request's number within it; `MISSING` if it
-    /// has not arrived.
+    /// The scheduled time of each request, by worker and by the request's number within the worker;
+    /// `MISSING` if its row has not arrived.
     scheduled: Vec<Vec<u64>>,
     /// The times at which requests started and stopped being in flight.
     began: Vec<u64>,
@@ -61,8 +62,9 @@ impl Cover {
         most as u64
     }
 
-    /// Checks that no request is missing: the numbers within each worker have no gaps, and if `arrivals` are
-    /// known, the requests are those that were due before `end`, at their scheduled instants.
+    /// Checks that no request is missing. The numbers within each worker must have no gaps, and if
+    /// `arrivals` are known, the requests must be those that were due before `end`, at their scheduled
+    /// instants.
     pub(super) fn check(&self, arrivals: Option<impl Iterator<Item = u64>>, end: u64) -> Result<(), String> {
         let count = self.scheduled.len();
         for (worker, known) in self.scheduled.iter().enumerate() {
@@ -81,7 +83,8 @@ impl Cover {
                     return Err(format!("request {request} was scheduled at {scheduled} ns, not at {at} ns"));
                 }
                 None if at < end => return Err(format!("request {request} is missing")),
-                // Another worker may have sent a later request before it received the end.
+                // Another worker may have sent a later request before it received the end of the
+                // run.
                 None if due == all => return Ok(()),
                 None => {}
             }

@@ -1,4 +1,4 @@
-//! The end of a run: its rows are checked against its schedule, and its facts are merged.
+//! Ends a run: checks its rows against its schedule, and merges the facts.
 
 use crate::engine::{self, EngineError, Finished};
 use crate::expand::RunSpec;
@@ -9,7 +9,7 @@ use super::under_way::{UnderWay, not_covered};
 
 /// The coordinator's own data about an ended run.
 pub(super) struct Ended {
-    /// The start on its monotonic clock, in nanoseconds.
+    /// The start of the run on the coordinator's monotonic clock, in nanoseconds.
     pub(super) origin: u64,
     /// The clock of each worker.
     pub(super) clocks: Vec<ClockOffset>,
@@ -17,7 +17,7 @@ pub(super) struct Ended {
     pub(super) called: Vec<(String, String)>,
 }
 
-/// Returns the finished run; fails if the rows do not match its schedule.
+/// Returns the finished run; fails if the rows do not match the schedule.
 pub(super) fn finished(mut run: UnderWay, ended: Ended, spec: &RunSpec) -> Result<Finished, EngineError> {
     let facts = run.facts();
     let end = facts.iter().map(|(facts, _)| facts.windows.end_ns).min().unwrap_or(0);

@@ -12,7 +12,7 @@ pub(super) enum Kind {
     Message,
     /// Records.
     Records,
-    /// The texts and times that the spec of a run refers to by digest.
+    /// The texts and times to which the spec of a run refers by digest.
     Material,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn write(output: &mut impl Write, kind: Kind, content: &[u8]) -> io::
     output.flush()
 }
 
-/// Reads one frame; `None` at the end of the input. Bytes that are not a frame come from another program than
+/// Reads one frame; `None` at the end of the input. Bytes that are not a frame come from a program other than
 /// a worker, for example a remote shell.
 pub(super) fn read(input: &mut impl Read) -> io::Result<Option<(Kind, Vec<u8>)>> {
     let mut head = [0; 5];

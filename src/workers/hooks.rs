@@ -1,14 +1,15 @@
-//! Variables by which tests change a worker's behavior, in builds with debug assertions.
+//! Environment variables that tests use to change a worker's behavior, in builds with debug
+//! assertions.
 
 use std::time::Duration;
 
-/// The version that it reports.
+/// The version that the worker reports.
 const VERSION: &str = "SWEEPLINE_WORKER_VERSION";
-/// Delay before it answers a ping, in milliseconds.
+/// Delay before the worker responds to a ping, in milliseconds.
 const SLOW_ANSWERS: &str = "SWEEPLINE_WORKER_ANSWERS_AFTER_MS";
-/// How far its clock appears to be ahead, in nanoseconds.
+/// How far the worker's clock appears to be ahead, in nanoseconds.
 const AHEAD: &str = "SWEEPLINE_WORKER_CLOCK_AHEAD_NS";
-/// How late it starts, in milliseconds.
+/// How late the worker starts, in milliseconds.
 const LATE: &str = "SWEEPLINE_WORKER_STARTS_LATE_MS";
 
 fn set(variable: &str) -> Option<String> {
@@ -24,7 +25,7 @@ pub(super) fn version() -> String {
     set(VERSION).unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned())
 }
 
-/// Returns the delay before a ping is answered.
+/// Returns the delay before the response to a ping.
 pub(super) fn answers_after() -> Duration {
     Duration::from_millis(number(SLOW_ANSWERS))
 }
@@ -34,7 +35,7 @@ pub(super) fn ahead_ns() -> u64 {
     number(AHEAD)
 }
 
-/// Returns how long a worker ignores a start that is due in `left` nanoseconds, in order to start late.
+/// Returns how long a worker ignores a start that is due in `left` nanoseconds, so that it starts late.
 pub(super) fn late(left: u64) -> Duration {
     match number(LATE) {
         0 => Duration::ZERO,

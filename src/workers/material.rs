@@ -1,5 +1,5 @@
-//! The texts of data sets and the requests of traces: a run's spec refers to them by digest, and a worker has
-//! none of the plan's files.
+//! The texts of data sets and the requests of traces. A run's spec refers to them by digest, and workers do
+//! not have the plan's files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::plan::model::content::Content;
 use crate::plan::model::data::corpus::{Dialogue, OfTurn, Source};
 use crate::plan::model::trace::{Replay, TraceRequest, TraceRequests};
 
-/// The data sets and traces that a run's contents refer to.
+/// The data sets and traces to which a run's contents refer.
 #[derive(Debug, Serialize, Deserialize)]
 struct Material<S, T> {
     /// Data sets, keyed by the digest of their texts.
@@ -40,7 +40,7 @@ fn contents(spec: &RunSpec) -> impl Iterator<Item = &Content> {
     [&spec.scenario].into_iter().chain(spec.mix.iter().map(|class| &class.scenario))
 }
 
-/// Serializes the data sets and traces that `spec` refers to.
+/// Serializes the data sets and traces to which `spec` refers.
 pub(super) fn encode(spec: &RunSpec) -> Result<Vec<u8>, serde_json::Error> {
     let mut material = Material { sources: BTreeMap::new(), traces: BTreeMap::new() };
     for content in contents(spec) {
@@ -55,7 +55,7 @@ pub(super) fn encode(spec: &RunSpec) -> Result<Vec<u8>, serde_json::Error> {
     serde_json::to_vec(&material)
 }
 
-/// Restores the data sets and traces that `spec` refers to.
+/// Restores the data sets and traces to which `spec` refers.
 pub(super) fn fill(spec: &mut RunSpec, bytes: &[u8]) -> Result<(), serde_json::Error> {
     let material: Material<TextsIn, Vec<TraceRequest>> = serde_json::from_slice(bytes)?;
     let sources = material.sources.into_iter().map(|(digest, texts)| (digest, Arc::new(texts)));

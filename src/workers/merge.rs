@@ -13,7 +13,7 @@ pub(super) struct Told {
 }
 
 /// Returns the facts of the run that started when the coordinator's monotonic clock read `origin`; `None`
-/// without workers.
+/// if there are no workers.
 pub(super) fn merge(told: Vec<Told>, origin: u64, max_in_flight: u64) -> Option<Facts> {
     let first = told.first()?.facts.clone();
     let sum = |of: fn(&Facts) -> u64| told.iter().map(|worker| of(&worker.facts)).sum();
@@ -32,7 +32,7 @@ pub(super) fn merge(told: Vec<Told>, origin: u64, max_in_flight: u64) -> Option<
         client_cpu_ns: cpu,
         client_cores: cores(&told),
         max_in_flight,
-        // One process's observations do not apply to the others: each worker has its own.
+        // The observations of one process do not apply to the others, so each worker has its own.
         observed: None,
         pauses: told.iter().map(|worker| worker.facts.pauses).collect::<Option<Vec<_>>>().map(worst),
         workers: told.iter().map(worker).collect(),
@@ -40,7 +40,7 @@ pub(super) fn merge(told: Vec<Told>, origin: u64, max_in_flight: u64) -> Option<
     })
 }
 
-/// Returns the number of cores of all machines, each counted once.
+/// Returns the number of cores of all machines, counting each machine once.
 fn cores(told: &[Told]) -> u32 {
     let mut hosts: Vec<(&str, u32)> = told.iter().map(|one| (one.host.as_str(), one.facts.client_cores)).collect();
     hosts.sort_unstable();

@@ -29,11 +29,11 @@ impl Build {
     }
 }
 
-/// The order of a worker: all that it needs to send its share of a run. Secrets are references: the worker
-/// reads them from its own environment and files.
+/// The order of a worker, with everything that it needs to send its share of a run. Secrets are included
+/// as references; the worker reads them from its own environment and files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Order {
-    /// The run. Texts and traces that it refers to by digest travel separately.
+    /// The run. Texts and traces to which it refers by digest are sent separately.
     pub spec: RunSpec,
     /// The address of the server.
     pub url: String,
@@ -45,13 +45,13 @@ pub struct Order {
     pub headers: Headers,
     /// Whether to accept any certificate.
     pub insecure_tls: bool,
-    /// The plan's folder: files of secrets may be relative to it.
+    /// The plan's folder; paths of files with secrets may be relative to it.
     pub folder: PathBuf,
     /// The prefix of every `x-request-id`.
     pub id_prefix: String,
     /// The random bits of the attempt's nonces.
     pub nonce_seed: NonceSeed,
-    /// The files of the model's tokenizer, if the plan names them.
+    /// The files of the model's tokenizer, if the plan specifies them.
     pub tokenizer: Option<TokenizerTexts>,
     /// The number of the worker, from 0, and the number of workers.
     pub share: (u32, u32),
@@ -94,19 +94,19 @@ pub(super) enum ToWorker {
 pub(super) enum FromWorker {
     /// The first message, with the name of the worker's machine.
     Hello(Build, String),
-    /// The stage that it has reached.
+    /// The stage that the worker has reached.
     Stage(Told),
-    /// Its monotonic clock, in nanoseconds, when the ping with this number arrived.
+    /// The reading of its monotonic clock, in nanoseconds, when the ping with this number arrived.
     Pong(u32, u64),
-    /// Its live counters.
+    /// The worker's live counters.
     Progress(Counters),
     /// Time series.
     Samples(Vec<Sample>),
     /// Texts of requests.
     Texts(Vec<TextRow>),
-    /// It has sent everything.
+    /// The worker has sent everything.
     Done(Box<Facts>),
-    /// It cannot continue.
+    /// The worker cannot continue.
     Failed(Failed),
 }
 
@@ -119,7 +119,7 @@ pub(super) enum Told {
     Opened,
     /// The clock of the run has started, this many nanoseconds late.
     Began(u64),
-    /// All its requests of the window have ended.
+    /// All requests of the worker in the window have ended.
     Measured,
 }
 
@@ -156,7 +156,7 @@ pub(super) struct Counters {
 /// Why a worker cannot continue.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Failed {
-    /// It was stopped.
+    /// The worker was stopped.
     Stopped,
     /// The environment spoiled the attempt.
     Spoiled(Spoiled),

@@ -1,5 +1,5 @@
 //! A worker: reads its order from standard input, sends its share of the load, and writes rows to standard
-//! output. It exits when its input ends, so no worker outlives its coordinator.
+//! output. It exits when its input ends, so that no worker outlives its coordinator.
 
 use std::fs::File;
 use std::io;
@@ -29,15 +29,16 @@ pub struct Outlets {
     pub samples: Box<dyn SampleSink>,
     /// The destination of texts; only for runs that record them.
     pub texts: Box<dyn TextSink>,
-    /// The share and its cues.
+    /// The share, with its cues.
     pub part: Part,
 }
 
-/// Serves one coordinator. `prepare` turns an order into a job; its error is reported to the coordinator.
+/// Serves one coordinator. `prepare` turns an order into a job; errors of `prepare` are reported to the
+/// coordinator.
 ///
 /// # Errors
 ///
-/// The pipes are broken, or standard input does not come from a coordinator.
+/// Fails if the pipes are broken, or if standard input does not come from a coordinator.
 pub fn serve(prepare: impl FnOnce(Order, Outlets) -> Result<Job, String>) -> io::Result<()> {
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let output = Output::open()?;
@@ -67,7 +68,7 @@ pub fn serve(prepare: impl FnOnce(Order, Outlets) -> Result<Job, String>) -> io:
         Err(reason) => FromWorker::Failed(Failed::Other(reason)),
     };
     output.tell(&told)?;
-    // Keep answering pings until the coordinator has compared the clocks again.
+    // Pings must be answered until the coordinator has compared the clocks again.
     let _ = listener.join();
     Ok(())
 }
@@ -78,7 +79,7 @@ fn perform(job: Job, output: &Output, stop: watch::Receiver<bool>) -> FromWorker
     let reporter = report(output.clone(), Arc::clone(&progress), Arc::clone(&is_over));
     let finished = engine::execute(job, progress, stop);
     is_over.store(true, Ordering::Relaxed);
-    // It only sleeps and writes.
+    // This thread only sleeps and writes.
     let _ = reporter.join();
     match finished {
         Ok(finished) => FromWorker::Done(Box::new(finished.facts)),
@@ -126,13 +127,14 @@ fn cues(output: &Output, (index, count): (u32, u32)) -> (Cues, Part) {
         open: is_open,
         start: started,
         finish: finish.clone(),
-        // If the pipe is broken, the end of the input ends the worker.
+        // If the pipe is broken, the worker ends because its input ends.
         tell: Box::new(move |stage| drop(told.tell(&FromWorker::Stage(stage.into())))),
     };
     (Cues { open: Some(open), start: Some(start), finish, stop }, part)
 }
 
-/// Handles the coordinator's messages until it says goodbye. If the coordinator is gone, exits the process.
+/// Handles the coordinator's messages until the coordinator's goodbye message. If the coordinator is gone,
+/// exits the process.
 fn listen(mut input: File, output: Output, mut cues: Cues) -> JoinHandle<()> {
     std::thread::spawn(move || {
         loop {
@@ -150,7 +152,7 @@ fn listen(mut input: File, output: Output, mut cues: Cues) -> JoinHandle<()> {
                     let _ = cues.start.take().map(|start| start.send(at));
                 }
                 Ok(Some(ToWorker::Finish(at))) => cues.finish.set(at),
-                // After the run, nothing receives this.
+                // After the run, nothing receives this message.
                 Ok(Some(ToWorker::Stop)) => drop(cues.stop.send(true)),
                 Ok(Some(ToWorker::Bye)) => return,
                 Ok(Some(ToWorker::Hello(_) | ToWorker::Order(_)) | None) | Err(_) => std::process::exit(0),

@@ -1,4 +1,5 @@
-//! The destinations of a worker's rows, time series and texts: frames to the coordinator.
+//! The destinations of a worker's rows, time series and texts, which are sent to the coordinator as
+//! frames.
 
 use std::fs::File;
 use std::io;
@@ -38,7 +39,7 @@ pub(super) struct RecordsOut {
 }
 
 impl RecordsOut {
-    /// Creates it.
+    /// Creates the sink.
     pub(super) fn new(output: Output) -> Result<RecordsOut, SinkError> {
         Ok(RecordsOut { encoder: RecordEncoder::new()?, output })
     }
@@ -64,7 +65,7 @@ pub(super) struct SamplesOut {
 }
 
 impl SamplesOut {
-    /// Creates it.
+    /// Creates the sink.
     pub(super) fn new(output: Output) -> SamplesOut {
         SamplesOut { output, count: 0 }
     }
@@ -72,7 +73,7 @@ impl SamplesOut {
 
 impl SampleSink for SamplesOut {
     fn append(&mut self, samples: &[Sample]) -> Result<(), SinkError> {
-        // JSON cannot represent other numbers.
+        // JSON cannot represent numbers that are not finite.
         let finite: Vec<Sample> = samples.iter().filter(|sample| sample.value.is_finite()).cloned().collect();
         self.count += finite.len() as u64;
         Ok(self.output.tell(&FromWorker::Samples(finite))?)
@@ -90,7 +91,7 @@ pub(super) struct TextsOut {
 }
 
 impl TextsOut {
-    /// Creates it.
+    /// Creates the sink.
     pub(super) fn new(output: Output) -> TextsOut {
         TextsOut { output, count: 0 }
     }

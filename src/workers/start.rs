@@ -1,4 +1,4 @@
-//! Starting a worker.
+//! Starts a worker.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -10,7 +10,7 @@ pub const WORKER: &str = "worker";
 /// The start command of one worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartCommand {
-    /// This program, on this machine.
+    /// Starts this program on this machine.
     Here,
     /// A shell command that runs sweepline, for example on another machine: `ssh client-1 sweepline`.
     Shell(String),
@@ -32,7 +32,8 @@ impl StartCommand {
             }
         };
         let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A separate process group: Ctrl-C in a terminal reaches only the coordinator, which ends the worker.
+        // The worker has a separate process group, so that Ctrl-C in a terminal reaches only the coordinator,
+        // which ends the worker.
         pipes.process_group(0).spawn()
     }
 

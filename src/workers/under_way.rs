@@ -17,11 +17,11 @@ pub(super) struct UnderWay {
     sink: Box<dyn Sink>,
     samples: Box<dyn SampleSink>,
     texts: Option<Box<dyn TextSink>>,
-    /// Which requests have arrived.
+    /// The requests whose rows have arrived.
     pub(super) cover: Cover,
     turned_away: Option<TurnedAway>,
     workers: Vec<State>,
-    /// Whether the end of the run was announced.
+    /// Whether the end of the run has been announced.
     is_ending: bool,
 }
 
@@ -108,7 +108,8 @@ impl UnderWay {
         progress.signs.set(sum(|counters| counters.signs));
     }
 
-    /// Whether to announce the end of the run now: true once, when all requests of the window have ended.
+    /// Whether to announce the end of the run now. Returns true once, when all requests of the window
+    /// have ended.
     pub(super) fn takes_end(&mut self) -> bool {
         let all = self.workers.iter().all(|worker| worker.has_measured);
         all && !std::mem::replace(&mut self.is_ending, all)
@@ -124,7 +125,7 @@ impl UnderWay {
         (0..self.workers.len()).all(|index| self.has_ended(index))
     }
 
-    /// Returns the facts of each worker and how late it started, in nanoseconds.
+    /// Returns the facts of each worker, and how late the worker started, in nanoseconds.
     pub(super) fn facts(&mut self) -> Vec<(Facts, u64)> {
         let facts =
             |worker: &mut State| (*worker.facts.take().unwrap_or_default(), worker.started_late_ns.unwrap_or(0));

@@ -1,5 +1,5 @@
-//! The bytes of a request's body in the form of its protocol: the parts shared by all requests of a run,
-//! and the texts of one.
+//! The bytes of a request's body in the form of its protocol. They consist of parts shared by all
+//! requests of a run, and the texts of one request.
 
 use std::collections::BTreeMap;
 
@@ -18,20 +18,20 @@ pub struct RequestShape {
     pub model: String,
     /// The API of the body.
     pub api: Api,
-    /// Whether the response is streamed token by token; the server is then asked for its `usage` as well.
+    /// Whether the response is streamed token by token; if so, `usage` is also requested.
     pub stream: bool,
     /// Whether `ignore_eos: true` is sent.
     pub ignore_eos: bool,
-    /// Whether prompts are turns of a conversation: with the completions API the speakers are then named,
-    /// from the first turn on.
+    /// Whether prompts are turns of a conversation. If so, the speakers are named with the completions
+    /// API, from the first turn on.
     pub conversation: bool,
     /// Sampling parameters and the like.
     pub fields: RequestFields,
-    /// Further fields, by name; none of those above.
+    /// Other fields, by name; none of the fields above.
     pub extra: BTreeMap<String, Json>,
 }
 
-/// Writes bodies of one shape.
+/// Writes bodies with the same properties.
 #[derive(Clone)]
 pub struct BodyWriter {
     shape: RequestShape,
@@ -42,14 +42,14 @@ pub struct BodyWriter {
 }
 
 impl BodyWriter {
-    /// Creates a writer for bodies of this shape.
+    /// Creates a writer for bodies with these properties.
     pub fn new(shape: RequestShape) -> BodyWriter {
         let sampling = shape.fields.sampling.sent().map(|(name, value)| Field::new(name, &value)).collect();
         let extra = shape.extra.iter().map(|(name, value)| Field::new(name, value)).collect();
         BodyWriter { protocol: shape.api.protocol(), sampling, extra, shape }
     }
 
-    /// Returns their common shape.
+    /// Returns the common properties of the bodies.
     pub fn shape(&self) -> &RequestShape {
         &self.shape
     }
@@ -88,7 +88,7 @@ fn said<'a>(is_conversation: bool, history: &'a [Exchange], prompt: &'a Prompt) 
 }
 
 /// Returns the number of tokens that the model receives for a prompt after its history, including
-/// everything that the server adds around them.
+/// all text that the server adds around them.
 pub(super) fn tokens(
     counting: &Counting,
     conversation: bool,

@@ -1,5 +1,5 @@
-//! A conversation: the user's messages are known beforehand; the history contains the server's actual
-//! responses, or scripted ones.
+//! A conversation. The user's messages are known beforehand; the history contains either the server's
+//! actual responses or scripted ones.
 
 use std::sync::Arc;
 
@@ -19,12 +19,13 @@ pub struct Conversation {
     history: Vec<Exchange>,
     /// Tokens of the history.
     tokens: u32,
-    /// How many leading tokens of these the server has seen: received or written by it.
+    /// How many leading tokens of the history the server has seen, because it has received or
+    /// written them.
     seen: u32,
-    /// The user's next message, with the history in its counts.
+    /// The user's next message; its token counts include the history.
     next: Option<Prompt>,
-    /// The trail of everything before that, for comparison with other beginnings: created once, and
-    /// appended to.
+    /// The trail of everything before the next message, for comparison with other beginnings. It is
+    /// created once and then appended to.
     trail: Option<Trail>,
 }
 
@@ -45,8 +46,8 @@ impl Conversation {
         self.turn
     }
 
-    /// Returns the completed turns, which are sent before the next prompt. Without the oldest ones
-    /// if they were dropped.
+    /// Returns the completed turns, which are sent before the next prompt. The oldest turns may
+    /// have been dropped.
     pub fn history(&self) -> &[Exchange] {
         &self.history
     }
@@ -58,7 +59,8 @@ impl Conversation {
     }
 
     /// Returns the trail of the next prompt with its history, if all of it must be compared with other
-    /// requests; `salt` is that of all its turns. The part before the prompt is kept, and appended to.
+    /// requests; `salt` is the same for all turns of the conversation. The part of the trail before
+    /// the prompt is kept and appended to.
     pub(crate) fn whole_trail(&mut self, salt: u32) -> Option<Arc<Trail>> {
         let Prompt { common, system, system_tokens, user, intended_prompt_tokens, .. } = self.next.as_ref()?;
         if !matches!(common, Common::All | Common::Same) {
@@ -84,7 +86,7 @@ impl Conversation {
     pub fn answered(&mut self, generator: &Generator, answer: String, counted: Option<u32>) {
         let tokens = counted.unwrap_or_else(|| estimate(&answer));
         self.goes_on(generator, answer, tokens);
-        // The server keeps what it wrote itself.
+        // The server has its own response in its cache.
         self.seen = self.tokens;
         self.prepare(generator);
     }
@@ -110,7 +112,7 @@ impl Conversation {
         self.turn += 1;
     }
 
-    /// Creates the next prompt, and room for it within the context.
+    /// Creates the next prompt, and makes room for it within the context.
     fn prepare(&mut self, generator: &Generator) {
         if self.turn >= generator.turns(self.number) {
             return;
@@ -132,8 +134,8 @@ impl Conversation {
         self.next = Some(prompt);
     }
 
-    /// Drops the oldest turns until the history has at most `room` tokens. The rest is then at another
-    /// position in the prompt than the server has seen it.
+    /// Drops the oldest turns until the history has at most `room` tokens. The remaining turns are
+    /// then at a different position in the prompt from where the server has seen them.
     fn cut_to(&mut self, room: u32) {
         let mut dropped = 0;
         while self.tokens > room && dropped < self.history.len() {

@@ -1,4 +1,4 @@
-//! One digest over everything from which the texts of a run derive, and the keys derived from it.
+//! One digest over everything that determines the texts of a run, and the keys derived from it.
 
 use sha2::{Digest, Sha256};
 
@@ -6,8 +6,8 @@ use crate::plan::model::content::{Content, Reuse};
 use crate::plan::{Corpus, Prefix, Replay};
 use crate::units::Seed;
 
-/// Returns the SHA-256 over everything from which the texts of a run derive. It is equal for cold and warm
-/// variants: only their nonces differ.
+/// Returns the SHA-256 over everything that determines the texts of a run. It is equal for cold and warm
+/// variants, which differ only in their nonces.
 pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
     let Content {
         reuse,
@@ -59,7 +59,7 @@ pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 3
     hash.finalize().into()
 }
 
-/// Derives a separate key for each `role` of texts and draws.
+/// Derives a separate key for each `role`, that is, each kind of texts and draws.
 pub(super) fn derived(digest: &[u8; 32], role: &[u8]) -> [u8; 32] {
     Sha256::new().chain_update(digest).chain_update(role).finalize().into()
 }

@@ -5,8 +5,8 @@ use super::prose::{self, Dice, Ending};
 use super::tokens::CHARS_PER_TOKEN;
 use super::vocabulary::Topic;
 
-/// Writes a text with about the given number of estimated tokens, including the nonce in front, and returns
-/// its estimated number of tokens.
+/// Writes a text with about the given number of estimated tokens, including the nonce at its front, and
+/// returns its estimated number of tokens.
 pub(super) fn write(
     dice: &mut Dice,
     topic: &'static Topic,
@@ -15,7 +15,7 @@ pub(super) fn write(
 ) -> (String, u32) {
     let (length, weight) = nonce::size(nonce);
     let budget = (tokens.saturating_mul(CHARS_PER_TOKEN)).saturating_sub(weight) as usize;
-    // One sentence more than needed is written before the text is cut.
+    // More text than needed, by up to one sentence, is written before it is truncated.
     let mut out = String::with_capacity(length + budget + 256);
     if let Some(nonce) = nonce {
         nonce.push(&mut out);

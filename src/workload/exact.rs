@@ -1,4 +1,4 @@
-//! Texts of exact length by a model's tokenizer.
+//! Texts with an exact number of tokens according to a model's tokenizer.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,20 +21,22 @@ use super::vocabulary::Topic;
 pub(super) struct Exact {
     counting: Counting,
     conversation: bool,
-    /// Tokens around a single text, a prompt, and a prompt with a lead: without those of the texts.
+    /// Number of tokens around a single text, a prompt, and a prompt with a lead, not counting the
+    /// texts themselves.
     bare: i64,
     frame: i64,
     lead_frame: i64,
-    /// Tokens of the shortest prompt, without a lead and, minus its tokens, with one.
+    /// Number of tokens of the shortest prompt, without a lead and with a lead; the lead's own
+    /// tokens are not counted.
     shortest: u32,
     shortest_led: u32,
-    /// Tokens around a text that follows another one.
+    /// Number of tokens around a text that follows another one.
     behind: i64,
     /// Texts that prompts share piece by piece.
     pieces: RefCell<Pieces>,
 }
 
-/// Bytes of pieces that are cached; beyond this, all are written again when needed.
+/// Maximum size of cached pieces, in bytes; beyond this, pieces are written again when needed.
 const KEPT_BYTES: usize = 64 << 20;
 
 /// Pieces by their name and length, in bounded memory.
@@ -44,24 +46,24 @@ struct Pieces {
     bytes: usize,
 }
 
-/// The context before a user's text.
+/// The content before a user's text.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
     /// The system message.
     pub lead: Option<&'a Arc<str>>,
-    /// Its own tokens.
+    /// The tokens of the system message itself.
     pub(crate) lead_tokens: u32,
-    /// Replaces the prompt's first nonce.
+    /// A text that replaces the prompt's first nonce.
     pub own_nonce: Option<&'a str>,
     /// The previous turns.
     pub history: &'a [Exchange],
 }
 
 impl Exact {
-    /// Fails if the tokenizer or its template does.
+    /// Fails if the tokenizer or its template fails.
     pub(crate) fn new(counting: Counting, conversation: bool) -> Result<Exact, TokenizerError> {
         const LEAD: &str = "Answer in plain words.";
-        // A digit of the nonce is the last part to be dropped.
+        // The last digit of the nonce is the last part to be dropped.
         const LEAST: &str = "0";
         let (bare, frame, lead_frame, behind, shortest, shortest_led) = (0, 0, 0, 0, 0, 0);
         let pieces = RefCell::default();
@@ -71,8 +73,8 @@ impl Exact {
         let behind = tokenizer.frame(&|text| exact.behind(text))?;
         let around = |lead| Around { lead, lead_tokens: 0, own_nonce: None, history: &[] };
         let frame = tokenizer.frame(&|text| exact.whole(text, around(None)))?;
-        // A model whose chat template has no system message is recognized by its template's error;
-        // it needs no lead.
+        // If a chat template does not support system messages, its error shows that; such a model
+        // needs no lead.
         let lead = Arc::from(LEAD);
         let lead_frame = tokenizer.frame(&|text| exact.whole(text, around(Some(&lead))));
         let lead_tokens = tokenizer.bare_tokens(LEAD)?;
@@ -83,8 +85,9 @@ impl Exact {
         Ok(Exact { bare, frame, lead_frame, shortest, shortest_led, behind, ..exact })
     }
 
-    /// Returns the number of tokens of the shortest possible prompt: everything around a text, and one
-    /// digit. With a lead: in addition to its own tokens, exact to one.
+    /// Returns the number of tokens of the shortest possible prompt: everything around a text, plus
+    /// one digit. With a lead, the number is in addition to the lead's own tokens, and exact to one
+    /// token.
     pub(crate) fn shortest(&self, is_led: bool) -> u32 {
         if is_led { self.shortest_led } else { self.shortest }
     }
@@ -106,8 +109,8 @@ impl Exact {
         self.counting.tokenizer.bare_tokens(text).unwrap_or_else(|_| estimate(text))
     }
 
-    /// Writes a user's text with which a prompt has `wanted` tokens more than its lead, and returns it with
-    /// the actual number: everything that the server adds around both is included.
+    /// Writes a user's text such that the prompt has `wanted` tokens more than its lead, and returns it
+    /// with the actual number. The count includes all text that the server adds around both.
     pub(crate) fn first(
         &self,
         dice: &mut Dice,
@@ -123,8 +126,8 @@ impl Exact {
         (text, tokens.saturating_sub(around.lead_tokens))
     }
 
-    /// The same after a history: the whole has `wanted` tokens, including those of the history and the
-    /// lead. `None` if there is no room for a text.
+    /// Does the same after a history: the whole prompt has `wanted` tokens, including those of the
+    /// history and the lead. `None` if there is no room for a text.
     pub(crate) fn later(
         &self,
         dice: &mut Dice,
@@ -139,9 +142,9 @@ impl Exact {
     }
 
     /// Writes a user's text from consecutive pieces, and returns it with the actual number of tokens of the
-    /// prompt; `wanted` if possible. A piece has a name and its number of tokens after another one, and
-    /// `write` provides its words; after the pieces, prose of `own` follows. Equal pieces after equal ones
-    /// have the same tokens, except for the last words of a text.
+    /// prompt, which is `wanted` if possible. A piece has a name and a number of tokens, counted after
+    /// another piece; `write` provides its words. Prose from `own` follows the pieces. Equal sequences of
+    /// pieces have the same tokens, except for the last words of a text.
     pub(crate) fn pieced(
         &self,
         (nonce, wanted, around): (Option<Nonce>, u32, Around),
@@ -153,8 +156,8 @@ impl Exact {
         let tokenizer = &self.counting.tokenizer;
         let heads = nonce.map_or_else(Vec::new, Nonce::shorter_and_shorter);
         let head = u32::try_from(heads.first().map_or(0, |head| tokenizer.cost(head))).unwrap_or(0);
-        // The nonce is a part of the first piece. All are created before the text, which locks the
-        // table of words.
+        // The nonce is part of the first piece. All pieces are created before the text, because the
+        // text locks the table of words.
         let tokens = |at: usize| size.saturating_sub(if at == 0 { head } else { 0 });
         let most = wanted.div_ceil(size.max(1)) as usize + 1;
         let pieces = pieces.take(most).enumerate().map(|(at, name)| self.piece((name, tokens(at)), write));
@@ -193,7 +196,8 @@ impl Exact {
         text
     }
 
-    /// Returns the number of tokens of a text after another one, without those of the other.
+    /// Returns the number of tokens of a text after another one, not counting the tokens of the
+    /// other.
     fn behind(&self, text: &str) -> Result<u32, TokenizerError> {
         const BEFORE: &str = "note.";
         let tokenizer = &self.counting.tokenizer;
@@ -201,9 +205,9 @@ impl Exact {
         Ok(both.saturating_sub(tokenizer.bare_tokens(BEFORE)?))
     }
 
-    /// Fits a text. If a template or tokenizer accepted the samples but rejects a text, which no
-    /// real one does, the result is the text of the estimate: the server's count then shows that
-    /// its length is wrong.
+    /// Fits a text to a length. If a template or tokenizer accepted the samples but rejects this
+    /// text, which no real one does, the result is a text of estimated length; the server's count
+    /// then shows that the length is wrong.
     fn fitted(
         &self,
         dice: &mut Dice,

@@ -9,14 +9,14 @@ pub struct Exchange {
     pub user: String,
     /// The server's response.
     pub answer: String,
-    /// Tokens of both.
+    /// Number of tokens of both.
     pub tokens: u32,
-    /// How many of these belong to the response.
+    /// Number of these tokens that belong to the response.
     pub(crate) answer_tokens: u32,
 }
 
 impl Exchange {
-    /// Appends both to the trail.
+    /// Appends both messages to the trail.
     pub(super) fn say(&self, trail: &mut Trail) {
         trail.say(Role::User, &self.user, self.tokens.saturating_sub(self.answer_tokens));
         trail.say(Role::Assistant, &self.answer, self.answer_tokens);

@@ -36,12 +36,13 @@ use lead::Lead;
 
 /// Writes the prompts of one run.
 ///
-/// A nonce opens the first message of each prompt. If no two requests share text, each request has a new
-/// nonce, in conversations each conversation, otherwise each attempt at the run. A shared text at the
-/// beginning of prompts has one for the attempt (or for its group), whatever nonces the user's messages
-/// have. If a conversation's oldest turns may be dropped and nothing precedes them, each turn may come to
-/// open a prompt and has a nonce. In a cold scenario each request opens with its own nonce, whatever its
-/// texts share. If the key is common to all, every prompt opens with the same nonce, once.
+/// A nonce opens the first message of each prompt. If no two requests share text, each request has its
+/// own nonce, or each conversation in conversation scenarios; otherwise there is one nonce for the whole
+/// attempt. A shared text at the beginning of prompts has one nonce for the attempt (or for its group),
+/// whatever nonces the user's messages have. If a conversation's oldest turns may be dropped and nothing
+/// precedes them, any turn may end up at the front of a prompt, so each turn has a nonce. In a cold
+/// scenario each request opens with its own nonce, whatever its texts share. If the key is common to all,
+/// every prompt opens with the same nonce, exactly once.
 #[derive(Clone)]
 pub struct Generator {
     content: Content,
@@ -53,18 +54,19 @@ pub struct Generator {
     system: Option<System>,
     /// Draws the lengths, if requests differ in length.
     sampler: Option<Sampler>,
-    /// The trace, if it determines the lengths and shared parts of prompts.
+    /// The trace, if one determines the lengths and shared parts of prompts.
     replayed: Option<Replayed>,
-    /// The data set, if it provides the users' messages.
+    /// The data set, if one provides the users' messages.
     drawn: Option<Drawn>,
     groups: Option<Groups>,
-    /// The categories, if a profile determines what prompts share.
+    /// The categories, if a profile determines which text prompts share.
     categories: Option<Categories>,
     group_texts: RefCell<Texts>,
     turn_counts: Option<TurnCounts>,
-    /// The user's text and its tokens, if all requests have the same.
+    /// The user's text and its number of tokens, if it is the same in all requests.
     same: Option<(String, u32)>,
-    /// Bytes of the nonce that opens all items alike; 0 if they have different ones, or none.
+    /// Size of the nonce that opens all items alike, in bytes; 0 if items have different nonces, or
+    /// none.
     same_nonce: usize,
     /// Whether another class of the run sends the same texts.
     has_twin: bool,
@@ -95,8 +97,8 @@ impl Generator {
     }
 
     /// Creates the generator of a run whose prompts have exactly the requested number of tokens, as
-    /// `counting` counts them: everything before the user's text and that text together, including
-    /// everything that the server adds around them.
+    /// counted by `counting`. The number covers the user's text and everything before it, including
+    /// all text that the server adds around them.
     pub fn counted(
         content: &Content,
         of: (Seed, u32),
@@ -196,8 +198,8 @@ impl Generator {
         prompt
     }
 
-    /// Records that another class of the run sends the same texts: what seems unique to this class by
-    /// construction is not.
+    /// Records that another class of the run sends the same texts, so texts that are unique to this
+    /// class by construction are not unique in the run.
     pub(crate) fn has_twin(&mut self) {
         self.has_twin = true;
     }
@@ -220,7 +222,8 @@ impl Generator {
             _ if is_cold => Common::Nothing,
             Some(_) if self.groups.is_none() => Common::Same,
             Some(_) if lead.is_common() => Common::All,
-            // The users' messages are drawn for each request and turn: unique by construction.
+            // The users' messages are drawn for each request and turn, so they are unique by
+            // construction.
             _ => self.front(lead.common),
         };
         Prompt {
@@ -230,7 +233,8 @@ impl Generator {
             own_nonce,
             intended_prompt_tokens: tokens + lead.tokens,
             system_tokens: lead.tokens,
-            // The server has seen a conversation's own opening from its second turn on.
+            // From the second turn of a conversation on, the server has already seen the
+            // conversation's own opening.
             seen_tokens: if turn > 0 && !is_cold { lead.tokens } else { 0 },
             common,
             output_tokens: self.lengths(conversation, turn).output_tokens,
@@ -238,7 +242,7 @@ impl Generator {
     }
 
     /// Returns the response to turn `turn` of conversation `conversation` if histories are
-    /// scripted, and its tokens.
+    /// scripted, with its number of tokens.
     pub fn answer(&self, conversation: u64, turn: u32) -> (String, u32) {
         if let Some(drawn) = &self.drawn {
             return self.answered(drawn, conversation, turn);
@@ -269,7 +273,8 @@ impl Generator {
             user,
             own_nonce,
             intended_prompt_tokens,
-            // Without blocks a text is unique to the request; with them it may begin like any other.
+            // A text without blocks is unique to the request; a text with blocks may begin like any
+            // other.
             common: match replayed.request(k).blocks.is_empty() {
                 _ if is_cold => Common::Nothing,
                 true => self.front(0),
@@ -280,8 +285,8 @@ impl Generator {
         }
     }
 
-    /// Returns what other items may share with an item that has `bytes` in common with them, followed by a
-    /// unique text: without distinct nonces this is included.
+    /// Returns how much other items may share with an item that has `bytes` in common with them, followed
+    /// by a unique text. If the nonces of items are not distinct, the result includes the nonce.
     fn front(&self, bytes: usize) -> Common {
         match bytes.max(self.same_nonce) {
             0 => Common::Nothing,
@@ -289,7 +294,7 @@ impl Generator {
         }
     }
 
-    /// Returns the nonce of a request that must share nothing with any other.
+    /// Returns the nonce of a request that must not share text with any other request.
     fn own_nonce(&self, item: u64, turn: u32) -> Option<String> {
         let nonce = Nonce::new(self.nonce?, Scope::Request(item, turn));
         let mut text = String::with_capacity(32);
@@ -297,8 +302,8 @@ impl Generator {
         Some(text)
     }
 
-    /// Returns the length of turn `turn` of item `item` (a request or a conversation, from 0), without
-    /// everything before the user's first message and without the history. Does not create its text.
+    /// Returns the length of turn `turn` of item `item` (a request or a conversation, from 0), not
+    /// counting the history and everything before the user's first message. Does not create the text.
     pub fn lengths(&self, item: u64, turn: u32) -> Lengths {
         let lengths = self.whole_lengths(item, turn);
         let shared = if turn == 0 { self.shared_tokens(item, lengths) } else { 0 };
@@ -308,27 +313,27 @@ impl Generator {
 
     /// Returns the largest number of tokens in a prompt, without the history.
     pub(crate) fn most_prompt_tokens(&self) -> u32 {
-        // Lengths of data include their system message.
+        // The lengths of records in a data set include their system message.
         let lead = if self.drawn.is_some() { 0 } else { self.least_lead() };
         self.content.prompt_tokens.saturating_add(lead)
     }
 
-    /// Returns the number of tokens of the shortest possible prompt, without everything before the user's
-    /// first message: with exact lengths, a chat template leaves no room for less.
+    /// Returns the number of tokens of the shortest possible prompt, not counting everything before the
+    /// user's first message. With exact lengths, a chat template leaves no room for less.
     pub fn shortest_prompt(&self) -> Option<u32> {
         // A text of a data set has a fixed length.
         let exact = self.exact.as_ref().filter(|_| self.drawn.is_none())?;
         Some(exact.shortest(self.has_lead()))
     }
 
-    /// Returns the smallest and the largest number of tokens that the scenario requests, without everything
-    /// before the user's first message.
+    /// Returns the smallest and the largest number of tokens that the scenario requests, not counting
+    /// everything before the user's first message.
     pub(crate) fn prompt_range(&self) -> Range {
         let one = Range::one(self.content.prompt_tokens);
         self.content.lengths.as_ref().map_or(one, |lengths| lengths.prompt_range())
     }
 
-    /// Returns the SHA-256 over everything from which the texts derive, without the nonce, as 64 hex
+    /// Returns the SHA-256 over everything that determines the texts, without the nonce, as 64 hex
     /// digits: equal for runs whose requests have equal texts.
     pub fn digest(&self) -> String {
         let Talk { think: _, history, sessions: _, context_limit, context_cut } = self.content.talk;
@@ -342,13 +347,14 @@ impl Generator {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Returns the topic of item `item`: all turns of a conversation and their responses share it.
+    /// Returns the topic of item `item`, which all turns of a conversation and their responses
+    /// share.
     fn topic(&self, item: u64) -> &'static Topic {
         self.system.as_ref().map_or_else(|| Dice::new(&self.user_key, item, 0).topic(), |system| system.topic)
     }
 
-    /// Returns the user's text and its tokens; with exact lengths, including everything around it that is
-    /// not in `lead`.
+    /// Returns the user's text and its number of tokens. With exact lengths, the number includes
+    /// everything around the text that is not in `lead`.
     fn user(&self, (item, turn): (u64, u32), lead: &Lead, own_nonce: Option<&str>) -> (String, u32) {
         let mut dice = Dice::new(&self.user_key, item, turn);
         let topic = match &self.system {
@@ -356,7 +362,7 @@ impl Generator {
             None if turn > 0 => self.topic(item),
             None => dice.topic(),
         };
-        // Each of several texts is separate.
+        // Several texts are counted separately.
         let is_first = turn == 0 || self.says_what != Says::Prompt;
         let is_led = is_first && lead.text.is_some();
         let nonce = self.user_scope(item, turn, is_led).and_then(|scope| Some(Nonce::new(self.nonce?, scope)));
@@ -382,11 +388,11 @@ impl Generator {
         context_limit.is_some() && context_cut == ContextCut::OldestTurns && is_bare && read == 0
     }
 
-    /// Returns the scope of the nonce of a user's message; `None` if the message has none. `is_led`:
-    /// something precedes it.
+    /// Returns the scope of the nonce of a user's message; `None` if the message has none. `is_led`
+    /// is true if something precedes the message.
     fn user_scope(&self, item: u64, turn: u32, is_led: bool) -> Option<Scope> {
         match self.content.reuse {
-            // A nonce common to all is only at the front of a prompt.
+            // A nonce that is common to all requests occurs only at the front of a prompt.
             _ if is_led && self.nonce.is_some_and(NonceKey::is_one_for_all) => None,
             Reuse::None => Some(Scope::Item(item)),
             Reuse::Conversation if turn == 0 => Some(Scope::Item(item)),
@@ -398,7 +404,8 @@ impl Generator {
     }
 }
 
-/// Returns the bytes of the nonce that `key` gives all items alike; 0 if it distinguishes them.
+/// Returns the bytes of the nonce that `key` gives to all items alike; 0 if items have different
+/// nonces.
 fn same_nonce(key: NonceKey) -> usize {
     let [first, second] = [0, 1].map(|item| {
         let mut text = String::new();

@@ -6,17 +6,17 @@ use sha2::{Digest, Sha256};
 
 use crate::units::Seed;
 
-/// The classes of a mix's requests: each drawn independently, as a pure function of (seed, repeat, number
-/// of the request).
+/// The classes of a mix's requests. Each is drawn independently, as a pure function of (seed, repeat,
+/// number of the request).
 #[derive(Debug, Clone)]
 pub(crate) struct Mix {
     key: [u8; 32],
-    /// The end of each class on the way from 0 to the sum of the weights.
+    /// The end of each class on the scale from 0 to the sum of the weights.
     ends: Vec<u64>,
 }
 
 impl Mix {
-    /// Creates classes with these weights, each above 0.
+    /// Creates the assignment to classes with these weights, each above 0.
     pub(crate) fn new(weights: impl IntoIterator<Item = u64>, Seed(seed): Seed, repeat: u32) -> Mix {
         let mut hash = Sha256::new();
         hash.update(b"sweepline classes 1\0");
@@ -34,7 +34,7 @@ impl Mix {
         let mut rng = ChaCha8Rng::from_seed(self.key);
         rng.set_stream(k);
         let all = self.ends.last().copied().unwrap_or(1);
-        // The bias of at most `all / 2^64` does not matter.
+        // The bias is at most `all / 2^64`, which does not matter.
         let drawn = ((u128::from(rng.next_u64()) * u128::from(all)) >> 64) as u64;
         self.ends.partition_point(|end| *end <= drawn)
     }
@@ -51,14 +51,14 @@ pub(crate) struct Lineup {
 }
 
 impl Lineup {
-    /// Starts at the first request; without a mix all are of class 0.
+    /// Starts at the first request; without a mix, all requests are of class 0.
     pub(crate) fn new(mix: Option<Mix>) -> Lineup {
         let classes = mix.as_ref().map_or(1, |mix| mix.ends.len());
         Lineup { mix, next: 0, of_class: vec![0; classes], stride: 1 }
     }
 
-    /// Returns only one in every `stride` requests, beginning with number `first`; the lineup must not have
-    /// been advanced.
+    /// Limits the iterator to one in every `stride` requests, beginning with number `first`; the lineup
+    /// must not have been advanced.
     pub(crate) fn every(mut self, first: u32, stride: u32) -> Lineup {
         for _ in 0..first {
             self.one();
@@ -67,7 +67,7 @@ impl Lineup {
         self
     }
 
-    /// Returns the class of the next request, and its number among those of the class.
+    /// Returns the class of the next request, and its number within that class.
     pub(crate) fn step(&mut self) -> (usize, u64) {
         let place = self.one();
         for _ in 1..self.stride {
@@ -87,7 +87,7 @@ impl Lineup {
 impl Iterator for Lineup {
     type Item = (usize, u64);
 
-    /// Requests are endless.
+    /// The sequence of requests is endless.
     fn next(&mut self) -> Option<(usize, u64)> {
         Some(self.step())
     }

@@ -1,10 +1,11 @@
-//! The content of requests: scenario, seed and request number determine a request.
+//! The content of requests, which is determined by scenario, seed and request number.
 //!
-//! A [`Generator`] writes the text of request k as a pure function of (seed, scenario, repeat, k): two
-//! endpoints, and all load points of one, receive the same text. Only the nonce that opens a prompt differs
-//! between runs, so that no run finds a cache that another one warmed. A [`Conversation`] grows by the
-//! server's own responses. A [`BodyWriter`] converts it to bytes. This module does not know when a request
-//! is sent. With a [`Tokenizer`] prompts have exactly the requested number of tokens.
+//! A [`Generator`] writes the text of request k as a pure function of (seed, scenario, repeat, k). Two
+//! endpoints, and all load points of one endpoint, receive the same text. Only the nonce that opens a
+//! prompt differs between runs, so that no run finds a cache that another one warmed. A [`Conversation`]
+//! grows with the server's own responses. A [`BodyWriter`] converts the texts to bytes. The time at which a
+//! request is sent is outside the scope of this module. With a [`Tokenizer`], prompts have exactly the
+//! requested number of tokens.
 
 pub mod body;
 mod conversation;

@@ -1,32 +1,33 @@
-//! The few tokens that open a prompt and that no other run used.
+//! The few tokens that open a prompt and that no other run has used.
 
 use sha2::{Digest, Sha256};
 
 use crate::plan::NonceMode;
 use crate::units::NonceSeed;
 
-/// Three-digit groups of a nonce: a thousand billion nonces.
+/// Number of three-digit groups in a nonce, which allows a thousand billion nonces.
 const GROUPS: usize = 4;
 
 /// Characters of a nonce as it appears in a prompt: `[ref 482 773 194 205] `.
 const LENGTH: usize = "[ref".len() + GROUPS * " 482".len() + "] ".len();
 
-/// Length of a nonce in quarters of a token, see [`super::tokens`]: each group is two tokens, the rest prose.
+/// Length of a nonce in quarters of a token, see [`super::tokens`]: each group is two tokens; the rest counts
+/// as prose.
 const WEIGHT: u32 = 6 + GROUPS as u32 * 2 * super::tokens::CHARS_PER_TOKEN;
 
 /// Tokens of a nonce, by the estimate; the same for every nonce and included in the prompt's length.
 ///
-/// Tokenizers that cut numbers into groups of three digits or one also need the same number of tokens for
-/// every nonce, although a different one (12 in cl100k_base and o200k_base); those of GPT-2's time, which
-/// merge frequent numbers, do not.
+/// Tokenizers that split numbers into groups of three digits or into single digits also need the same
+/// number of tokens for every nonce, but this number differs from the estimate (12 in cl100k_base and
+/// o200k_base). Tokenizers from GPT-2's time, which merge frequent numbers, do not.
 #[cfg(test)]
 pub(crate) const NONCE_TOKENS: u32 = WEIGHT.div_ceil(super::tokens::CHARS_PER_TOKEN);
 
-/// The key from which an attempt's nonces derive.
+/// The key from which an attempt's nonces are derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NonceKey {
     key: [u8; 32],
-    /// Whether all prompts open with the same nonce, whatever they share.
+    /// Whether all prompts open with the same nonce, whatever text they share.
     is_one_for_all: bool,
 }
 
@@ -40,8 +41,8 @@ impl NonceKey {
     /// Returns the key of the requests of one class of a mix, or of all requests of a run that is not a
     /// mix, for `mode`; `None` if they have no nonce.
     ///
-    /// Two classes may use the same request numbers: their nonces differ nevertheless, unless one
-    /// is common to all.
+    /// Two classes may use the same request numbers. Their nonces still differ, unless one nonce is
+    /// common to all.
     pub fn under(self, mode: NonceMode, class: Option<u32>) -> Option<NonceKey> {
         match (mode, class) {
             (NonceMode::Off, _) => None,
@@ -59,7 +60,7 @@ impl NonceKey {
         NonceKey { key: hash.finalize().into(), ..self }
     }
 
-    /// Whether all prompts open with the same nonce, whatever they share.
+    /// Whether all prompts open with the same nonce, whatever text they share.
     pub(super) fn is_one_for_all(self) -> bool {
         self.is_one_for_all
     }
@@ -72,7 +73,7 @@ pub(super) enum Scope {
     Attempt,
     /// The request or conversation with this number.
     Item(u64),
-    /// One turn of it.
+    /// One turn of the conversation.
     Request(u64, u32),
     /// The prompts that share this text.
     Group(u32),
@@ -81,7 +82,7 @@ pub(super) enum Scope {
 /// A nonce at the front of a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Nonce {
-    /// The groups, each below 1 000.
+    /// The digit groups, each below 1 000.
     groups: [u16; GROUPS],
 }
 
@@ -119,8 +120,8 @@ impl Nonce {
         out.push(' ');
     }
 
-    /// Returns the nonce, and shorter forms for when there is no room for all its groups, the longest first
-    /// and one digit last; without a trailing space.
+    /// Returns the nonce, and shorter forms for when there is no room for all its groups. The longest form
+    /// comes first and a single digit last; none has a trailing space.
     pub(super) fn shorter_and_shorter(self) -> Vec<String> {
         let text = |groups| {
             let mut text = String::with_capacity(LENGTH);
@@ -144,7 +145,7 @@ impl Nonce {
     }
 }
 
-/// Returns characters and weight of what `nonce` adds in front of a text.
+/// Returns the number and the weight of the characters that `nonce` adds at the front of a text.
 pub(super) fn size(nonce: Option<Nonce>) -> (usize, u32) {
     if nonce.is_some() { (LENGTH, WEIGHT) } else { (0, 0) }
 }

@@ -8,7 +8,7 @@ use crate::plan::Think;
 use crate::plan::model::talk::{Exponential, Lognormal, Uniform};
 use crate::units::Nanos;
 
-/// Upper limit of a pause, however far the tail of a distribution reaches: a week, in nanoseconds.
+/// Upper limit of a pause: a week, in nanoseconds, however long the tail of a distribution is.
 const LONGEST: f64 = 7.0 * 24.0 * 3600.0 * 1e9;
 
 /// The pauses of one run.
@@ -18,8 +18,8 @@ pub(super) struct Pauses {
     law: Law,
 }
 
-/// A distribution prepared for drawing: by its inverse within the share that remains after truncation.
-/// Times are nanoseconds.
+/// A distribution prepared for drawing by its inverse, within the share that remains after truncation.
+/// Times are in nanoseconds.
 #[derive(Debug, Clone)]
 enum Law {
     Constant(u64),
@@ -27,12 +27,12 @@ enum Law {
         min: f64,
         max: f64,
     },
-    /// Its mean, and the shares between the truncation limits.
+    /// The mean of the distribution, and the shares between the truncation limits.
     Exponential {
         mean: f64,
         shares: [f64; 2],
     },
-    /// The normal distribution of its logarithm, and the shares between the truncation limits.
+    /// The normal distribution of the logarithm, and the shares between the truncation limits.
     Lognormal {
         logarithm: Normal,
         shares: [f64; 2],
@@ -56,7 +56,7 @@ impl Pauses {
         hash.update(turn.to_le_bytes());
         let digest: [u8; 32] = hash.finalize().into();
         let bits = u64::from_le_bytes(std::array::from_fn(|byte| digest[byte]));
-        // The middle of one of 2^53 intervals from 0 to 1: never an end.
+        // The middle of one of 2^53 intervals from 0 to 1, so the result is never 0 or 1.
         self.law.at(((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64)
     }
 }
@@ -82,7 +82,7 @@ impl Law {
         }
     }
 
-    /// Returns the time at the share `u`, above 0 and below 1, of all draws, in nanoseconds.
+    /// Returns the time at the quantile `u`, above 0 and below 1, in nanoseconds.
     fn at(&self, u: f64) -> u64 {
         let between = |[low, high]: [f64; 2]| low + (high - low) * u;
         let time = match self {
@@ -111,15 +111,15 @@ mod tests {
         (mean, (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt())
     }
 
-    /// 100 000 draws: the mean lies within five standard errors, the deviation within 3 %.
+    /// With 100 000 draws, the mean lies within five standard errors, the deviation within 3 %.
     #[test]
     fn draws_have_the_moments_that_were_asked_for() {
         for (think, mean, sd) in [
             ("{ uniform: { min: 2s, max: 10s } }", 6.0, 8.0 / 12f64.sqrt()),
             ("{ exponential: { mean: 8s } }", 8.0, 8.0),
-            // Truncated at its mean: 1 − (x/(eˣ − 1)) of it for x = 1.
+            // If truncated at its mean, the mean is multiplied by 1 − (x/(eˣ − 1)) with x = 1.
             ("{ exponential: { mean: 8s, max: 8s } }", 8.0 * (1.0 - 1.0 / 1f64.exp_m1()), 2.2532),
-            // Memoryless: the part above 3 s is shifted by 3 s.
+            // The distribution is memoryless, so the part above 3 s is shifted by 3 s.
             ("{ exponential: { mean: 8s, min: 3s } }", 11.0, 8.0),
             ("{ lognormal: { mean: 8s, sd: 6s } }", 8.0, 6.0),
         ] {

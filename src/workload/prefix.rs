@@ -8,32 +8,33 @@ use crate::plan::{Prefix, PrefixOrder};
 
 use super::prose::Dice;
 
-/// Bytes of shared texts that are cached; further ones are written again when needed.
+/// Bytes of shared texts that are cached; texts beyond this limit are written again when needed.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// The shared texts of a run: which item opens with which. An item is a request or a conversation.
+/// The shared texts of a run, and which item opens with which of them. An item is a request or a
+/// conversation.
 #[derive(Debug, Clone)]
 pub(super) struct Groups {
     prefix: Prefix,
     key: [u8; 32],
-    /// Cumulative shares of the groups, for the orders that draw unequal ones.
+    /// Cumulative shares of the groups, for orders with unequal shares.
     cumulative: Vec<f64>,
 }
 
 /// The opening of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
-    /// The text of this group.
+    /// The text of a group.
     Shared {
         /// The group, from 0.
         group: u32,
     },
-    /// Its own text.
+    /// The item's own text.
     Own,
 }
 
 impl Groups {
-    /// Creates the groups that `prefix` declares, drawn with `key`.
+    /// Creates the groups that `prefix` declares; items are assigned to them with `key`.
     pub(super) fn new(prefix: Prefix, key: [u8; 32]) -> Groups {
         let mut sum = 0.0;
         let zipf = (1..=prefix.groups).map(|rank| {
@@ -44,7 +45,7 @@ impl Groups {
         Groups { prefix, key, cumulative }
     }
 
-    /// Returns the number of tokens of a shared text.
+    /// Returns the number of tokens of each shared text.
     pub(super) fn tokens(&self) -> u32 {
         self.prefix.tokens
     }
@@ -54,7 +55,7 @@ impl Groups {
         self.group(item).map_or(Opening::Own, |group| Opening::Shared { group })
     }
 
-    /// Whether each text is gone from the server's cache when it is repeated.
+    /// Whether each text has left the server's cache by the time it is repeated.
     pub(super) fn are_tiles(&self) -> bool {
         self.prefix.order == PrefixOrder::Tile
     }
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn shares_are_as_declared() {
-        // Within four standard deviations of a binomial count.
+        // The counts are within four standard deviations of a binomial count.
         for share in [0, 25, 60, 100] {
             let n = 20_000;
             let shared: usize = counts(&groups(share, 8, PrefixOrder::Uniform), n).iter().sum();

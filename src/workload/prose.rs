@@ -1,20 +1,22 @@
 //! Readable English prose of a given length, from a seeded grammar.
 //!
-//! Real text rather than repeated words, because tokenizers, prefix caches and speculative decoding
-//! all behave differently on repetition. Everything is appended to one String; a text needs no
-//! other allocation.
+//! Prompts use real text rather than repeated words, because tokenizers, prefix caches and
+//! speculative decoding all behave differently on repetition. Everything is appended to one String;
+//! a text needs no other allocation.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::vocabulary::{Topic, VOCABULARY, Vocabulary};
 
-/// Random choices from a named generator, so that texts do not change between releases of a library.
+/// Random choices from a specific generator, so that a new release of a library does not change
+/// texts.
 #[derive(Clone)]
 pub(super) struct Dice(ChaCha8Rng);
 
 impl Dice {
-    /// Creates the choices for part `part` of item `item` with `key`: independent for different parts.
+    /// Creates the choices for part `part` of item `item` with `key`. They are independent for
+    /// different parts.
     pub(super) fn new(key: &[u8; 32], item: u64, part: u32) -> Dice {
         let mut rng = ChaCha8Rng::from_seed(*key);
         rng.set_stream(item);
@@ -22,12 +24,13 @@ impl Dice {
         Dice(rng)
     }
 
-    /// Returns a number below `bound`. The bias of at most `bound / 2^32` does not matter for words.
+    /// Returns a number below `bound`. The bias is at most `bound / 2^32`, which does not matter for
+    /// words.
     fn below(&mut self, bound: usize) -> usize {
         ((u64::from(self.0.next_u32()) * bound as u64) >> 32) as usize
     }
 
-    /// Returns a number from 0 up to 1, from 53 random bits.
+    /// Returns a number from 0 to below 1, from 53 random bits.
     pub(super) fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -42,7 +45,7 @@ impl Dice {
         &list[*last]
     }
 
-    /// Draws the topic of a text.
+    /// Draws the topic of a text at random.
     pub(super) fn topic(&mut self) -> &'static Topic {
         let topics = &VOCABULARY.topics;
         &topics[self.below(topics.len())]
@@ -132,7 +135,7 @@ impl Writer<'_> {
             for _ in 0..4 + self.dice.below(4) {
                 self.sentence();
                 if self.out.len() >= end {
-                    // The character after the last word shows `cut` that it ends there.
+                    // The character after the last word tells `cut` that the word ends there.
                     self.out.push(' ');
                     return;
                 }
@@ -144,7 +147,7 @@ impl Writer<'_> {
     }
 }
 
-/// Endless prose, for callers that cut it themselves.
+/// Endless prose, for callers that truncate it themselves.
 pub(super) struct Endless<'a> {
     dice: &'a mut Dice,
     topic: &'static Topic,
@@ -167,20 +170,20 @@ impl<'a> Endless<'a> {
 /// How a text ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// With a question or a task for the reader.
+    /// The text ends with a question or a task for the reader.
     Question,
-    /// Like a system prompt: states its purpose and how to answer.
+    /// Like a system prompt, the text ends by stating its purpose and how to answer.
     Rule,
-    /// Without an ending: an answer.
+    /// The text has no special ending, like an answer.
     Nothing,
 }
 
 const OPENING: &str = "You answer questions about the notes below. ";
 const RULE: &str = "Answer in a few plain sentences.";
-/// The longest distance between two places where a text can be cut.
+/// The longest distance between two places where a text can be truncated.
 const STEP: usize = 16;
 
-/// Appends a text about `topic` to `out` whose length is `budget` characters, at most seven fewer
+/// Appends a text about `topic` to `out` of `budget` characters; its length is at most seven fewer
 /// or four more.
 pub(super) fn write(out: &mut String, dice: &mut Dice, topic: &'static Topic, budget: usize, ending: Ending) {
     let end = out.len() + budget;
@@ -198,7 +201,8 @@ pub(super) fn write(out: &mut String, dice: &mut Dice, topic: &'static Topic, bu
     }
 }
 
-/// Returns the beginning of a text of `budget` characters, with a space after it, and its end.
+/// Returns the beginning of a text of `budget` characters, followed by a space, and the ending of
+/// the text.
 pub(super) fn ends(
     dice: &mut Dice,
     topic: &'static Topic,
@@ -212,7 +216,7 @@ pub(super) fn ends(
     }
 }
 
-/// Passes to `take` every possible beginning and end of a text.
+/// Passes every possible beginning and ending of a text to `take`.
 pub(super) fn ends_of_all(take: &mut impl FnMut(&str)) {
     let Vocabulary { short_questions, topics, .. } = &*VOCABULARY;
     let questions = topics.iter().flat_map(|topic| &topic.questions).chain(short_questions);
@@ -220,7 +224,8 @@ pub(super) fn ends_of_all(take: &mut impl FnMut(&str)) {
     [OPENING, RULE].into_iter().for_each(take);
 }
 
-/// Returns a question of the topic if it leaves most of the text to the prose, else a short one, else none.
+/// Returns a question of the topic if most of the text is left for prose; otherwise a short question, or
+/// none.
 fn question(dice: &mut Dice, topic: &'static Topic, budget: usize) -> &'static str {
     let own = dice.pick(&topic.questions);
     if own.len() * 3 <= budget {
@@ -231,12 +236,12 @@ fn question(dice: &mut Dice, topic: &'static Topic, budget: usize) -> &'static s
     if fitting == 0 { "" } else { &short[dice.below(fitting)] }
 }
 
-/// Cuts the text written after `from` at the word border nearest to `room` characters; a cut
-/// sentence ends in dots.
+/// Truncates the text written after `from` at the word boundary closest to `room` characters; a
+/// truncated sentence ends in dots.
 ///
-/// Words have at most nine letters and sentences begin with short ones, so two borders are at most twelve
-/// characters apart, including dots. Aiming a little low makes that at most seven too few and four too
-/// many: within one token.
+/// Words have at most nine letters and sentences begin with short ones, so two boundaries are at most
+/// twelve characters apart, including dots. By aiming a little low, the result has at most seven
+/// characters too few or four too many, which is within one token.
 fn cut(out: &mut String, from: usize, room: usize) {
     let aim = (2 * room).saturating_sub(3);
     let bytes = out.as_bytes();
@@ -255,7 +260,7 @@ fn cut(out: &mut String, from: usize, room: usize) {
 }
 
 /// Returns how much of `text` is kept, without a comma at its end, and the dots that it needs if it
-/// breaks off.
+/// ends in the middle of a sentence.
 fn trimmed(text: &[u8]) -> (usize, &'static str) {
     match text {
         [.., b'.'] | [] => (text.len(), ""),

@@ -1,9 +1,10 @@
 //! Prompts of a trace, with the lengths and shared parts that it specifies.
 //!
 //! A prompt consists of its blocks, each with the text of its name, and a unique text for the part without
-//! a block. Equal names mean equal text, byte for byte; the last block of a prompt is cut where the prompt
-//! ends. The nonce precedes the first block: it is the same for all requests of the attempt that have
-//! blocks, so that they share them, and unique for requests without blocks, unless one is common to all.
+//! a block. Equal names mean equal text, byte for byte; the last block of a prompt is truncated where the
+//! prompt ends. The nonce precedes the first block. It is the same for all requests of the attempt that
+//! have blocks, so that they can share blocks. For requests without blocks it is unique, unless one nonce
+//! is common to all.
 
 use std::sync::Arc;
 
@@ -27,8 +28,8 @@ impl Replayed {
         Replayed { requests: Arc::clone(&replay.requests.0), block_key, own_key }
     }
 
-    /// Returns request `k` from 0. `k` may exceed the trace if it is repeated, and if contents are
-    /// prepared ahead.
+    /// Returns request `k` from 0. `k` may exceed the trace if the trace is repeated, or if
+    /// contents are prepared ahead.
     pub(super) fn request(&self, k: u64) -> &TraceRequest {
         &self.requests[self.at(k)]
     }
@@ -42,7 +43,7 @@ impl Replayed {
         if self.request(k).blocks.is_empty() { Scope::Item(k) } else { Scope::Attempt }
     }
 
-    /// Returns the source of the words of a block.
+    /// Returns the source of a block's words.
     pub(super) fn block(&self, block: u64) -> Dice {
         Dice::new(&self.block_key, block, 0)
     }
@@ -75,11 +76,12 @@ impl Replayed {
     }
 }
 
-/// Characters written beyond the requested length, so that the cut is exact: prose ends within a few
-/// characters of its budget.
+/// Characters written beyond the requested length, so that the text can be truncated exactly,
+/// because prose ends within a few characters of its budget.
 const OVER: usize = 64;
 
-/// Appends exactly the first `length` characters of a prose of `whole`, the last of them a line break.
+/// Appends exactly the first `length` characters of a prose of `whole`; the last character is a line
+/// break.
 fn append(out: &mut String, mut dice: Dice, (length, whole): (u32, u32)) {
     if length == 0 {
         return;
@@ -87,7 +89,7 @@ fn append(out: &mut String, mut dice: Dice, (length, whole): (u32, u32)) {
     let end = out.len() + length as usize;
     let topic = dice.topic();
     prose::write(out, &mut dice, topic, whole as usize + OVER, Ending::Question);
-    // Prose is ASCII: a character is a byte, wherever it is cut.
+    // Prose is ASCII, so every character is one byte and it can be truncated anywhere.
     out.truncate(end - 1);
     out.push('\n');
 }
@@ -127,7 +129,7 @@ mod tests {
             for (text, tokens) in texts.iter().zip(&tokens) {
                 assert!(estimate(text).abs_diff(*tokens) <= 1, "{} for {tokens}", estimate(text));
             }
-            // Two whole blocks, and not much more; with the nonce the characters of its digits are fewer
+            // Two whole blocks and not much more. With the nonce, the characters of its digits are fewer
             // than their weight.
             let shared = common(&texts[0], &texts[1]) as u32 / CHARS_PER_TOKEN;
             assert!(shared.abs_diff(1024) <= 12, "{shared}");

@@ -3,12 +3,12 @@
 /// The content of one request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Says {
-    /// A prompt, whose response consists of tokens.
+    /// One prompt; the response consists of tokens.
     #[default]
     Prompt,
     /// This many texts, each of which becomes a vector.
     Inputs(u32),
-    /// A query, and documents each of which gets a score.
+    /// A query and documents, each of which gets a score.
     Documents {
         /// Number of documents.
         count: u32,
@@ -18,7 +18,7 @@ pub enum Says {
 }
 
 impl Says {
-    /// Returns the number of requested vectors or scores; 0 if tokens are requested.
+    /// Returns the number of requested vectors or scores; 0 if the request asks for tokens.
     pub fn values(self) -> usize {
         match self {
             Says::Prompt => 0,

@@ -1,10 +1,11 @@
-//! The text that prompts of a profile share: the category of a request, its group, and how much it shares.
+//! The text that prompts of a profile share: the category of a request, its group, and how much the
+//! request shares.
 //!
-//! Requests of the categories are evenly mixed: of the first n requests each category has its share of n to
-//! within one request for each category before it. So a short run shares as much as a long one. A category
-//! has at most [`BESIDE`] concurrent groups, and when one has had its requests another one takes its place.
-//! All of it is arithmetic on the number of a request: nothing is drawn, and nothing depends on the
-//! requests before.
+//! The requests of the categories are evenly mixed: among the first n requests, each category has its share
+//! of n to within one request for each category before it. So a short run shares as much as a long one. A
+//! category has at most [`BESIDE`] concurrent groups. When a group has had all of its requests, another one
+//! takes its place. All of this is computed from the number of a request: nothing is drawn at random, and
+//! nothing depends on earlier requests.
 
 use crate::plan::model::lengths::{Joint, Lengths, Rows};
 use crate::plan::model::profiled::{Sharing, TurnCount, coupled};
@@ -20,7 +21,7 @@ const BESIDE: u64 = 8;
 #[derive(Debug, Clone)]
 pub(super) struct Categories {
     rows: Rows<Sharing>,
-    /// The share of each category among the requests that the previous categories leave.
+    /// The share of each category among the requests that are left by the previous categories.
     shares: Vec<f64>,
     /// The lengths of first prompts of each category, if lengths and categories are one table.
     samplers: Vec<Sampler>,
@@ -29,14 +30,15 @@ pub(super) struct Categories {
 /// An item's membership in a group with a common beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member {
-    /// Its category.
+    /// The category of the item.
     pub category: usize,
-    /// Its group, with a number that is unique among all categories.
+    /// The group of the item, with a number that is unique among all categories.
     pub group: u32,
 }
 
 impl Categories {
-    /// Creates the categories of `rows`; `key` draws the lengths of each, if `lengths` is a table of both.
+    /// Creates the categories of `rows`; `key` is used to draw the lengths within each category, if
+    /// `lengths` is a joint table of lengths and categories.
     pub(super) fn new(rows: &Rows<Sharing>, lengths: Option<&Lengths>, key: [u8; 32]) -> Categories {
         let mut left: f64 = rows.rows().iter().map(|row| row.requests as f64).sum();
         let share = |row: &Sharing| {
@@ -61,7 +63,7 @@ impl Categories {
         let size = requests as f64 / groups as f64;
         let lanes = BESIDE.min(groups).max(1);
         let (lane, number) = (number % lanes, number / lanes);
-        // Group g of a lane has the requests starting at ⌈g × size⌉.
+        // Group g of a lane has the requests from ⌈g × size⌉ on.
         let group = (number as f64 / size) as u64;
         let group = if first_of(group + 1, size) <= number { group + 1 } else { group };
         let name = (group * lanes + lane) * self.rows.rows().len() as u64 + category as u64;
@@ -94,8 +96,8 @@ impl Categories {
         self.rows.rows()[category].shared_of(u32::MAX)
     }
 
-    /// Returns the lengths of `item`'s first prompt, including what it shares; `None` if they do not depend
-    /// on the category.
+    /// Returns the lengths of `item`'s first prompt, including the shared text; `None` if they do not
+    /// depend on the category.
     pub(super) fn lengths(&self, item: u64) -> Option<Drawn> {
         Some(self.samplers.get(self.member(item).category)?.draw(item, 0))
     }
@@ -174,7 +176,7 @@ mod tests {
                 assert!(member.category == 1 || *size as f64 <= mean.ceil(), "{member:?} has {size}");
             }
             let wanted = groups as f64 / requests as f64;
-            // Groups in progress count as whole.
+            // Groups in progress count as complete.
             let error = BESIDE as f64 / all;
             assert!((new / all - wanted).abs() <= error, "{} for {wanted}", new / all);
         }

@@ -1,4 +1,4 @@
-//! Scripted histories, and histories that exceed the context.
+//! Tests of scripted histories, and of histories that exceed the context.
 
 use std::collections::HashSet;
 
@@ -46,7 +46,7 @@ fn a_scripted_history_needs_no_answer_and_has_the_length_asked_for() {
     }
     let said: HashSet<&String> = history.iter().map(|exchange| &exchange.answer).collect();
     assert_eq!(said.len(), history.len(), "no response is repeated");
-    // The server's own text is not the scripted one: the last response is new to it.
+    // The server's own text is not the scripted one, so the last response is new to it.
     let own = estimate(&last.user) + estimate(&history[10].answer);
     assert_eq!(last.seen_tokens, last.intended_prompt_tokens - own);
 }
@@ -78,7 +78,7 @@ fn oldest_turns_are_cut_to_the_context_and_nothing_is_known_of_the_rest() {
             let tokens: u32 = history.iter().map(|one| estimate(&one.user) + estimate(&one.answer)).sum();
             assert_eq!(prompt.intended_prompt_tokens, generator.lead_tokens(0) + tokens + estimate(&prompt.user));
             assert!(prompt.intended_prompt_tokens + prompt.output_tokens <= 300, "{turn}: {prompt:?}");
-            // Whole turns, the newest ones.
+            // Only whole turns are kept, the newest ones.
             let kept: Vec<&String> = history.iter().map(|one| &one.user).collect();
             let newest: Vec<String> =
                 (turn - history.len()..turn).map(|turn| generator.turn(4, turn as u32).user).collect();
@@ -90,7 +90,7 @@ fn oldest_turns_are_cut_to_the_context_and_nothing_is_known_of_the_rest() {
             // The first message distinguishes this run from others.
             let first = history.first().map_or(&prompt.user, |one| &one.user);
             assert!(system > 0 || first.starts_with("[ref "), "{first}");
-            // No more than needed: one more turn would not fit.
+            // No more turns than necessary are dropped: one more turn would not fit.
             if let Some(oldest) = (turn - history.len()).checked_sub(1) {
                 let more = estimate(&generator.turn(4, oldest as u32).user) + estimate(answer);
                 assert!(prompt.intended_prompt_tokens + prompt.output_tokens + more > 300, "{turn}");

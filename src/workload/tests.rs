@@ -27,7 +27,7 @@ fn generator(name: &str, nonce: Option<NonceKey>) -> Generator {
     Generator::new(&content(name), Seed(42), 0, nonce)
 }
 
-/// Returns the whole text of a prompt, first message first.
+/// Returns the whole text of a prompt, starting with the first message.
 fn text(prompt: &Prompt) -> String {
     format!("{}{}", prompt.system.as_deref().unwrap_or_default(), prompt.user)
 }
@@ -104,7 +104,8 @@ fn one_nonce_for_all_opens_every_prompt_and_nothing_else() {
             assert!(k == 0 || reusable(&a.request(0), &prompt) >= NONCE_TOKENS, "{content:?}");
         }
     }
-    // With one nonce per run a class of a mix has the same nonce; otherwise it has its own.
+    // With one nonce per run, all classes of a mix have the same nonce; otherwise each class has
+    // its own.
     let [one, two] = [Some(0), Some(1)];
     assert_eq!(key(1).under(NonceMode::Run, one), key(1).under(NonceMode::Run, two));
     assert_ne!(key(1).under(NonceMode::On, one), key(1).under(NonceMode::On, two));
@@ -252,7 +253,7 @@ fn turns_of_a_conversation_differ() {
     assert_eq!(texts.len(), 100);
 }
 
-/// Creates a prompt for 128 tokens.
+/// Creates a prompt that requests 128 tokens.
 fn said(system: Option<&str>, user: &str) -> Prompt {
     Prompt {
         system: system.map(Into::into),

@@ -1,24 +1,24 @@
-//! The beginning of a prompt, in a form that can be compared: its messages in order, cut into chunks that
-//! are hashed one by one.
+//! The beginning of a prompt, in a form that can be compared: its messages in order, split into chunks
+//! that are hashed one by one.
 //!
 //! Chunks grow with their distance from the front, so that the point where two prompts diverge is known to
-//! within a fixed share of what they have in common, and a long prompt takes a twelfth of its bytes. Every
-//! message ends a chunk: equal whole messages are found to the byte, and so is a nonce in front of them.
-//! Two prompts with equal beginnings are cut equally as far as they are equal.
+//! within a fixed share of what they have in common, and the chunks of a long prompt take a twelfth of its
+//! size. Every message ends a chunk, so whole messages, and a nonce in front of them, are compared exactly
+//! to the byte. Two prompts with equal beginnings are split in the same places as far as they are equal.
 
 use super::nonce;
 use super::prompt::{Common, Prompt};
 use super::tokens::Weigher;
 
-/// Bytes of the first chunk. Prompts that have less than this in common count as having nothing in common:
-/// nonces open with the same few characters, and a server that caches blocks caches none so short.
+/// Bytes of the first chunk. Prompts that have less than this in common count as having nothing in common,
+/// because nonces open with the same few characters, and servers do not cache blocks that are so short.
 const FIRST: usize = 32;
-/// Bytes of the shortest chunk after it: two tokens.
+/// Bytes of the shortest chunk after the first one, about two tokens.
 const SHORTEST: usize = 8;
-/// A chunk has at most this fraction of the bytes before it, if that is more.
+/// A chunk has at most this fraction of the bytes before it, if that is more than the minimum.
 const PART: usize = 128;
 
-/// The role of a message. It has its own chunk, like the marks of a chat template.
+/// The role of a message. The role has its own chunk, like the marks of a chat template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The system message.
@@ -29,12 +29,13 @@ pub enum Role {
     Assistant = 0x71c3_88d5,
 }
 
-/// The part of a prompt that others may share: its chunks, and the prompt's tokens up to the end of each.
+/// The part of a prompt that others may share, as chunks with the number of the prompt's tokens up to the
+/// end of each chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trail {
     chunks: Vec<u32>,
     tokens: Vec<u32>,
-    /// Bytes of text in it.
+    /// Number of bytes of text in the trail.
     bytes: usize,
 }
 
@@ -44,7 +45,7 @@ impl Trail {
         Trail { chunks: vec![salt], tokens: vec![0], bytes: 0 }
     }
 
-    /// Creates the trail of a prompt without history, as far as others may share it.
+    /// Creates the trail of a prompt without history, limited to the part that others may share.
     pub(crate) fn of(salt: u32, prompt: &Prompt) -> Trail {
         let mut trail = Trail::new(salt);
         let Prompt { system, user, system_tokens, intended_prompt_tokens, .. } = prompt;
@@ -62,17 +63,17 @@ impl Trail {
         trail
     }
 
-    /// Returns its chunks, the first message first.
+    /// Returns the chunks of the trail, starting with the first message.
     pub(crate) fn chunks(&self) -> &[u32] {
         &self.chunks
     }
 
-    /// Returns the tokens of its first `chunks` chunks.
+    /// Returns the number of tokens of the first `chunks` chunks.
     pub(crate) fn tokens(&self, chunks: usize) -> u32 {
         chunks.checked_sub(1).and_then(|last| self.tokens.get(last)).copied().unwrap_or(0)
     }
 
-    /// Returns the bytes of memory that it takes.
+    /// Returns the size of the trail in memory, in bytes.
     pub(crate) fn size(&self) -> usize {
         8 * self.chunks.len()
     }
@@ -82,8 +83,8 @@ impl Trail {
         self.begin(role, text, text.len(), tokens);
     }
 
-    /// Appends the first `length` bytes of a message that has `tokens` tokens as a whole. Inside a message
-    /// tokens are spread over it as by the estimate; at its end they are all included.
+    /// Appends the first `length` bytes of a message that has `tokens` tokens as a whole. Within a
+    /// message, its tokens are distributed as by the estimate; at its end, all of them are included.
     fn begin(&mut self, role: Role, text: &str, length: usize, tokens: u32) {
         let before = self.tokens.last().copied().unwrap_or(0);
         self.push(role as u32, before);
@@ -111,7 +112,7 @@ impl Trail {
         self.tokens.push(tokens);
     }
 
-    /// Returns the size of the next chunk, which begins `rest`.
+    /// Returns the size of the next chunk, which is the beginning of `rest`.
     fn next_chunk(&self, rest: &[u8]) -> usize {
         match self.bytes {
             0 => nonce::length(rest).unwrap_or(FIRST),
@@ -120,8 +121,8 @@ impl Trail {
     }
 }
 
-/// Returns a hash of 32 bits: the chunks before it are known, so two different chunks are mistaken for
-/// equal once in four billion times, and then for the length of one chunk.
+/// Returns a hash of 32 bits. The previous chunks are known to be equal, so two different chunks are
+/// taken for equal once in four billion cases, and the error is then limited to one chunk.
 fn hash(chunk: &[u8]) -> u32 {
     const FACTORS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93];
     let mix = |state: u64, word: u64| {
@@ -185,8 +186,8 @@ mod tests {
         assert!(4 * trail.chunks().len() < text.len() / 12, "{} for {}", 4 * trail.chunks().len(), text.len());
     }
 
-    /// Returns a text of `length` characters by `seed`: letters, digits, spaces, lines and two-byte
-    /// letters.
+    /// Returns a text of `length` characters derived from `seed`, with letters, digits, spaces,
+    /// line breaks and two-byte letters.
     fn text(mut seed: u64, length: usize) -> String {
         let letters: Vec<char> = "abcdefgh 0123456789é\n ".chars().collect();
         let next = |_| {

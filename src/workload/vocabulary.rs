@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The words that texts are made of.
+/// The words from which texts are made.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Vocabulary {
@@ -22,7 +22,7 @@ pub(super) struct Vocabulary {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Topic {
-    /// Who acts.
+    /// The actors.
     pub(crate) actors: Vec<String>,
     /// The verbs for things.
     pub(crate) verbs: Vec<String>,
@@ -32,7 +32,7 @@ pub(super) struct Topic {
     pub places: Vec<String>,
     /// The state of a thing.
     pub(crate) qualities: Vec<String>,
-    /// The purpose, after `to`.
+    /// The purpose, which follows `to`.
     pub(crate) aims: Vec<String>,
     /// The question to the reader at the end.
     pub questions: Vec<String>,

@@ -1,11 +1,12 @@
-//! The module map is valid: every `crate::` path in `src/` is an arrow that ARCHITECTURE.md allows, and
-//! there is no cycle.
+//! Tests that the module map is valid: every `crate::` path in `src/` is an arrow that ARCHITECTURE.md
+//! allows, and there is no cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The modules that each module may import; `units` is open to all. The table of ARCHITECTURE.md.
+/// The modules that each module may import. Every module may import `units`. This is the table in
+/// ARCHITECTURE.md.
 const ALLOWED: [(&str, &[&str]); 24] = [
     ("dataset", &[]),
     ("metrics", &[]),
@@ -55,7 +56,7 @@ const ALLOWED: [(&str, &[&str]); 24] = [
     ),
 ];
 
-/// Collects all source files in a folder and below it.
+/// Collects all source files in a folder and its subfolders.
 pub fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -131,8 +132,8 @@ fn every_import_is_an_allowed_arrow() {
 
 #[test]
 fn the_allowed_arrows_have_no_cycle() {
-    // Modules in an order in which each imports only earlier ones: it exists if and only if there is no
-    // cycle.
+    // Returns the modules in an order in which each one imports only earlier ones. Such an order exists
+    // if and only if there is no cycle.
     let mut done: BTreeSet<&str> = BTreeSet::new();
     while done.len() < ALLOWED.len() {
         let next = ALLOWED.iter().find(|(from, may)| !done.contains(from) && may.iter().all(|to| done.contains(to)));

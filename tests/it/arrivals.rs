@@ -1,4 +1,5 @@
-//! Spacing of arrivals and changes of their rate: through the program, compared with the server's log.
+//! Tests the spacing of arrivals and changes of their rate through the program, compared with the
+//! server's log.
 
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
@@ -17,7 +18,7 @@ use super::mock::Mock;
 use super::truth::{Experiment, scheduled, tell};
 
 const MS: u64 = 1_000_000;
-/// Delay that a busy machine may add between the schedule and the server, for half of the requests, in
+/// Delay that a busy machine may add between the schedule and the server for half of the requests, in
 /// milliseconds.
 const GENEROUS: f64 = 100.0;
 
@@ -39,7 +40,8 @@ fn of_sweep<'a>(experiment: &'a Experiment, kind: &str) -> Vec<&'a Run> {
     found
 }
 
-/// Asserts that evenly spaced arrivals are where the expected number, computed by the caller, is whole.
+/// Asserts that evenly spaced arrivals occur where the expected number of arrivals, which the caller
+/// computes, is a whole number.
 fn constant_follows(run: &Run, expected: impl Fn(f64) -> f64) {
     let times = scheduled(run);
     assert!(times.len() > 60, "{}", times.len());
@@ -50,7 +52,7 @@ fn constant_follows(run: &Run, expected: impl Fn(f64) -> f64) {
 }
 
 /// Returns the arrivals expected by `t` for a rate that rises linearly to `first` until 200 ms and stays
-/// constant until the window begins at 600 ms; 0.5 × `first` are expected by then.
+/// constant until the window begins at 600 ms. By then, 0.5 × `first` arrivals are expected.
 fn before(t: f64, first: f64) -> f64 {
     if t < 0.2 { first * t * t / 0.4 } else { first * (t - 0.1) }
 }
@@ -89,7 +91,7 @@ fn arrivals_reach_the_server_as_the_profile_says() {
         let after_fill = scheduled(run).into_iter().filter(|at| *at >= 200 * MS);
         let in_cycle: Vec<u64> = after_fill.map(|at| (at + 400 * MS) % (500 * MS)).collect();
         assert!(in_cycle.len() > 40 && in_cycle.iter().all(|at| *at < 200 * MS), "{in_cycle:?}");
-        // Five standard deviations of 2 s at 41 per second around the mean.
+        // Within five standard deviations of the mean, for 2 s at 41 per second.
         let counted = run.json["facts"]["scheduled_in_window"].as_u64().unwrap() as f64;
         assert!((counted - 82.0).abs() < 5.0 * 82.0f64.sqrt(), "{counted}");
         assert!((run.json["facts"]["window_qps"].as_f64().unwrap() - 41.0).abs() < 1e-9);
@@ -162,7 +164,7 @@ fn requests_are_counted_by_the_profile_and_sweeps_are_told_apart() {
         let json = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
         json["totals"]["to_do"]["requests"].as_u64().unwrap_or_else(|| panic!("{json}"))
     };
-    // Half of fill, stabilize, and the window.
+    // The expected number covers half of fill, all of stabilize, and the window.
     assert_eq!(count("matrix: { qps: 10 }"), 50 + 200 + 600);
     // The 20 s before a window that begins with a burst are a pause.
     assert_eq!(count("arrivals: { bursts: { on: 10s, off: 20s } }, matrix: { qps: 10 }"), 50 + 600);
@@ -235,7 +237,8 @@ fn replay(trace: Trace, phases: &str, axes: &str) -> (Vec<RequestRow>, Facts) {
 
 #[timed_test]
 fn a_trace_is_replayed_and_its_end_is_the_end_of_the_load() {
-    // Recorded over 1 s from 10 s on, replayed at twice the speed from 100 ms on.
+    // The trace was recorded over 1 s, from 10 s on, and is replayed at twice the speed, from 100
+    // ms on.
     let recorded: Vec<u64> = (0..40).map(|k| 10_000 * MS + k * 25 * MS).collect();
     let trace = Trace::new(recorded.into()).window(10_100 * MS, 10_900 * MS).scaled(0.5).begin_at(100 * MS);
     let phases =
@@ -244,8 +247,8 @@ fn a_trace_is_replayed_and_its_end_is_the_end_of_the_load() {
     let wanted: Vec<u64> = (0..32).map(|k| 100 * MS + k * 12_500_000).collect();
     assert_eq!(rows.iter().map(|row| row.scheduled_ns).collect::<Vec<_>>(), wanted);
     assert!(rows.iter().all(|row| row.phase == Phase::Measure && row.outcome.is_ok()));
-    // The window was to be prolonged until it holds a thousand requests; with the last arrival it holds all
-    // there are.
+    // The window was to be extended until it contains a thousand requests; with the last arrival, it
+    // contains all that exist.
     assert_eq!(facts.windows.measure_end_ns, wanted[31] + 1);
     assert_eq!((facts.scheduled, facts.never_sent), (32, 0));
 }

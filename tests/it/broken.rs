@@ -1,6 +1,6 @@
-//! The broken plans of `tests/broken/`: each lists its errors in its first lines, and `check` reports
-//! exactly these. The snapshots next to them are the output for users; read them aloud before you accept a
-//! change.
+//! Tests the broken plans in `tests/broken/`. Each lists its errors in its first lines, and `check`
+//! reports exactly these. The snapshots next to the plans contain the output for users; read them aloud
+//! before you accept a change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken")
 }
 
-/// Returns every broken plan: files in subfolders are fragments, not plans.
+/// Returns every broken plan; files in subfolders are fragments, not plans.
 fn plans() -> Vec<String> {
     let files = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap());
     let mut names: Vec<String> = files
@@ -34,7 +34,7 @@ fn expected(name: &str) -> Expected {
     lines
 }
 
-/// Returns the additional arguments of `check` that a plan lists in a line `# args: --set a=b`.
+/// Returns the additional arguments of `check` that a plan specifies in a line `# args: --set a=b`.
 fn arguments(name: &str) -> Vec<String> {
     let text = String::from_utf8_lossy(&fs::read(folder().join(name)).unwrap()).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("# args: ")).unwrap_or_default().to_owned();

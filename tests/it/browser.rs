@@ -1,5 +1,6 @@
-//! Pages in a real browser: Chromium through playwright-core, checked by axe-core; both come from npm
-//! (`.ci/run` installs them into `SWEEPLINE_TEST_NODE`). Skipped with a message if anything is missing.
+//! Tests pages in a real browser: Chromium through playwright-core, checked by axe-core. Both packages
+//! come from npm (`.ci/run` installs them into `SWEEPLINE_TEST_NODE`). If anything is missing, the
+//! tests are skipped with a message.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +10,7 @@ use serde_json::Value;
 /// The widths of a phone, a tablet and a desktop.
 const WIDTHS: [&str; 3] = ["360", "768", "1280"];
 
-/// Returns Chromium, under any of the names that distributions use.
+/// Returns Chromium, looking for all names that distributions use.
 pub fn chromium() -> Option<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&paths).collect();
@@ -18,7 +19,7 @@ pub fn chromium() -> Option<PathBuf> {
     names.into_iter().find_map(path)
 }
 
-/// Asserts that a page is sound at every width, in light and dark mode: no console messages, no other
+/// Asserts that a page works at every width, in light and dark mode: no console messages, no other
 /// resource loaded, nothing wider than the screen, no serious finding of axe-core, and all controls usable
 /// by keyboard.
 pub fn is_sound(page: &Path) {
@@ -29,7 +30,7 @@ pub fn is_sound(page: &Path) {
         return;
     };
     let url = format!("file://{}", page.display());
-    // A browser that hangs is killed with its processes.
+    // A browser that hangs is killed together with its child processes.
     let output = Command::new("timeout")
         .args(["--kill-after=5", "240", "node", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/browser.cjs")])
         .args([&modules, &chromium])

@@ -1,5 +1,5 @@
-//! `calibrate`: its measurements, files and output. The size of errors on this machine is not judged, only
-//! that they are reported correctly.
+//! Tests the measurements, files and output of `calibrate`. They check only that errors are reported
+//! correctly, not how large they are on this machine.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ sweeps:
   open: { matrix: { endpoint: [real], model: [m], scenario: [long], qps: [20, 40.5] } }
 ";
 
-/// One run of an embedded server.
+/// A plan with one run of an embedded server.
 const ONE: &str = "sweepline: 1
 name: one
 endpoints: { demo: { engine: mock, mock: { ttft: 1ms, itl: 1ms } } }
@@ -35,7 +35,7 @@ sweeps:
   s: { matrix: { endpoint: [demo], model: [m], scenario: [s], batch_size: [2] } }
 ";
 
-/// Windows short enough for a test.
+/// Options for windows that are short enough for a test.
 const SHORT: [&str; 4] = ["--for", "150ms", "--within", "60s"];
 
 fn calibrated(lab: &Lab, args: &[&str]) -> Value {
@@ -53,7 +53,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
-/// Asserts properties of every load, on any machine.
+/// Asserts properties that every load has on any machine.
 fn is_consistent(measured: &Value) {
     let errors = &measured["errors"];
     let requests = errors["requests"].as_u64().unwrap();
@@ -70,7 +70,7 @@ fn is_consistent(measured: &Value) {
         assert!(parts[2].unwrap() >= number(&spread["mean_ms"]).abs(), "{name} in {measured}");
     }
     // A request is sent before it arrives, and its first token is written before it is received, with
-    // tolerance for the kernel's timestamps, which are converted between two clocks.
+    // a tolerance because the kernel's timestamps are converted between two clocks.
     assert!(number(&errors["lateness"]["mean_ms"]) < 0.1 && number(&errors["late"]["mean_ms"]) > -0.1, "{measured}");
     assert!(number(&errors["ttft"]["mean_ms"]) > -0.1, "{measured}");
     for part in ["in_flight", "requests_per_second", "events_per_second"] {
@@ -87,8 +87,8 @@ fn the_loads_of_a_plan_are_measured_and_kept() {
     let said = calibrated(&lab, &["plan.yaml", "--no-search"]);
     let calibration = &said["calibration"];
     let loads = calibration["loads"].as_array().unwrap();
-    // Four loads, whatever their names, on any number of endpoints and repeats. The real server's timing is
-    // unknown, and the rates amount to 9 tokens each.
+    // There are four loads, whatever the names and the number of endpoints and repeats. The real server's
+    // timing is unknown, and the rates have 9 tokens each.
     let level = |load: &Value| match &load["load"]["load"] {
         Value::Object(kind) if kind.contains_key("closed") => number(&kind["closed"]["batch_size"]),
         kind => number(&json!(kind["open"]["qps"].as_str().map_or(kind["open"]["qps"].as_f64(), |t| t.parse().ok()))),
@@ -171,12 +171,12 @@ fn answers_are_no_longer_than_a_window_and_time_is_bounded() {
     let calibration = &ended.json()["calibration"];
     let (loads, left) = (calibration["loads"].as_array().unwrap(), calibration["unmeasured"].as_array().unwrap());
     assert_eq!((loads.len(), left.len()), (1, 1), "one load is measured however short the time: {calibration}");
-    // 290 ms after the first token, one each 2 ms.
+    // In the 290 ms after the first token, there is one token every 2 ms.
     assert_eq!(loads[0]["load"]["content"]["output_tokens"], 146);
     assert_eq!((&left[0]["failed"], &left[0]["reason"]), (&false.into(), &"no time left; raise --within".into()));
     let search = &calibration["searches"][0];
     assert!(search["steps"].as_array().unwrap().is_empty() && search["ended_early"].is_string(), "{search}");
-    // One request in ten seconds: most windows are empty, which is not an error.
+    // With one request in ten seconds, most windows are empty, which is not an error.
     let rare = ["calibrate", "--qps", "0.1", "--qps", "20", "--output-tokens", "2", "--no-search", "--verbose"];
     let ended = lab.ok(&[&rare[..], &SHORT].concat());
     let words =
@@ -191,7 +191,7 @@ fn answers_are_no_longer_than_a_window_and_time_is_bounded() {
 #[timed_test]
 fn nothing_is_kept_of_what_measured_nothing() {
     let lab = Lab::new();
-    // One request in a hundred thousand seconds: none falls into the window.
+    // With one request in a hundred thousand seconds, none falls into the window.
     let ended = lab.run(&[&["calibrate", "--qps", "0.00001", "--output-tokens", "2"], &SHORT[..]].concat());
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.stdout.contains("no request fell into its window"), "{ended:?}");
@@ -245,7 +245,8 @@ fn a_stopped_client_shows_as_error() {
     let late = &measured["errors"]["late"];
     assert!(number(&late["max_ms"]) > 300.0, "requests that came due meanwhile were sent late: {measured}");
     assert!(number(&late["p99_ms"]) > 100.0, "and more than one in a hundred: {measured}");
-    // The rows show it too: the same lateness as at the server, except for the network.
+    // The rows also show this: they contain the same lateness as the server's log, except for the
+    // network.
     assert!(number(&measured["errors"]["lateness"]["mean_ms"]).abs() < number(&late["mean_ms"]), "{measured}");
 }
 
@@ -285,7 +286,7 @@ fn a_run_shows_what_its_generator_was_calibrated_for() {
     let measured: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     let with = |change: &dyn Fn(&mut Value)| {
         let mut changed = measured.clone();
-        // The values of this machine are not tested.
+        // The values that this machine yields are not tested.
         let load = &mut changed["loads"][0];
         load["pressure"] = json!({ "in_flight": 64.0, "requests_per_second": 1e6, "events_per_second": 1e6 });
         load["errors"]["ttft"] = json!({ "n": 400, "mean_ms": 0.02, "p50_ms": 0.02, "p99_ms": 0.04, "max_ms": 2.5 });

@@ -1,9 +1,9 @@
-//! Curves, capacity and diagnoses of servers with known limits.
+//! Tests curves, capacity and diagnoses of servers with known limits.
 //!
 //! A mock with four slots, 20 ms to the first of 6 tokens and 4 ms between tokens serves four requests in
-//! 40 ms: at most 100 per second. One slot serves a quarter of that. The windows of open loops are long in
-//! comparison; otherwise the queue cannot be judged. Times are jittered, so that they depend on requests
-//! more than on other users of the machine's cores.
+//! 40 ms: at most 100 per second. One slot serves a quarter of that. The windows of open loops are long
+//! compared with these times; otherwise the queue could not be judged. Times are jittered, so that their
+//! variation comes from the requests more than from other users of the machine's cores.
 
 use serde_json::Value;
 
@@ -39,11 +39,11 @@ sweeps:
 ";
 
 /// Returns the results of the plan. If the machine stalls for part of a second, more requests are in flight
-/// at the end of a window than at its start, and no load is shown to be sustained. Such results are
-/// measured again, at most twice.
+/// at the end of a window than at its start, and no load is shown to be sustained. In that case the results
+/// are measured again, at most twice.
 fn measured() -> Lab {
     let lab = Lab::new();
-    // The power draw of its GPU.
+    // The power that the mock's GPU reports.
     let page = FakePage::of(|_| "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 50\n".to_owned());
     let one = "slots: 1, jitter: 50% }\n";
     lab.write("plan.yaml", &PLAN.replace(one, &format!("{one}    telemetry: \"{}\"\n", page.url)));
@@ -80,15 +80,16 @@ fn known_capacity_is_found_within_the_ladder_and_priced() {
     let entries = &answer["configurations"];
     let two = of(entries, "ladder", "two");
     assert_eq!((&two["max_qps"]["holds"], &two["max_qps"]["misses"]), (&30.0.into(), &200.0.into()), "{two:#}");
-    // 120 requests/s relative to the arrivals at the two loads; instances at 2 per hour, 730 hours per
-    // month.
+    // 120 requests/s, divided by the arrivals at the two loads; instances cost 2 per hour, and a month
+    // has 730 hours.
     let came = ["holds_arrived_rate", "misses_arrived_rate"].map(|name| two["max_qps"][name].as_f64().unwrap());
     assert!((24.0..36.0).contains(&came[0]) && (160.0..240.0).contains(&came[1]), "{two:#}");
     assert_eq!(two["instance"]["arrived_rate"], came[0]);
     let fleet = &two["fleet"];
     let counted = ["instances", "at_least", "gpus", "money_per_month"].map(|name| fleet[name].as_f64().unwrap());
     let instances = (120.0 / came[0]).ceil();
-    // It serves about 100 per second, fewer than arrived at the load that misses.
+    // The server completes about 100 requests per second, fewer than arrived at the load that
+    // misses.
     let most = two["instance"]["serves_at_most_requests_per_s"].as_f64().unwrap();
     assert!((85.0..130.0).contains(&most), "{two:#}");
     assert_eq!(counted, [instances, (120.0 / most).ceil(), 2.0 * instances, 1_460.0 * instances]);
@@ -100,11 +101,12 @@ fn known_capacity_is_found_within_the_ladder_and_priced() {
     assert!((per_million - 2.0 / (tokens * 3600.0) * 1e6).abs() < 1e-9);
     assert!((two["instance"]["tokens_per_joule"].as_f64().unwrap() - tokens / 500.0).abs() < 1e-9);
 
-    // 25 per second: 30 is too many. 87 600 over 87 600 hours is 1 per hour, and 100 W at 0.5.
+    // The server handles 25 per second, so 30 is too many. 87 600 over 87 600 hours is 1 per hour,
+    // plus 100 W at a price of 0.5.
     let one = of(entries, "ladder", "one");
     assert_eq!((&one["max_qps"]["holds"], &one["max_qps"]["misses"]), (&10.0.into(), &30.0.into()), "{one:#}");
     assert_eq!(one["instance"]["price_per_hour"], 1.05);
-    // 100 W are declared and 50 W are measured.
+    // The plan declares 100 W, and 50 W are measured.
     let [declared, measured, tokens] =
         ["tokens_per_joule", "measured_tokens_per_joule", "output_throughput_tokens_per_s"]
             .map(|name| one["instance"][name].as_f64().unwrap());
@@ -112,7 +114,7 @@ fn known_capacity_is_found_within_the_ladder_and_priced() {
     assert_eq!([&one["instance"]["energy_by"], &two["instance"]["energy_by"]], [&"power".into(), &Value::Null]);
     let text = lab.ok(&["capacity", "plan.yaml"]).stdout;
     assert!(text.lines().any(|line| line.trim_end().ends_with(" power")), "{text}");
-    // About 12 instances at 1.05 cost more than 4 at 2.
+    // About 12 instances at a price of 1.05 cost more than 4 at a price of 2.
     assert_eq!([&two["cheapest"], &one["cheapest"]], [true, false]);
     assert_eq!(of(entries, "closed", "two")["closed_loop"]["holds"], 8.0, "60 ms at 8: {entries:#}");
 }
@@ -133,7 +135,7 @@ fn curves_say_where_servers_bend() {
     assert_eq!(open["saturation"]["not_shown"], serde_json::json!([]));
     let states = [0, 1, 2].map(|rung| open["rungs"][rung]["saturation"].clone());
     assert_eq!(states, ["kept_up", "kept_up", "saturated"]);
-    // More requests arrived than were served, so that the curve bends at the load below.
+    // More requests arrived than were served, so the curve bends at the load below this one.
     assert_eq!((&open["knee"]["load"], &open["knee"]["between"]), (&30.0.into(), &serde_json::json!([10.0, 200.0])));
     assert_eq!(open["knee"]["interval"], "adjacent loads", "{open:#}");
     let rung = &open["rungs"][0];
@@ -161,7 +163,7 @@ fn curves_say_where_servers_bend() {
 
     let found = json(&lab, &["diagnose", "plan.yaml"]);
     let predictions = found["predictions"].as_array().unwrap();
-    // 600 GB/s over 2 GB.
+    // The bound is 600 GB/s divided by 2 GB.
     assert!(predictions.iter().all(|one| one["endpoint"] == "two" && one["by_weights_tokens_per_s"] == 300.0));
     assert!(
         found["not_predicted"][0].as_str().unwrap().contains("endpoint one declares no hardware: { memory_bandwidth")
@@ -216,7 +218,7 @@ fn answers_take_chosen_runs_of_a_changed_plan_from_any_folder() {
     for command in ["curves", "capacity", "diagnose"] {
         let outside = lab.run(&[command, "plans/plan.yaml", "--results", "elsewhere"]);
         assert!(outside.code == Some(2) && outside.stderr.contains("--allow-outside"), "{}", outside.stderr);
-        // Without --set these are different runs, which have no results.
+        // Without --set, these are different runs that have no results.
         let others = lab.run(&[command, "plans/plan.yaml", "--allow-outside", "--results", "elsewhere"]);
         assert!(others.code == Some(2) && others.stderr.contains("no results of this plan"), "{}", others.stderr);
         let chosen = ["--only", "endpoint == 'two'", "--skip", "sweep == 'closed'", "--include-invalid"];
@@ -240,7 +242,7 @@ fn invalid_runs_are_left_out_and_that_is_said() {
             "{rest}sweeps: {{ s: {{ matrix: {{ endpoint: [one], model: [m], scenario: [s], qps: [0.01] }} }} }}\n"
         ),
     );
-    // No request arrives within a hundredth of a second.
+    // No request arrives within a window of a hundredth of a second.
     let set = ["plan.yaml", "--set", "phases={ fill: 0s, stabilize: 0s, measure: 10ms, drain: 10ms }"];
     assert_eq!(lab.run(&[&["run", "-q"][..], &set].concat()).code, Some(3), "an empty window is invalid");
     for command in ["curves", "capacity", "diagnose"] {
@@ -282,11 +284,12 @@ sweeps:
     let args = ["capacity", "plan.yaml", "--target-qps", "100"];
     let answer = json(&lab, &args);
     for entry in answer["configurations"].as_array().unwrap() {
-        // About two requests at the light load decide nothing, and do not affect the heavy load.
+        // The light load has about two requests, which decide nothing and do not affect the heavy
+        // load.
         let found = (&entry["max_qps"]["holds"], &entry["max_qps"]["misses"], &entry["max_qps"]["undecided"]);
         assert_eq!(found, (&30.0.into(), &Value::Null, &serde_json::json!([1.0])), "{entry:#}");
         assert_eq!(entry["cheapest"], true, "{entry:#}");
-        // 100 requests/s with this many tokens each; instances by arrivals.
+        // 100 requests/s with this many tokens each; the number of instances is based on arrivals.
         let tokens: f64 = entry["axes"]["output_tokens"].as_str().unwrap().parse().unwrap();
         let at_target = entry["fleet"]["cost_per_million_output_tokens_at_target"].as_f64().unwrap();
         let instances = (100.0 / entry["instance"]["arrived_rate"].as_f64().unwrap()).ceil();
@@ -298,7 +301,7 @@ sweeps:
     assert!(text.contains("cheapest for s · output_tokens=8 (model m): a · s · output_tokens=8 and b ·"), "{text}");
     assert!(text.contains("each of these is based on one run"), "{text}");
     let fronts = lab.ok(&["curves", "plan.yaml"]).stdout;
-    assert!(fronts.contains("Pareto front: s · output_tokens=16 (model m): tokens/s of a user"), "{fronts}");
+    assert!(fronts.contains("Pareto front: s · output_tokens=16 (model m): tokens/s per user"), "{fronts}");
     assert!(text.lines().chain(fronts.lines()).all(|line| line.chars().count() <= 100), "{text}{fronts}");
 
     let none = lab.run(&["capacity", "plan.yaml", "--set", "slo={}"]);
@@ -309,7 +312,7 @@ sweeps:
 
 #[timed_test]
 fn a_burst_of_errors_in_one_repeat_decides_nothing() {
-    // About 160 requests per run: in one run a fifth fail in a row, and no others.
+    // Each run has about 160 requests. In one run, a fifth of them fail in a row, and no others.
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "4ms", "--jitter", "50%", "--fault", "http:500@60-89"]);
     let lab = Lab::new();
     let plan = format!(

@@ -1,5 +1,5 @@
-//! Unreadable root certificates that the user chose. `.ci/release-check` tests a system without certificates
-//! in a chroot.
+//! Tests unreadable root certificates that the user chose. `.ci/release-check` tests a system without
+//! certificates in a chroot.
 
 use super::lab::Lab;
 

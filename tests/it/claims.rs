@@ -1,8 +1,8 @@
-//! Claims about a run, on a live queue whose true values are known. `cargo bench --bench claims` prints the
-//! results of thousands of simulated queues.
+//! Tests claims about a run, on a live queue whose true values are known. `cargo bench --bench claims`
+//! prints the results of thousands of simulated queues.
 //!
-//! A mock with four slots and a fixed time to its only token is an M/D/4 queue. A slow machine makes it
-//! slower, never faster: a claim that is wrong for this queue stays wrong then.
+//! A mock with four slots and a fixed time to its only token is an M/D/4 queue. A slow machine makes
+//! the queue slower, never faster, so a claim that is wrong for this queue stays wrong.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::lab::Lab;
 use super::mock::Mock;
 use super::sweeps::honest;
 
-/// Returns a plan over mocks with the figures `each`, whose responses have a single token.
+/// Returns a plan over mocks with these figures (`each`), whose responses have a single token.
 fn plan(mocks: usize, each: &str, rest: &str) -> String {
     let endpoint = |at| format!("  e{at}: {{ engine: mock, mock: {{ {each}, itl: 0s }} }}\n");
     let endpoints: String = (0..mocks).map(endpoint).collect();
@@ -47,8 +47,8 @@ fn share(runs: &[Value]) -> f64 {
     sum("above") / sum("n")
 }
 
-/// 86 % of the capacity of four slots of 40 ms. In an infinite run, 7.7 % of requests take 2.95 × 40 ms or
-/// longer; with this seed, 6.3 % do.
+/// The load is 86 % of the capacity of four slots with 40 ms per request. In an infinite run, 7.7 % of
+/// requests take 2.95 × 40 ms or longer; with this seed, 6.3 % do.
 const NEAR: &str =
     "phases: { fill: 200ms, stabilize: 1s, measure: { for: 2s, min_requests: 1, at_most: 2s }, drain: 5s }
 slo: { ttft: { p95: 118ms } }
@@ -67,8 +67,8 @@ fn a_limit_that_a_queue_misses_seldom_holds_by_the_luck_of_a_short_window() {
     assert!(holds <= 5, "{holds} of 60 hold");
 }
 
-/// Six of 16 slots are busy on average. Times vary from request to request by more than a busy machine
-/// adds.
+/// On average, six of 16 slots are busy. Times vary between requests by more than the delay that a
+/// busy machine adds.
 const FAR: &str =
     "phases: { fill: 200ms, stabilize: 300ms, measure: { for: 6s, min_requests: 1, at_most: 6s }, drain: 5s }
 slo: { ttft: { p95: 2s } }
@@ -76,8 +76,8 @@ sweeps:
   far: { matrix: { endpoint: [MOCKS], model: m, scenario: one, qps: 60 }, repeats: 2 }
 ";
 
-/// On a busy machine requests wait for cores together, and are less informative. So there are up to three
-/// tries.
+/// On a busy machine, requests wait for cores together and are therefore less informative, so there are
+/// up to three tries.
 #[timed_test]
 fn a_load_far_below_the_limit_holds() {
     let holds = || {
@@ -134,9 +134,9 @@ sweeps:
 fn a_server_that_halves_its_speed_under_way_is_never_valid() {
     let slowed =
         |from: &str| Mock::start(&["--ttft", "20ms", "--slots", "4", "--fault", &format!("slow:2@{from}-999999")]);
-    // 200, 80 and 160 requests per second. The request numbers are chosen so that a slow machine also
-    // reaches them within the window. The last rate is more than the slowed server can handle: it saturates
-    // from halfway on.
+    // The rates are 200, 80 and 160 requests per second. The request numbers are chosen so that a slow
+    // machine also reaches them within the window. The last rate is more than the slowed server can handle,
+    // so it is saturated from halfway on.
     let mocks = [slowed("600"), slowed("360"), slowed("640")];
     let lab = Lab::new();
     let runs = shown(&lab, &over(&mocks.each_ref().map(|mock| mock.port), SLOWED), "3");

@@ -1,11 +1,11 @@
-//! `--class`: the results of `compare` and `curves` for one class of a mix.
+//! Tests `--class`: the results of `compare` and `curves` for one class of a mix.
 
 use serde_json::{Value, json};
 
 use super::lab::Lab;
 use super::sweeps::honest;
 
-/// The arms differ only for long responses; a third sweep has no classes.
+/// A plan whose arms differ only for long responses; a third sweep has no classes.
 const PLAN: &str = "sweepline: 1
 name: classes
 endpoints:

@@ -1,4 +1,4 @@
-//! A plan on a cluster: the output of `submit --dry-run`, and Kubernetes with a fake kubectl.
+//! Tests plans on a cluster: the output of `submit --dry-run`, and Kubernetes with a fake kubectl.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -153,8 +153,8 @@ fn what_a_cluster_needs_and_a_plan_lacks_is_named() {
     assert!(ended.code == Some(2) && ended.stderr.contains("the plan has the parts `a`"), "{}", ended.stderr);
 }
 
-/// Stores the manifests that are applied, and returns them. The state of a Job is in the file with its
-/// name.
+/// A fake kubectl: stores the manifests that are applied, and returns them. The state of a Job is in
+/// the file with the Job's name.
 const KUBECTL: &str = r#"#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 case $1 in
@@ -180,7 +180,7 @@ fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     let kubectl = lab.write("bin/kubectl", KUBECTL);
     std::fs::set_permissions(&kubectl, std::fs::Permissions::from_mode(0o755)).unwrap();
     let pod = "resources: { kubernetes: { image: i, claim: c } }";
-    // Servers launched on one machine take turns; here each has its own job.
+    // Servers launched on one machine take turns; on a cluster, each has its own job.
     let launched = |name: &str| {
         let command = format!("[{}, mock, --port, '{{{{ port }}}}']", env!("CARGO_BIN_EXE_sweepline"));
         format!("  {name}: {{ engine: mock, launch: {{ command: {command}, port: auto }}, {pod} }}\n")
@@ -247,8 +247,8 @@ fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     assert_eq!(names("there"), names("results"), "running in a pod changes no id");
 }
 
-/// Acts as a kubelet for the Job of an element: runs its command, with the plan of the ConfigMap and the
-/// claim at their mount paths.
+/// Acts as a kubelet for the Job of an element: runs its command, with the plan from the ConfigMap and
+/// the volume of the claim at their mount paths.
 fn run_pod(lab: &Lab, at: usize) {
     let manifest = |name: &str| -> Value {
         serde_yaml::from_str(&std::fs::read_to_string(lab.path().join("there/submit/0001").join(name)).unwrap())
@@ -277,7 +277,7 @@ fn with_stand_ins(lab: &Lab, args: &[&str]) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Returns the state of each element, and its job's state as the cluster reports it.
+/// Returns the state of each element, and its job's state as reported by the cluster.
 fn states(document: &Value) -> Vec<(&str, Option<&str>)> {
     let elements = document["elements"].as_array().unwrap().iter();
     elements.map(|one| (one["state"].as_str().unwrap(), one["queue"].as_str())).collect()
@@ -309,7 +309,7 @@ fn accounting_tells_the_end_of_jobs_that_the_queue_has_forgotten() {
     let ended = [("cancelled", Some("CANCELLED")), ("failed", Some("TIMEOUT (signal 15)")), ("failed", None)];
     assert_eq!(states(&look()), ended);
     assert!(std::fs::read_to_string(lab.path().join("bin/asked")).unwrap().contains("--jobs=12 "));
-    // Without accounting, their final states remain unknown.
+    // Without accounting, the final states of jobs remain unknown.
     stand_in(&lab, "sacct", "#!/bin/sh\necho Slurm accounting storage is disabled >&2\nexit 1\n");
     assert_eq!(states(&look()), [("failed", None); 3]);
 }
@@ -357,7 +357,8 @@ fn the_last_element_of_an_array_is_requeued_alone() {
     let sweeps = "sweeps:\n  s: { matrix: { endpoint: [a, b], model: [m], scenario: [s], batch_size: [1] } }\n";
     lab.write("plan.yaml", &plan("  a: { engine: mock }\n  b: { engine: mock }", sweeps));
     stand_in(&lab, "sbatch", "#!/bin/sh\necho 12\n");
-    // Slurm assigns the array's number to its last element too, but interprets it as the whole array.
+    // Slurm also assigns the array's number to its last element, but interprets the number as the
+    // whole array.
     let queue = "case \"$*\" in *--jobs=12_1*) echo RUNNING ;; *--jobs=12*) echo RUNNING; echo RUNNING ;; esac";
     stand_in(&lab, "squeue", &format!("#!/bin/sh\n{queue}\n"));
     stand_in(&lab, "scontrol", "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/asked\"\n");

@@ -1,4 +1,5 @@
-//! Every command and every flag has an effect: exit codes, text on stdout and stderr, JSON.
+//! Tests that every command and every flag has an effect: exit codes, text on stdout and stderr,
+//! JSON.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use super::lab::{Lab, Run, Server, wait_for};
 
-/// Two endpoints, each with its own server; short enough to be run.
+/// A plan with two endpoints, each with its own server, that is short enough to be run.
 const PLAN: &str = "sweepline: 1
 name: commands
 endpoints:
@@ -23,7 +24,7 @@ sweeps:
   open: { matrix: { endpoint: [a], model: [m], scenario: [s], qps: [40, 50.5] }, repeats: 2 }
 ";
 
-/// One run that takes a moment.
+/// A plan with one run that takes only a moment.
 const ONE: &str = "sweepline: 1
 name: one
 endpoints: { demo: { engine: mock, mock: { ttft: 1ms, itl: 1ms } } }
@@ -47,8 +48,8 @@ sweeps:
   c: { after: a, matrix: { endpoint: [demo], model: [m], batch_size: [3] } }
 ";
 
-/// The test that shows the effect of each command or flag. The flags of `mock` are looked up in the tests
-/// of the mock.
+/// The test that shows the effect of each command and flag. The flags of `mock` are looked up in the
+/// tests of the mock.
 const SHOWN_BY: &[(&str, &str)] = &[
     ("run", "only_and_skip_choose_runs"),
     ("run --workers", "two_and_seven_workers_send_the_requests_of_one"),
@@ -290,7 +291,7 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("dataset profile --k", "a_profile_is_made_of_ranges"),
     ("dataset profile --output", "a_profile_is_made_of_ranges"),
     ("dataset profile --force", "data_sets_and_profiles_are_kept"),
-    // Three commands that read results take the same flags.
+    // Three commands that read results have the same flags.
     ("compare", "a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so"),
     ("compare --by", "a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so"),
     ("compare --baseline", "a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so"),
@@ -394,7 +395,7 @@ fn commands(lab: &Lab) -> Vec<String> {
 /// Returns the commands that a help text lists, except `help`.
 fn listed(help: &str) -> Vec<String> {
     let list = help.split("Commands:\n").nth(1).unwrap_or_default().split("\n\n").next().unwrap_or_default();
-    // A continuation line is indented further.
+    // Continuation lines are indented further.
     let names = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).map(str::to_owned);
     names.filter(|name| !name.is_empty() && name != "help").collect()
 }
@@ -480,7 +481,7 @@ fn only_and_skip_choose_runs() {
         (&["--only", "endpoint == 'a'"], 6),
         (&["--only", "endpoint == 'a' and batch_size >= 2"], 1),
         (&["--only", "batch_size in [1, 2]"], 4),
-        // A run without the axis does not match, nor does the negation match it.
+        // A run that does not have the axis matches neither the expression nor its negation.
         (&["--only", "qps > 1"], 4),
         (&["--only", "qps == 50.5"], 2),
         (&["--only", "sweep == 'open' and repeat == 0"], 2),
@@ -502,7 +503,7 @@ fn only_and_skip_choose_runs() {
         ("qps = 40", "; write == to compare"),
         ("scenario == s", "put quotes around it, scenario == 's'"),
         ("qps == 999", "no run of this plan is selected; qps is "),
-        // A run without the axis does not match, nor does the negation match it.
+        // A run that does not have the axis matches neither the expression nor its negation.
         ("not qps > 1", "no run of this plan is selected; qps is "),
     ] {
         for command in ["preview", "run"] {
@@ -518,7 +519,8 @@ fn only_and_skip_choose_runs() {
         (&run.json["spec"]["endpoint"]["name"], &run.json["spec"]["load"]["closed"]["batch_size"]),
         (&"a".into(), &1.into())
     );
-    // The plan was not edited: missing results of the open loop are not an edit of the closed loop.
+    // The plan was not edited, and missing results of the open loop do not count as an edit of the
+    // closed loop.
     let open = lab.ok(&["preview", "plan.yaml", "--only", "sweep == 'open'"]).stdout;
     assert!(open.contains("never committed") && !open.contains("added"), "{open}");
 }
@@ -546,7 +548,7 @@ fn invalid_runs_are_cached_until_they_are_to_be_redone() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--fault", "empty@every:2"]);
     let url = server.url();
-    // An empty stream: the probe's own generation is not streamed and succeeds.
+    // The stream is empty; the probe's own generation is not streamed and succeeds.
     let plan = ONE.replace("engine: mock, mock: { ttft: 1ms, itl: 1ms }", &format!("url: \"{url}\""));
     let plan = format!("{plan}environment: ignore\n");
     lab.write("plan.yaml", &plan);
@@ -567,7 +569,7 @@ fn invalid_runs_are_cached_until_they_are_to_be_redone() {
     assert_eq!(redone.code, Some(3));
     assert!(redone.stderr.contains("its verdict is invalid"), "{}", redone.stderr);
     assert_eq!(lab.only_run().json["attempt"], 2);
-    // Under a more lenient threshold the run is no longer invalid.
+    // With a more lenient threshold, the run is no longer invalid.
     lab.write("plan.yaml", &plan.replace("validity: {", "validity: { errors: { suspect: 100%, invalid: 100% },"));
     let id = lab.runs().keys().next().unwrap().clone();
     let judged = lab.ok(&["show", &id, "--plan", "plan.yaml"]).stdout;
@@ -580,7 +582,7 @@ fn time(run: &Run, which: &str) -> Timestamp {
     run.json[which].as_str().unwrap().parse().unwrap()
 }
 
-/// Returns the committed runs by their start, as endpoint, start and end.
+/// Returns the committed runs ordered by start, each as endpoint, start and end.
 fn intervals(lab: &Lab) -> Vec<(String, Timestamp, Timestamp)> {
     let runs = lab.runs();
     let name = |run: &Run| run.json["spec"]["endpoint"]["name"].as_str().unwrap().to_owned();
@@ -636,7 +638,8 @@ fn jobs_overlap_except_on_one_resource() {
 fn a_resource_rests_between_runs() {
     let lab = Lab::new();
     let plan = PARALLEL.replace("RESOURCE", "resource: node,").replace("MEASURE", "150ms").replace("COOLDOWN", "700ms");
-    // The first endpoint has only one run: the pause after it also delays the other endpoint.
+    // The first endpoint has only one run, and the pause after this run also delays the other
+    // endpoint.
     lab.write(
         "plan.yaml",
         &plan
@@ -684,7 +687,7 @@ fn a_sweep_waits_for_those_it_comes_after() {
     after(&middle, &late);
 }
 
-/// Returns an address on which nothing listens: this process has just released its port.
+/// Returns an address on which nothing listens; this process has just released the port.
 fn dead_address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}/v1", listener.local_addr().unwrap())
@@ -882,7 +885,7 @@ fn graphs_are_drawn() {
     assert_eq!(mermaid.matches(" --> ").count(), edges.len());
 }
 
-/// The only run of the plan is done in its own folder and open in another one.
+/// The only run of the plan is done in its own results folder and open in another one.
 fn what_lies_in_a_folder_is_drawn(lab: &Lab) {
     for (results, state) in [("results", "done"), ("elsewhere", "pending")] {
         let drawn = lab.ok(&["graph", "plan.yaml", "--format", "text", "--results", results]).stdout;
@@ -937,7 +940,7 @@ fn readers_answer_in_text_and_json() {
 
     assert!(lab.ok(&["verify"]).stdout.contains("1 run in results: all whole"));
     assert_eq!(lab.ok(&["verify", "--format", "json"]).json()["runs"][0]["whole"], true);
-    // One byte with the same length: only the digest reveals it.
+    // One byte is changed without changing the length, so only the digest reveals it.
     let file = run.dir.join("requests.parquet");
     let mut bytes = std::fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
@@ -1041,7 +1044,7 @@ fn a_finished_plan_sends_nothing() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
     let plan = ONE.replace("engine: mock, mock: { ttft: 1ms, itl: 1ms }", &format!("url: \"{}\"", server.url()));
-    // Otherwise `run` requests the version of a server that reported one when it was measured.
+    // Otherwise `run` would request the version of a server that reported one when it was measured.
     lab.write("plan.yaml", &format!("{plan}environment: ignore\n"));
     let first = lab.ok(&["run", "plan.yaml"]);
     let sent = server.requests();
@@ -1068,7 +1071,7 @@ fn the_mock_listens_where_it_is_told_to() {
     let server = Server::start(&lab, &["--bind", "127.0.0.2"]);
     assert!(server.url().starts_with("http://127.0.0.2:"), "{}", server.url());
     assert_eq!(server.requests(), 0, "the server responds, but gets no requests");
-    // A port that has just been released, on an address that no other test uses.
+    // The port has just been released, on an address that no other test uses.
     let url = server.url();
     let port = url.trim_end_matches("/v1").rsplit(':').next().unwrap().to_owned();
     drop(server);
@@ -1076,8 +1079,8 @@ fn the_mock_listens_where_it_is_told_to() {
     assert_eq!(again.url(), url);
 }
 
-/// The kernel gives each connection to one of the mocks: with a new connection for each of 40 requests, that all go to
-/// one of two has a probability of 2^-39.
+/// The kernel gives each connection to one of the mocks. With a new connection for each of 40 requests, the
+/// probability that all go to the same mock is 2^-39.
 #[timed_test]
 fn mocks_that_share_a_port_share_its_connections() {
     let [lab, second] = [Lab::new(), Lab::new()];
@@ -1107,7 +1110,8 @@ fn mocks_that_share_a_port_share_its_connections() {
 fn embedded_servers_are_gone_with_their_runs() {
     let lab = Lab::new();
     let path = lab.path().join("the-program");
-    // A copy with its own name, which distinguishes its processes from those of other tests.
+    // A copy of the program under a different name, which distinguishes its processes from those of
+    // other tests.
     std::fs::copy(env!("CARGO_BIN_EXE_sweepline"), &path).unwrap();
     lab.write("plan.yaml", ONE);
     let output = std::process::Command::new(&path).args(["run", "plan.yaml"]).current_dir(lab.path()).output().unwrap();

@@ -1,12 +1,12 @@
-//! `compare` and `run --gate` through the program: two arms of the mock, earlier and current results,
-//! gates.
+//! Tests `compare` and `run --gate` through the program: two arms of the mock, earlier and current
+//! results, gates.
 
 use serde_json::{Value, json};
 
 use super::lab::{Ended, Lab};
 
-/// Two arms, one 3 % slower, in eight repeats. Times are long compared with the delays of a busy machine,
-/// and a stalled generator makes no run invalid.
+/// Two arms, one of which is 3 % slower, in eight repeats. Times are long compared with the delays of a
+/// busy machine, and a stalled generator does not make runs invalid.
 const ARMS: &str = "sweepline: 1
 name: engines
 endpoints:
@@ -21,7 +21,7 @@ sweeps:
   load: { matrix: { endpoint: [base, slow], model: m, scenario: short, batch_size: 24 }, repeats: 8 }
 ";
 
-/// Returns one cell of one fast endpoint with this many repeats.
+/// Returns a plan with one cell of one fast endpoint and this many repeats.
 fn quick(repeats: u32, more: &str) -> String {
     format!(
         "sweepline: 1
@@ -94,13 +94,14 @@ fn a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so() {
     let gate = lab.run(&["run", "plan.yaml", "--gate"]);
     assert_eq!(gate.code, Some(4), "{}", gate.stderr);
     assert!(gate.stderr.contains("slow against base: ttft_p50 slower by"), "{}", gate.stderr);
-    // With the sides swapped the arm is the faster one.
+    // With the sides swapped, the arm is the faster one.
     let turned = ["--by", "endpoint", "--baseline", "slow", "--metrics", "ttft_p50", "--gate"];
     assert_eq!(test(&compared(&lab, &turned), "ttft_p50")["outcome"], "better");
     rounds_turn(&lab);
 }
 
-/// Asserts that of two consecutive repeats the second runs the arms in the reverse order of the first.
+/// Asserts that of every two consecutive repeats, the second one runs the arms in the reverse order of
+/// the first.
 fn rounds_turn(lab: &Lab) {
     let mut runs: Vec<(String, u64, String)> = Vec::new();
     for run in lab.runs().values() {
@@ -131,7 +132,7 @@ fn results_are_held_against_a_file_of_earlier_ones() {
     assert_eq!(same["families"][0]["by"], "time");
     assert_eq!(test(&same, "ttft_p50")["words"], "equal in every repeat");
 
-    // As if the earlier server had been faster in some repeats and slower in others: no difference is
+    // As if the earlier server had been faster in some repeats and slower in others. No difference is
     // shown, and detecting a smaller one needs more repeats.
     let path = lab.path().join("baseline.json");
     let mut baseline: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -214,7 +215,7 @@ fn chosen_runs_are_compared() {
         .replace("endpoint: a,", "endpoint: [a, b, c],")
         .replace("batch_size: 4", "batch_size: [4, 16]");
     lab.write("plan.yaml", &plan);
-    // All but one are unmeasured: the list of missing runs shows which runs are read.
+    // All runs but one are unmeasured, so the list of missing runs shows which runs are read.
     let none = lab.run(&["compare", "plan.yaml"]);
     assert!(none.code == Some(2) && none.stderr.contains("no results of this plan in results"), "{}", none.stderr);
     lab.ok(&["run", "plan.yaml", "-q", "--only", "endpoint == 'a' and batch_size == 16 and repeat == 2"]);
@@ -250,8 +251,8 @@ fn chosen_runs_are_compared() {
 #[timed_test]
 fn a_gate_holds_runs_against_the_objective() {
     let lab = Lab::new();
-    // Requests that a busy machine slows down together carry little information: enough for a median, too
-    // little for p99.
+    // Requests that a busy machine slows down together carry little information, which is enough for a
+    // median but not for p99.
     let plan = |slo: &str| {
         quick(1, &format!("slo: {{ ttft: {{ {slo} }} }}\n")).replace("min_requests: 60", "min_requests: 240")
     };

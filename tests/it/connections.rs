@@ -1,5 +1,5 @@
-//! The origin of requests' connections, their possible number, and the messages on a machine without
-//! capacity for them.
+//! Tests the origin of requests' connections, the number of connections that is possible, and the
+//! messages on a machine that does not have enough capacity.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use super::lab::{Ended, Lab, wait_for};
 use super::mock::Mock;
 use super::outcomes::plan;
 
-/// Returns a closed loop of `slots` over one endpoint, with `rest` in its plan.
+/// Returns a closed loop of `slots` over one endpoint, with the lines of `rest` in its plan.
 fn closed(port: u16, slots: u32, rest: &str) -> String {
     let sweep = format!(
         "phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 50ms, min_requests: {}, at_most: 90s }}, drain: 30s }}\n\
@@ -38,8 +38,8 @@ fn of(records: &[Record], connection: Connection) -> usize {
     records.iter().filter(|record| record.row.connection() == Some(connection)).count()
 }
 
-/// Returns the connections on which measured requests arrived, as the mock numbers them, and the number of
-/// these requests, once at least `requests` have ended.
+/// Returns the connections on which measured requests arrived, with the mock's numbers for them, and the
+/// number of these requests, as soon as at least `requests` have ended.
 fn on_the_server(mock: &Mock, requests: usize) -> (usize, usize) {
     wait_for("the requests in the log", || {
         let log = mock.log_now();
@@ -50,7 +50,8 @@ fn on_the_server(mock: &Mock, requests: usize) -> (usize, usize) {
     })
 }
 
-/// Asserts that no request of a run failed; requests cut by its end are not failures.
+/// Asserts that no request of a run failed. Requests that were cut off at its end do not count as
+/// failures.
 fn assert_none_failed(records: &[Record], ended: &Ended) {
     let failed = |record: &&Record| !matches!(record.row.outcome, Outcome::Ok | Outcome::CutAtDrain);
     let first = records.iter().find(failed).map(|record| &record.row);
@@ -182,7 +183,8 @@ fn too_few_ports_are_told_before_anything_is_done() {
 
 #[timed_test]
 fn what_no_limit_was_told_of_beforehand_is_told_by_the_rows() {
-    // Nothing limits an open loop without a cap: its need shows when the server is slow.
+    // An open loop without a cap has no limit, so the number of connections that it needs shows
+    // only when the server is slow.
     let (mock, lab) = (Mock::start_with(&["--slots", "1000", "--ttft", "5s"], |command| command), Lab::new());
     let sweep = "timeouts: { stall: 2m }\nphases: { fill: 0s, stabilize: 0s, measure: 20s, drain: 1s }\n\
          sweeps: { s: { arrivals: constant, matrix: { endpoint: [a], model: [m], scenario: [short], qps: [400] } } }\n";
@@ -242,7 +244,8 @@ fn ten_thousand_connections_at_once() {
     );
     lab.write("plan.yaml", &plan(&[("a", mock.port)], &sweep).replace("output_tokens: 8", "output_tokens: 2"));
     let mut running = lab.start(&["run", "plan.yaml"]);
-    // Longer than the run's own phases: an unoptimized build on a busy machine is slow.
+    // This is longer than the run's own phases, because an unoptimized build is slow on a busy
+    // machine.
     let (start, mut most) = (Instant::now(), 0);
     while !running.has_ended() {
         assert!(start.elapsed() < Duration::from_secs(400), "it does not end");

@@ -1,5 +1,6 @@
-//! Conversations in the rows and in the server's own log: whose responses the history contains, how long
-//! users think, when conversations begin, and which part of a history remains at the context limit.
+//! Tests conversations in the rows and in the server's own log: which responses the history contains,
+//! how long users think, when conversations begin, and which part of a history remains at the context
+//! limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +30,7 @@ fn told(flags: &[&str], plan: &str) -> Vec<Told> {
     );
     lab.write("plan.yaml", &(head + plan));
     let ended = lab.run(&["run", "plan.yaml"]);
-    // Exit code 3: some run is invalid, which may happen on a busy machine and is not tested here.
+    // Exit code 3: a run is invalid, which may happen on a busy machine and is not tested here.
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
     mock.terminate();
     let log = mock.log_now();
@@ -57,7 +58,7 @@ impl Told {
         all
     }
 
-    /// Returns turns, each with the next turn of its conversation.
+    /// Returns pairs of successive turns of a conversation.
     fn followed(&self) -> Vec<(&RequestRow, &RequestRow)> {
         let conversations = self.conversations();
         conversations.values().flat_map(|turns| turns.windows(2).map(|two| (two[0], two[1]))).collect()
@@ -83,8 +84,8 @@ impl Told {
     }
 }
 
-/// Returns the users' think times from the rows: from the end of a response to the scheduled instant of the
-/// next turn.
+/// Returns the users' think times from the rows. A think time lasts from the end of a response to the
+/// scheduled instant of the next turn.
 fn thought(pairs: &[(&RequestRow, &RequestRow)]) -> Vec<u64> {
     pairs.iter().map(|(one, next)| next.scheduled_ns - one.ended_ns.unwrap()).collect()
 }
@@ -121,7 +122,7 @@ fn users_think_between_an_answer_and_their_next_turn() {
             assert!(quiet >= *time, "{scenario}: {quiet} < {time}");
             assert!(next.sent_ns >= Some(next.scheduled_ns), "never early");
         }
-        // The slot's new conversation starts as soon as the previous one is over.
+        // A slot's new conversation starts as soon as the previous one is over.
         let ends: BTreeSet<u64> = told.rows().filter_map(|row| row.ended_ns).collect();
         let later: Vec<&RequestRow> =
             told.rows().filter(|row| row.turn == Some(0) && row.scheduled_ns > 100 * MS).collect();
@@ -272,7 +273,7 @@ sweeps: { s: { arrivals: constant, matrix: { endpoint: a, model: m, scenario: [p
             least == 0 || waited.clone().all(|time| time >= Some(least)),
             "no turn starts while its user is thinking"
         );
-        // Every arrival is one request, of any conversation.
+        // Every arrival is one request of any conversation.
         let mut wanted: Vec<u64> = told.rows().map(|row| row.scheduled_ns).filter(|at| *at >= 200 * MS).collect();
         wanted.sort_unstable();
         assert!(wanted.windows(2).all(|two| (two[1] - two[0]).abs_diff(25 * MS) <= 1), "{wanted:?}");

@@ -1,5 +1,5 @@
-//! `run.json` and the inventory: every changed bit is found, a missing run is noticed, and one bad run
-//! stops no command.
+//! Tests `run.json` and the inventory: every changed bit is found, a missing run is noticed, and a
+//! single bad run does not stop any command.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
@@ -58,8 +58,8 @@ fn any_tool_recomputes_the_digest() {
     assert_eq!(read(&entry(&lab, &ids[0]))["run_sha256"], read(&run_json(&lab, &ids[0]))["sha256"]);
 }
 
-/// Flips one bit at a time, in files drawn with equal probability, and restores it after the check. Forty
-/// bits, or the number in `SWEEPLINE_FLIPS`.
+/// Flips one bit at a time, in files drawn with equal probability, and restores the bit after the check.
+/// This is done for forty bits, or for the number in `SWEEPLINE_FLIPS`.
 #[timed_test]
 fn verify_finds_every_flipped_bit() {
     let flips: usize = std::env::var("SWEEPLINE_FLIPS").map_or(40, |flips| flips.parse().unwrap());
@@ -125,7 +125,7 @@ fn records_of_earlier_programs_are_not_covered_and_get_entries() {
     let nothing = lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]);
     honest(&nothing);
     assert!(nothing.stderr.contains("nothing to do"), "a run without an entry is a hit: {}", nothing.stderr);
-    // The next writer brings entries up to date.
+    // The next writer updates the entries.
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 3"]));
     assert_eq!(names(&lab, "inventory").len(), 3);
     says(&lab.run(&["verify"]), 0, &["3 runs", "1 not covered"]);
@@ -135,7 +135,7 @@ fn records_of_earlier_programs_are_not_covered_and_get_entries() {
     let (body, _) = text.rsplit_once(",\n  \"sha256\"").unwrap();
     std::fs::write(&path, format!("{body}\n}}\n")).unwrap();
     says(&lab.run(&["verify"]), 5, &[&format!("{new} run.json: "), "it has no digest, but the inventory lists one"]);
-    // It counts as damaged, not as a record from before digests.
+    // The record counts as damaged, not as a record from before digests were introduced.
     says(&lab.run(&["verify"]), 5, &["3 runs in results: 1 damaged; 1 not covered"]);
     assert_eq!(lab.run(&["verify", "--format", "json"]).json()["not_covered"], 1);
     says(&lab.run(&["show", &new]), 5, &["it has no digest"]);
@@ -285,7 +285,7 @@ fn a_deleted_run_is_reported_until_it_is_measured_again_or_forgotten() {
     says(&lab.run(&["why", &gone, "--plan", "plan.yaml"]), 0, &["new: measured 2", "deleted since"]);
     says(&lab.run(&["show", &gone]), 2, &["was measured 2", "deleted since"]);
     lab.ok(&["export"]);
-    // Measured again.
+    // The run is measured again.
     let again = lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]);
     honest(&again);
     assert!(again.stderr.contains("deleted since"), "{}", again.stderr);
@@ -330,8 +330,7 @@ fn a_bad_entry_is_reported_and_made_anew() {
         let report = lab.run(&["verify", "--format", "json"]).json();
         lab.follows("verify", &report);
         says(&bounded(&lab, &["show", &id]), 0, &[]);
-        // The next process that takes the lock fixes it; that the other run still exists makes no
-        // difference.
+        // The next process that takes the lock fixes it, whether or not the other run still exists.
         says(&bounded(&lab, &["verify", "--forget", &other]), 2, &["still exists"]);
         lab.ok(&["verify"]);
         unchanged(&whole, &files(&lab, "inventory"));
@@ -376,7 +375,7 @@ fn what_is_no_regular_file_is_refused_in_bounded_time_and_stops_nobody_else() {
         std::fs::rename(&keep, &path).unwrap();
     }
     lab.ok(&["verify"]);
-    // The bad run is measured again; an unreadable attempt blocks no command.
+    // The bad run is measured again; an unreadable attempt does not block any command.
     let path = run_json(&lab, &bad);
     std::fs::remove_file(&path).unwrap();
     fifo(&path);
@@ -447,8 +446,8 @@ phases: { fill: 0s, stabilize: 0s, measure: 20ms, drain: 2s }
 sweeps: { s: { matrix: { endpoint: [demo], model: [m], scenario: [short], batch_size: [4] } } }
 ";
 
-/// Readers that poll while a run is replaced: none ever reports it as damaged. With and without a file
-/// system that can exchange folders.
+/// Readers poll while a run is replaced, and none of them ever reports it as damaged. Tested with and
+/// without a file system that can exchange folders.
 #[timed_test]
 fn readers_beside_a_forced_run_never_call_it_damaged() {
     let times: u32 = std::env::var("SWEEPLINE_REPLACEMENTS").map_or(8, |times| times.parse().unwrap());
@@ -484,7 +483,8 @@ fn readers_beside_a_forced_run_never_call_it_damaged() {
             }
             let mut command = lab.command(&["run", "plan.yaml", "--force", "-q"]);
             if time % 2 == 1 {
-                // A failpoint that is never hit that often: it only selects the code path that contains it.
+                // The failpoint is never reached that often; it only selects the code path that contains
+                // it.
                 command.env("SWEEPLINE_FAILPOINT", "between_supersede_and_rename:99");
             }
             let ended = Ended::from(command.output().unwrap());

@@ -1,4 +1,5 @@
-//! `currency` of a plan: it is shown with amounts of money, converts nothing, and is not part of any id.
+//! Tests `currency` of a plan: it is shown with amounts of money, does not convert anything, and is not
+//! part of any id.
 
 use serde_json::Value;
 
@@ -45,7 +46,7 @@ fn money_has_a_currency_where_the_plan_names_it() {
     let (named, plain) = (of("plan.yaml"), of("plain.yaml"));
     assert_eq!((&named["currency"], &named["price_per_hour"]), (&"EUR".into(), &3.6.into()));
     assert_eq!((&plain["currency"], &plain["price_per_hour"]), (&Value::Null, &3.6.into()));
-    // Across two currencies no difference is shown.
+    // No difference is shown across two currencies.
     let diff = lab.ok(&["diff", "plan.yaml", "dollars.yaml"]).stdout;
     assert!(!diff.contains("3.60 EUR"), "{diff}");
     let json = lab.ok(&["diff", "plan.yaml", "dollars.yaml", "--format", "json"]).json();

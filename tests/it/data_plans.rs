@@ -1,5 +1,5 @@
-//! The output of plans about their data sets: what was read, what was skipped and why, and what cannot be
-//! read; and the parts of a run's identity.
+//! Tests the output about a plan's data sets: which records were read, which were skipped and why, and
+//! which cannot be read. Also tests which parts belong to a run's identity.
 
 use std::collections::BTreeSet;
 
@@ -61,13 +61,14 @@ fn what_is_left_out_is_counted_and_told() {
     assert_eq!(json["data"][0]["kept"], 2);
     assert_eq!(json["data"][0]["left_out"], 4);
     assert_eq!(json["data"][0]["times"], 2.5);
-    // Mean lengths of these texts, estimated: 6 and 4 tokens of prompts, 4 and 4 of responses.
+    // The estimated lengths of these texts are 6 and 4 tokens for prompts, and 4 and 4 for
+    // responses.
     let cost = &json["totals"]["to_do"];
     assert_eq!(
         (&cost["requests"], &cost["prompt_tokens"], &cost["output_tokens"]),
         (&json!(5), &json!(25), &json!(20))
     );
-    // With so few requests the measurement is not valid, which is not needed here.
+    // With so few requests, the measurement is not valid, but it does not have to be here.
     lab.run(&["run", "plan.yaml"]);
     let run = lab.only_run();
     let data = &run.json["spec"]["scenario"]["data"];
@@ -89,7 +90,7 @@ fn a_run_is_what_it_sends_wherever_that_stood() {
     };
     lab.write("data.jsonl", &mixed());
     let first = id(&format!("data: {{ {FILTERED} }}"));
-    // The same texts from another file in another format, without the skipped records.
+    // The same texts come from another file in another format, without the skipped records.
     let converted = ["dataset", "convert", "data.jsonl", "--prompt-tokens", "..100", "-o", "other/place.parquet"];
     std::fs::create_dir(lab.path().join("other")).unwrap();
     lab.ok(&converted);
@@ -139,7 +140,7 @@ fn lengths_of_a_data_set_keep_prompts_and_answers_together() {
         .iter()
         .map(|record| (record.row.intended_prompt_tokens as usize, record.row.requested_tokens as usize));
     let seen: BTreeSet<(usize, usize)> = rows.collect();
-    // By the estimate, a prompt has the requested length, or one token more or less.
+    // According to the estimate, a prompt has the requested length, or one token more or less.
     let near = |(prompt, output): &(usize, usize)| {
         seen.iter().any(|(own, asked)| asked == output && own.abs_diff(*prompt) <= 1)
     };

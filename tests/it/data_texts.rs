@@ -13,7 +13,7 @@ use super::tokens::{bpe, folder};
 /// The request bodies that one server saw, by request number.
 type Log = BTreeMap<u64, Value>;
 
-/// A run and its server's log.
+/// A run, with the log of its server.
 struct Told {
     run: Run,
     log: Log,
@@ -47,7 +47,8 @@ fn bare(text: &str) -> &str {
     rest
 }
 
-/// Returns the runs of a plan on two separate mocks, `a` and `b`; `plan` follows models and endpoints.
+/// Returns the runs of a plan on two separate mocks, `a` and `b`; `plan` comes after models and
+/// endpoints.
 fn told(lab: &Lab, plan: &str) -> Vec<Told> {
     told_of(lab, "{ m: { id: tiny } }", plan)
 }
@@ -62,7 +63,7 @@ fn told_of(lab: &Lab, models: &str, plan: &str) -> Vec<Told> {
     let all = format!("sweepline: 1\nname: texts\nseed: 3\nmodels: {models}\n{head}{urls}{plan}");
     lab.write("plan.yaml", &all);
     let ended = lab.run(&["run", "plan.yaml"]);
-    // Exit code 3: some run is invalid, which may happen on a busy machine and is not tested here.
+    // Exit code 3: a run is invalid, which may happen on a busy machine and is not tested here.
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
     let lines: BTreeMap<&str, Vec<Value>> = mocks
         .iter_mut()
@@ -82,8 +83,8 @@ fn told_of(lab: &Lab, models: &str, plan: &str) -> Vec<Told> {
     lab.runs().into_values().map(of).collect()
 }
 
-/// Returns a ShareGPT file of `count` conversations, the k-th with 1 + k % 3 exchanges and each fourth with
-/// a system message.
+/// Returns a ShareGPT file with `count` conversations. The k-th has 1 + k % 3 exchanges, and every fourth
+/// has a system message.
 fn sharegpt(count: usize) -> String {
     let one = |k: usize| {
         let mut said = Vec::new();
@@ -139,14 +140,14 @@ fn both_servers_get_the_texts_of_the_data_set_in_one_order() {
             assert_eq!((row.requested_tokens, row.reusable_tokens), (1 + k as u32, Some(0)));
         }
     }
-    // Every record is used once before any is repeated, each time in another order.
+    // Every record is used once before any is repeated, each time in a different order.
     let passes: Vec<Vec<usize>> =
         longest.chunks(12).map(|pass| pass.iter().map(|text| number(text)).collect()).collect();
     for pass in passes.iter().filter(|pass| pass.len() == 12) {
         assert_eq!(pass.iter().copied().collect::<BTreeSet<_>>(), (0..12).collect());
     }
     assert!(passes[0] != passes[1] && passes[0] != (0..12).collect::<Vec<_>>(), "{passes:?}");
-    // The same text occurs twice, but a cache has no hits: nonces differ.
+    // The same text occurs twice, but a cache has no hits because nonces differ.
     let heads: BTreeSet<String> =
         all.iter().flat_map(|one| one.log.values().map(|body| said(body)[0].1[..24].to_owned())).collect();
     assert_eq!(heads.len(), all.iter().map(|one| one.log.len()).sum::<usize>());
@@ -247,7 +248,7 @@ fn a_data_set_may_be_a_class_of_a_mix_and_have_a_cold_twin() {
                 records.push(number(&messages[0].1));
             }
             // Each turn of a cold conversation starts with a separate nonce; the turns of other
-            // conversations share one.
+            // conversations share one nonce.
             if is_cold || row.turn.unwrap_or(0) == 0 {
                 assert!(firsts.insert(messages[0].1[..24].to_owned()), "{class}: {messages:?}");
             }

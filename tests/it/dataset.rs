@@ -1,7 +1,7 @@
-//! Data sets and traces are read as they are, and each defect is reported with its line, or counted and
-//! skipped.
+//! Tests that data sets and traces are read as they are, and that each defect is reported with its
+//! line, or counted and skipped.
 //!
-//! The files are in `tests/dataset/`, written for these tests in the format of the public ones; large ones
+//! The files are in `tests/dataset/`, written for these tests in the format of public files; large files
 //! are generated here.
 
 use std::collections::BTreeMap;
@@ -121,7 +121,7 @@ fn trees_become_conversations_along_the_best_replies() {
     );
 }
 
-/// Returns offset in ms, prompt and output tokens.
+/// Returns offsets in ms, prompt tokens and output tokens.
 fn lengths(records: &[Record]) -> Vec<(f64, u32, u32)> {
     let figures = |r: &Record| (r.offset.unwrap().millis(), r.input_tokens.unwrap(), r.output_tokens.unwrap());
     records.iter().map(figures).collect()
@@ -274,7 +274,7 @@ fn files_that_are_none_are_refused_with_a_remedy() {
     assert!(missing.contains("it lacks the column TIMESTAMP, ContextTokens, GeneratedTokens"), "{missing}");
 }
 
-/// Writes 10 MB in one line, with an entry before and one after it.
+/// Writes 10 MB in one line, with one entry before it and one after it.
 fn giant(
     folder: &tempfile::TempDir,
     name: &str,
@@ -315,7 +315,8 @@ fn an_entry_of_ten_megabytes_is_refused_or_left_out() {
         let roomy = Options { most_bytes: 20_000_000, ..Options::default() };
         assert_eq!(read(&path, &roomy).1.len(), 3);
     }
-    // An unclosed quote covers the rest of the file, but needs no more memory than an entry may.
+    // An unclosed quote covers the rest of the file, but does not need more memory than the largest
+    // allowed entry.
     let open = giant(&folder, "open", ["\"", "many words\n", ""], ["prompt\nfirst\n", ""]);
     assert_eq!(left_out(&open), (1, BTreeMap::from([(Reason::TooLong, (1, 3))])));
 }
@@ -350,7 +351,7 @@ fn files_that_were_cut_off_say_so() {
     let refused = refusal(&open, &Options::default());
     assert!(refused.starts_with("open:3: the file ends before its list does: it is truncated"), "{refused}");
     assert_eq!(left_out(&open).0, 2);
-    // Deep nesting is rejected by the parser, before the stack overflows.
+    // Deep nesting is rejected by the parser before the stack overflows.
     let deep = format!("[{{\"prompt\":\"a\"}},{}]", "[".repeat(100_000));
     let (kept, skipped) = left_out(&written(&folder, "deep", deep.as_bytes()));
     assert_eq!((kept, skipped.keys().copied().collect::<Vec<_>>()), (1, vec![Reason::Syntax]));

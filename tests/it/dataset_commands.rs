@@ -1,4 +1,5 @@
-//! `sweepline dataset`: inspection of files, one common format, samples, and anonymous profiles.
+//! Tests `sweepline dataset`: inspection of files, one common format, samples, and anonymous
+//! profiles.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ fn path(name: &str) -> String {
     fixture(name).to_str().unwrap().to_owned()
 }
 
-/// Returns the JSON of `inspect` for a file, without the fields that describe the file instead of its
-/// records.
+/// Returns the JSON of `inspect` for a file, without the fields that describe the file rather than
+/// its records.
 fn records(lab: &Lab, file: &str, flags: &[&str]) -> Value {
     let mut found = lab.ok(&[&["dataset", "inspect", file, "--format", "json"], flags].concat()).json();
     lab.follows("inspect", &found);
@@ -132,7 +133,8 @@ fn every_format_becomes_one_that_is_read_alike() {
     assert!(nowhere.code == Some(2) && nowhere.stderr.contains("cannot write nowhere/own.jsonl"), "{nowhere:?}");
 }
 
-/// Writes a Parquet file as on model hubs: snappy, conversations as lists of objects, times as timestamps.
+/// Writes a Parquet file as found on model hubs: snappy compression, conversations as lists of objects,
+/// times as timestamps.
 fn parquet_file(lab: &Lab) {
     let text = || Box::new(StringBuilder::new());
     let fields = vec![Field::new("content", DataType::Utf8, true), Field::new("role", DataType::Utf8, true)];
@@ -185,7 +187,8 @@ fn parquet_is_read_by_its_columns() {
     }
     let small = convert(&[&map[..], &["--max-entry", "39", "--skip-bad"]].concat());
     assert!(small.stderr.contains("skipped 1: longer than --max-entry (first at 1:"), "{small:?}");
-    // Truncated anywhere, or with any byte changed: an error or figures, never a panic.
+    // A file that is truncated anywhere, or has any byte changed, gives an error or figures, never
+    // a panic.
     let whole = std::fs::read(lab.path().join("hub.parquet")).unwrap();
     for at in (0..whole.len()).step_by(61) {
         let mut changed = whole.clone();
@@ -251,7 +254,7 @@ fn a_profile_is_made_of_ranges() {
     let seconds: f64 =
         profile["arrivals"]["stretches"].as_array().unwrap().iter().map(|one| one["seconds"].as_f64().unwrap()).sum();
     assert!((seconds - profile["arrivals"]["seconds"].as_f64().unwrap()).abs() < 0.01, "{text}");
-    // Four first blocks, each shared by a hundred requests that share nothing more.
+    // Each of four first blocks is shared by a hundred requests, which share nothing else.
     let class = &profile["prefixes"]["classes"][0];
     assert_eq!((&class["groups"], &class["requests"], &class["shared_tokens"]), (&4.into(), &400.into(), &512.into()));
     for k in [2, 10, 50, 400] {
@@ -264,7 +267,7 @@ fn a_profile_is_made_of_ranges() {
     }
     let few = lab.run(&["dataset", "profile", "trace.jsonl", "--k", "401"]);
     assert!(few.code == Some(2) && few.stderr.contains("with k = 401 needs at least 401 requests"), "{few:?}");
-    // Two rare requests, unlike all others, leave no trace in it.
+    // Two rare requests that differ from all others leave no trace in the profile.
     let odd =
         trace(400) + &"{\"timestamp\":99999,\"input_length\":77777,\"output_length\":1,\"hash_ids\":[]}\n".repeat(2);
     lab.write("odd.jsonl", &odd);
@@ -297,9 +300,9 @@ fn words(text: &str) -> BTreeSet<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// No profile contains any text of its log: no word, no name, no date. Its strings are those of its
-    /// format. The log's numbers are longer than any length or count of the profile, which could coincide
-    /// by chance.
+    /// A profile does not contain any text of its log: no words, no names and no dates. Its only strings
+    /// are those of its format. The log's numbers are longer than any length or count in the profile, so
+    /// they cannot coincide by chance.
     #[timed_test]
     fn no_word_of_the_input_is_in_a_profile(
         talks in prop::collection::vec((prop::collection::vec("[a-zA-Zäöü]{1,12}", 1..30), "[a-z]{4,9}-[0-9]{9,12}", 0u32..3), 3..40),

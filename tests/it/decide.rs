@@ -1,5 +1,5 @@
-//! Decision records: numbers equal those of the results, prose is kept byte for byte, and no user's text is
-//! overwritten.
+//! Tests decision records: their numbers equal those of the results, prose is kept byte for byte, and no
+//! user's text is overwritten.
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use serde_json::Value;
@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::lab::{Ended, Lab};
 use super::sweeps::honest;
 
-/// Two servers, one of which is twice as fast. Names and texts look like markers, and a header is
-/// confidential.
+/// Two servers, one of which is twice as fast. Some names and texts look like markers, and a header
+/// is confidential.
 const PLAN: &str = r#"sweepline: 1
 name: "which <b>one</b> | *now* https://evil.example"
 hypothesis: "[Quick](javascript:alert(1)) is quicker <script>alert(1)</script>"
@@ -159,8 +159,8 @@ fn a_decision_is_recorded_with_the_numbers_of_the_results() {
 fn prose_is_kept_and_numbers_are_made_anew() {
     let lab = lab();
     let text = accepted(&lab);
-    // Prose next to every marker, with trailing spaces, a marker in the middle of a line, and no final line
-    // break.
+    // There is prose next to every marker, with trailing spaces, a marker in the middle of a line, and no
+    // final line break.
     let text = text.replace(
         "<!-- sweepline:end contract -->\n",
         "<!-- sweepline:end contract -->\nours  \n\tand <!-- sweepline:end no -->\n",
@@ -243,7 +243,7 @@ fn damaged_markers_are_named_and_nothing_is_overwritten() {
         let ended = refused(&lab, &["decide", "plan.yaml", "--force"], words);
         assert!(ended.stderr.contains("nothing was written"), "{}", ended.stderr);
     }
-    // A file that is not a record is rejected too, and overwritten only with force.
+    // A file that is not a record is rejected too, and is overwritten only with --force.
     lab.write(RECORD, "# Notes of somebody\n");
     let args = ["decide", "plan.yaml", "--accept", QUICK, "--because", "x"];
     refused(
@@ -286,7 +286,8 @@ fn another_acceptance_keeps_the_earlier_one() {
     assert!(history.contains("it met the objective, because:\n\n> It is twice as fast."), "{history}");
     lab.ok(&["decide", "plan.yaml"]);
     assert_eq!(read(&lab, RECORD), now, "reason and name remain");
-    // One of its loads, and another reason for the same choice, are separate decisions.
+    // Accepting one of the loads, or giving another reason for the same choice, is a separate
+    // decision.
     lab.ok(&["decide", "plan.yaml", "--accept", "endpoint == 'slow' and batch_size == 1", "--because", "One user."]);
     lab.ok(&["decide", "plan.yaml", "--because", "Two users."]);
     let answer = lab.ok(&["decide", "plan.yaml", "--format", "json"]).json();
@@ -382,7 +383,7 @@ fn names_of_others_are_inert_and_secrets_stay_out() {
     }
     assert_eq!(tables, 5, "places, workload, two for configurations, comparison: {text}");
     assert!(code > 3, "the name is verbatim, as code: {text}");
-    // The whole record is read again, so no name ended a part.
+    // The whole record can be read again, so no name was taken for the end of a part.
     lab.ok(&[&["decide", "plan.yaml"][..], &set].concat());
     assert_eq!(read(&lab, RECORD), text);
 }
@@ -396,7 +397,7 @@ fn a_decision_takes_chosen_runs_from_any_folder() {
     let asked = ["plans/plan.yaml", "--allow-outside", "--results", "elsewhere"];
     honest(&lab.measured(&[&["run", "-q"][..], &asked].concat()));
     let chosen = ["--only", "batch_size == 4", "--skip", "repeat == 1"];
-    // One configuration and one load remain, so the expression may cover everything.
+    // One configuration and one load remain, so the expression can be empty.
     let accept = ["--accept", QUICK, "--because", "It is twice as fast."];
     lab.ok(&[&["decide"][..], &asked, &chosen, &accept].concat());
     let text = read(&lab, "plans/plan.decision.md");

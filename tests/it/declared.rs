@@ -1,5 +1,5 @@
-//! Runs measure what the plan declares: its only scenario, and lengths as the model's own tokenizer counts
-//! them.
+//! Tests that runs measure what the plan declares: its only scenario, and lengths as counted by the
+//! model's own tokenizer.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const LONG: &str = "scenarios:\n  long: { prompt_tokens: 300, output_tokens: 3 }
 const BOTH: &str =
     "scenarios:\n  long: { prompt_tokens: 300, output_tokens: 3 }\n  short: { prompt_tokens: 30, output_tokens: 3 }";
 
-/// On a busy machine a run may be invalid.
+/// A run may be invalid on a busy machine.
 fn is_run(ended: &Ended) {
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
 }
@@ -83,7 +83,7 @@ fn several_scenarios_and_no_axis_are_a_mistake() {
     refused(&added, &["error[E018]", "this cell of `add` specifies no scenario"]);
     let some = plan(BOTH, "scenario: { value: long, when: { batch_size: 1 } }, batch_size: [1, 2]");
     refused(&some, &["error[E018]", "have no scenario, such as { batch_size: 2 }"]);
-    // One scenario on the axis is enough, also from the command line.
+    // One scenario on the axis is enough, even if it comes from the command line.
     lab.write("plan.yaml", &plan(BOTH, "batch_size: 1"));
     let set = lab.ok(&["preview", "plan.yaml", "--format", "json", "--set", "sweeps.s.matrix.scenario=short"]).json();
     assert_eq!(set["runs"][0]["cell"]["scenario"], "short");
@@ -106,7 +106,7 @@ fn what_is_declared_and_never_used_is_told() {
     lab.write("plan.yaml", &plan("use: shared.yaml", "scenario: short, batch_size: 1"));
     let told = lab.ok(&["check", "plan.yaml"]).stdout;
     assert!(!told.contains("M022"), "{told}");
-    // How accurate the lengths of a model are without its tokenizer.
+    // How accurate lengths are if the model's tokenizer is unknown.
     let real =
         plan("", "batch_size: 1").replace("engine: mock, mock: { ttft: 1ms, itl: 1ms }", "url: \"http://node:1/v1\"");
     lab.write("plan.yaml", &real);
@@ -202,8 +202,8 @@ fn a_trace_is_as_long_as_the_models_tokenizer_counts() {
             assert_eq!(ids.len() as u64, *tokens, "request {number}");
             assert_eq!(u64::from(rows[number].intended_prompt_tokens), *tokens, "request {number}");
         }
-        // Equal blocks are equal tokens: as many as the trace lists, minus the last words of a text that
-        // ends inside a block.
+        // Equal blocks have equal tokens, as many as the trace lists, except for the last words of a
+        // text that ends inside a block.
         let blocks = |at: u64| &wanted[at as usize].1;
         for (a, b) in (0..24).flat_map(|a| (a + 1..24).map(move |b| (a, b))) {
             let same = blocks(a).iter().zip(blocks(b)).take_while(|(a, b)| a == b).count() as u64;
@@ -239,7 +239,7 @@ fn a_scripted_history_is_as_long_as_the_models_tokenizer_counts() {
     }
 }
 
-/// If the server counts, its own usage equals the lengths of the trace and of the script.
+/// If the server counts, its usage equals the lengths of the trace and of the script.
 #[timed_test]
 fn traces_and_histories_are_as_long_as_the_server_counts() {
     let lab = Lab::new();
@@ -281,14 +281,15 @@ fn an_estimate_that_is_far_off_is_told() {
         assert!(shown.contains("prompt_length (suspect): the server counts"), "{shown}");
         assert!(shown.contains("the estimate is") && shown.contains("% apart; set tokenizer: FILE"), "{shown}");
     }
-    // A mock without a tokenizer counts words, which does not contradict an estimate.
+    // A mock without a tokenizer counts words, which cannot contradict an estimate.
     lab.write("mock.yaml", &plan(LONG, "batch_size: 1"));
     let ended = lab.run(&["run", "mock.yaml", "--results", "of-mock"]);
     is_run(&ended);
     assert!(!format!("{}{}", ended.stdout, ended.stderr).contains("prompt_length"), "{}", ended.stdout);
 }
 
-/// Texts of a data set are sent verbatim: a wrong estimate of their length does not count against the run.
+/// Texts of a data set are sent verbatim, so a wrong estimate of their length does not count against the
+/// run.
 #[timed_test]
 fn an_estimate_of_a_data_set_is_not_held_against_it() {
     let lab = Lab::new();
@@ -301,12 +302,12 @@ fn an_estimate_of_a_data_set_is_not_held_against_it() {
         assert_eq!(run.json["facts"]["recorded_texts"], true);
         let shown = lab.run(&["show", id]).stdout;
         let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-        let told = "not checked: prompt_length: lengths of a data set are estimates, and nothing was declared";
+        let told = "not checked: prompt_length: lengths of a data set are estimates, and no lengths were declared";
         assert!(shown.contains(told) && !shown.contains("prompt_length (suspect)"), "{shown}");
     }
 }
 
-/// A text that one class of a mix shares does not contradict another class's data set.
+/// A text that one class of a mix shares does not contradict the data set of another class.
 #[timed_test]
 fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
     let lab = Lab::new();
@@ -326,8 +327,8 @@ fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
         sum
     });
     assert_eq!(classes.keys().copied().collect::<Vec<_>>(), ["asked", "desk", "talk"], "{classes:?}");
-    // A class that contradicts itself is reported under its own name, and the keys of the mix apply to the
-    // data set too.
+    // A class that contradicts itself is reported under its own name, and the keys of the mix also apply
+    // to the data set.
     let refused = |text: String, wanted: &str| {
         lab.write("refused.yaml", &text);
         let ended = lab.run(&["check", "refused.yaml"]);
@@ -369,7 +370,7 @@ fn what_is_said_of_a_mix_is_true_of_its_classes() {
     }
     let told_of_alike = of_mix(["plain", "alike"], "batch_size: [1, 2]");
     assert!(told_of_alike.contains("every request has 321 prompt tokens and 9 output tokens"), "{told_of_alike}");
-    // M010: the class without a nonce, and the place that disables it.
+    // M010: reports the class without a nonce, and the place that disables the nonce.
     let one = of_mix(["plain", "off"], "batch_size: [1, 2]");
     let line = one.lines().find(|line| line.contains("M010")).unwrap_or_else(|| panic!("{one}"));
     assert!(line.contains("prompts of `off` in `mx` should differ"), "{line}");
@@ -377,7 +378,8 @@ fn what_is_said_of_a_mix_is_true_of_its_classes() {
     assert!(line.contains(&format!("plan.yaml:{at}:")), "line {at}: {line}");
     let every = of_mix(["plain", "asked"], "nonce: [on, off], batch_size: [1, 2]");
     assert!(every.contains("prompts of `mx` should differ"), "{every}");
-    // M009: only the records show which beginnings they share without a nonce in front of each.
+    // M009: only the records show which beginnings they share if there is no nonce in front of
+    // each.
     let beside = |nonce: &str| {
         told(&format!("{table}  talk: {{ base: D }}"), &format!("scenario: [asked, talk]{nonce}, batch_size: [1, 2]"))
     };

@@ -1,4 +1,5 @@
-//! The defaults in the schema are those of a run: written explicitly, they change no id.
+//! Tests that the defaults in the schema are those of a run: writing them explicitly does not
+//! change any id.
 
 use serde_json::{Map, Value, json};
 
@@ -53,7 +54,7 @@ fn the_schemas_defaults_are_what_runs_get() {
     }
     explicit["endpoints"]["e"]["mock"] = defaults(&schema, "MockFigures");
     let mut scenario = defaults(&schema, "Scenario");
-    // Defaults of requests for vectors and scores; this one requests text.
+    // These are defaults for requests for vectors and scores; this request is for text.
     for field in ["inputs", "documents", "query_tokens"] {
         assert!(scenario.as_object_mut().unwrap().shift_remove(field).is_some(), "{field}");
     }

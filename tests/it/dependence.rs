@@ -1,5 +1,5 @@
-//! Requests that wait for each other, through the program: the answer to an objective, and whether a server
-//! kept up.
+//! Tests requests that wait for each other, through the program: the answer to an objective, and whether a
+//! server kept up.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn a_short_window_of_a_queue_is_undecided_and_says_which_would_do() {
     let test = &shown["slo"][0];
     let number = |name: &str| test[name].as_f64().unwrap_or_else(|| panic!("{name}: {test}"));
     assert_eq!((test["answer"].as_str(), number("above")), (Some("undecided"), 0.0), "{test}");
-    // 299 independent requests would be enough; there are more here, but they are not independent.
+    // 299 independent requests would be enough; this run has more, but they are not independent.
     assert!(number("n") > 299.0 && number("worth") < 299.0 && number("need") > number("n"), "{test}");
     assert!(number("would_do_s") > 2.0, "{test}");
     assert!(page.contains("s would suffice"), "{page}");
@@ -43,8 +43,8 @@ fn a_short_window_of_a_queue_is_undecided_and_says_which_would_do() {
 fn a_light_load_is_kept_up_with_and_a_heavy_one_is_not() {
     let (_, light, page) = open_loop("4ms", "qps: [60]", "");
     let saturation = &light["saturation"];
-    // A machine that stalls creates a queue: then the window does not show that the server keeps up, and a
-    // label states it.
+    // If the machine stalls, a queue builds up. The window then does not show that the server keeps up,
+    // which a label states.
     let labels = light["verdict"]["labels"].as_array().unwrap();
     match saturation["state"].as_str() {
         Some("kept_up") => assert!(saturation["kept_up"] == true && labels.is_empty(), "{saturation} {labels:?}"),

@@ -1,5 +1,5 @@
-//! `diff`: the runs that are added, removed and kept between two plans or two revisions of one, and the
-//! edits responsible.
+//! Tests `diff`: the runs that are added, removed and kept between two plans or two revisions of a
+//! plan, and the edits that cause this.
 
 use std::process::{Command, Stdio};
 
@@ -23,7 +23,8 @@ sweeps:
     matrix: { endpoint: [fast], model: [m], scenario: [short], qps: [5, 10, 20] }
 ";
 
-/// Returns the edited plan: a figure of one endpoint, a replaced rate, one more repeat, other notes.
+/// Returns the edited plan, with a changed figure of one endpoint, a replaced rate, one more repeat,
+/// and other notes.
 fn edited() -> String {
     PLAN.replace("ttft: 9ms", "ttft: 7ms")
         .replace("qps: [5, 10, 20]", "qps: [5, 10, 40]")
@@ -60,7 +61,7 @@ fn tokens_and_money_are_told_beside_each_other() {
         .replace("itl: 1ms } }", "itl: 1ms }, hardware: { price_per_hour: 3.6 } }")
         .replace("itl: 4ms } }", "itl: 4ms }, hardware: { price_per_hour: 7.2 } }");
     lab.write("a.yaml", &open);
-    // Twice as many tokens, another rate, another price.
+    // The second plan has twice as many tokens, another rate and another price.
     let after = open
         .replace("output_tokens: 6", "output_tokens: 12")
         .replace("[5, 10, 20]", "[5, 10, 40]")
@@ -70,14 +71,15 @@ fn tokens_and_money_are_told_beside_each_other() {
     lab.follows("diff", &diff);
     let number =
         |side: &str, name: &str| diff["cost"][side][name].as_f64().unwrap_or_else(|| panic!("{side} {name}: {diff:#}"));
-    // Half of fill, stabilize and measure: 9.5 s at 10, 5, 10 and 20 a second, then at 40.
+    // Half of fill, stabilize and measure take 9.5 s, at 10, 5, 10 and 20 per second, and then at
+    // 40.
     assert_eq!([number("before", "requests"), number("after", "requests")], [428.0, 618.0]);
     assert_eq!(number("change", "requests"), 190.0);
     assert_eq!([number("before", "output_tokens"), number("after", "output_tokens")], [428.0 * 6.0, 618.0 * 12.0]);
     assert_eq!(number("change", "output_tokens"), 618.0 * 12.0 - 428.0 * 6.0);
     assert_eq!(number("change", "prompt_tokens"), number("after", "prompt_tokens") - number("before", "prompt_tokens"));
-    // A second costs a thousandth on one endpoint and two thousandths on the other; each run takes ten plus
-    // its cooldown.
+    // A second costs one thousandth on one endpoint and two thousandths on the other; each run takes ten
+    // seconds plus its cooldown.
     let [before, after] = ["before", "after"].map(|side| number(side, "money"));
     let seconds = number("after", "money") / 1e-3;
     assert!(
@@ -96,7 +98,7 @@ fn tokens_and_money_are_told_beside_each_other() {
     assert_eq!(words("money, time × price").len(), 3, "{text}");
     assert!(text.contains("money is in the plan's currency"), "{text}");
     assert!(row("money per million").chars().count() <= 80, "{text}");
-    // Without a price for one of them the total cost is unknown.
+    // If one of the endpoints has no price, the total cost is unknown.
     lab.write("c.yaml", &open.replace(", hardware: { price_per_hour: 7.2 }", "").replace("[5, 10, 20]", "[5]"));
     let text = lab.ok(&["diff", "a.yaml", "c.yaml"]).stdout;
     let row = text.lines().find(|line| line.starts_with("money, time × price")).unwrap();
@@ -217,7 +219,7 @@ fn a_plan_is_compared_with_what_it_was() {
     assert!(text.contains(places), "{text}");
     let text = lab.ok(&["diff", "plans/nightly.yaml@HEAD~1", "plans/nightly.yaml@main"]).stdout;
     assert!(text.contains("9ms → 8ms") && !text.contains("qps"), "{text}");
-    // From another folder of the repository, and after the file was deleted.
+    // Also works from another folder of the repository, and after the file was deleted.
     let from = |folder: &str, args: &[&str]| {
         let output = lab.command(args).current_dir(lab.path().join(folder)).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
@@ -226,7 +228,7 @@ fn a_plan_is_compared_with_what_it_was() {
     std::fs::remove_dir_all(lab.path().join("plans")).unwrap();
     let gone = lab.ok(&["diff", "plans/nightly.yaml@HEAD~1", "plans/nightly.yaml@HEAD"]).stdout;
     assert!(gone.contains("9ms → 8ms"), "{gone}");
-    // An existing file of that name takes precedence over a revision.
+    // An existing file with that name takes precedence over a revision.
     lab.write("x.yaml@HEAD", PLAN);
     assert!(lab.run(&["diff", "x.yaml@HEAD", "x.yaml@HEAD"]).stderr.contains("a plan is a .yaml"), "the file itself");
 }
@@ -282,7 +284,7 @@ fn what_git_cannot_give_is_said() {
     assert!(without.status.code() == Some(2) && stderr.contains("needs the program `git`"), "{stderr}");
 }
 
-/// A search, a ladder, a load taken from it, and a gate.
+/// A plan with a search, a ladder, a load that is taken from it, and a gate.
 const DECIDES: &str = "
 sweepline: 1
 name: decides

@@ -1,4 +1,4 @@
-//! The documentation: each command that it shows exists with its options, and each link has a target.
+//! Tests the documentation: each command in it exists with its options, and each link has a target.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,13 +22,13 @@ fn pages() -> Vec<(PathBuf, String)> {
 }
 
 /// Returns the words of a shell line up to another command, a redirection or a comment; `None` if it
-/// contains no command of sweepline.
+/// does not contain a sweepline command.
 fn command(line: &str) -> Option<Vec<String>> {
     let mut line = line.trim();
     let is_variable = |word: &str| {
         word.split_once('=').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
     };
-    // A prompt, or variables set for the command.
+    // A prompt, or variables that are set for the command.
     while let Some((_, rest)) = line.split_once(' ').filter(|(word, _)| word.ends_with('$') || is_variable(word)) {
         line = rest;
     }
@@ -96,7 +96,7 @@ fn every_command_that_the_docs_show_exists_with_its_options() {
                 continue;
             };
             let mut called = vec![name.clone()];
-            // `dataset` has its own subcommands.
+            // `dataset` has subcommands.
             if name == "dataset" {
                 called.extend(words.get(1).cloned());
             }

@@ -9,7 +9,7 @@ use super::sweeps::{PLAN, honest};
 /// Paths below `results/` that commands other than `run` create, and the modules that test them.
 const OTHERS: [(&str, &str); 2] = [("calibrations/", "calibrate"), ("servers/", "launch")];
 
-/// Returns a results folder with one run that has every file.
+/// Returns a results folder with one run that has every kind of file.
 fn measured() -> Lab {
     let lab = Lab::new();
     lab.write("plan.yaml", &format!("{}record: {{ text: true }}\n", PLAN.trim_start()));
@@ -37,7 +37,7 @@ fn a_results_folder_has_the_layout_of_the_docs() {
         let in_run = || line.trim_start().split("  ").next().filter(|name| name.ends_with(".parquet"));
         let (path, is_there) = match path.strip_prefix("results/") {
             Some(path) => (path, lab.results().join(path.replace("<id>", &id)).exists()),
-            // Other lines continue a description.
+            // All other lines continue a description.
             None => match in_run() {
                 Some(name) => (name, run.dir.join(name).exists()),
                 None => continue,
@@ -54,7 +54,7 @@ fn a_results_folder_has_the_layout_of_the_docs() {
     assert_eq!(seen, 11, "paths in docs/COMMANDS.md");
 }
 
-/// Every object that `push` writes is in the layout.
+/// The layout shows every object that `push` writes.
 #[timed_test]
 fn a_store_has_the_layout_of_the_docs() {
     let lab = measured();

@@ -1,5 +1,5 @@
-//! The code blocks in README.md and docs/: each is a command, a plan, or listed here with its check. Outputs
-//! are reproduced, or their words are checked against the program's texts.
+//! Checks the code blocks in README.md and docs/. Each is a command, a plan, or listed here with its check.
+//! Outputs are reproduced, or their words are compared with the program's texts.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -14,7 +14,7 @@ use super::sweeps::honest;
 /// A page and the beginning of a block on it.
 type Name = (&'static str, &'static str);
 
-/// A function that reproduces outputs, and these outputs.
+/// A function that reproduces outputs, and the blocks with these outputs.
 type Printed = (fn() -> String, &'static [(Name, Figures)]);
 
 const PRINTED: [Printed; 9] = [
@@ -49,9 +49,9 @@ const PRINTED: [Printed; 9] = [
 enum Held {
     /// A test in this module reads the page.
     In(&'static str),
-    /// It takes minutes to produce: only its words are checked, not its figures.
+    /// The output takes minutes to produce, so only its words are checked, not its figures.
     Measured,
-    /// It does not come from sweepline.
+    /// The block does not come from sweepline.
     Foreign,
 }
 
@@ -73,7 +73,7 @@ const LISTED: [(Name, Held); 25] = [
     (("docs/SHARING.md", "runs/<id>.json"), In("docs_layouts")),
     (("docs/TELEMETRY.md", "select at_ns / 1e9 "), In("readers")),
     (("docs/SHARING.md", "error: s3://bench/x ignores "), In("sharing")),
-    // These took six and seven minutes, or need another server.
+    // These outputs took six and seven minutes to produce, or need another server.
     (("docs/RELEASE.md", "over runs: "), Measured),
     (("docs/RELEASE.md", "`candidate` against "), Measured),
     (("docs/SIZE.md", "to serve 500 requests/s "), Measured),
@@ -106,7 +106,7 @@ fn every_block_is_a_command_a_plan_or_listed() {
     let keys = keys_of_a_plan(&Lab::new());
     let printed = PRINTED.iter().flat_map(|(_, outputs)| outputs.iter().map(|(name, _)| *name));
     let names: Vec<Name> = printed.chain(LISTED.iter().map(|(name, _)| *name)).collect();
-    // Each name identifies exactly one block.
+    // Each entry identifies exactly one block.
     names.iter().for_each(|(page, begin)| drop(block(page, begin)));
     let is_known =
         |block: &Block| is_commands(block) || is_plan(block, &keys) || names.iter().any(|name| block.is(*name));
@@ -157,7 +157,7 @@ fn every_output_of_the_docs_is_printed_again() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// Outputs that take minutes to produce use the program's words.
+/// Outputs that take minutes to produce contain only words from the program's texts.
 #[test]
 fn the_words_of_measured_outputs_are_printed() {
     let mut wrong = Vec::new();
@@ -169,7 +169,8 @@ fn the_words_of_measured_outputs_are_printed() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whether this line may be missing from the output on a quiet or on a busy machine: only its words are checked.
+/// Whether this line may be missing from the output on a quiet or a busy machine, so that only its words are
+/// checked.
 fn depends_on_the_machine(line: &str) -> bool {
     ["note: ", "excluded: ", "`new` against `old`: 4 better, "].iter().any(|begin| line.starts_with(begin))
 }
@@ -238,7 +239,7 @@ fn a_comparison() -> String {
     [run.stdout, without_advice(&wide(&lab, &["compare", "engines.yaml"])), record].join("\n")
 }
 
-/// Returns a comparison in one line, without the number of repeats that noisy results would need.
+/// Returns a comparison on one line, without the number of repeats that noisy results would need.
 fn without_advice(comparison: &str) -> String {
     let words = comparison.split_whitespace().collect::<Vec<_>>().join(" ");
     let part = |part: &str| match part.split_once(" repeats would detect 5 %") {

@@ -16,7 +16,8 @@ const REST: [(&str, &str); 5] = [
     ("sweeps", "{ load: { matrix: { batch_size: [1, 8] } } }"),
 ];
 
-/// The errors that an incomplete plan may cause: a missing file, key, name, server or value to compare with.
+/// The errors that an incomplete plan may cause: a missing file, key, name, server or value for a
+/// comparison.
 const INCOMPLETE: [&str; 8] = ["E001", "E006", "E014", "E015", "E018", "E024", "E030", "E040"];
 
 /// Returns the lines before an excerpt that begins with this key, and its indentation; `None` if it is not
@@ -45,19 +46,19 @@ pub fn keys_of_a_plan(lab: &Lab) -> BTreeSet<String> {
     lab.ok(&["schema"]).json()["properties"].as_object().unwrap().keys().cloned().collect()
 }
 
-/// Returns the place of a block in a plan; `None` if it is neither a plan nor a part of one.
+/// Returns the place of a block in a plan; `None` if it is neither a plan nor a part of a plan.
 fn place_of(block: &Block, keys: &BTreeSet<String>) -> Option<(&'static str, usize)> {
     let first = block.lines.iter().find(|line| !line.is_empty() && !line.starts_with('#'))?;
     place(key(first)?, keys, block.language == "yaml")
 }
 
-/// Returns whether a block is a plan or a part of one.
+/// Whether a block is a plan or a part of a plan.
 pub fn is_plan(block: &Block, keys: &BTreeSet<String>) -> bool {
     place_of(block, keys).is_some()
 }
 
-/// Returns the alternatives in a block: the whole block, or each entry separately if the entries have the
-/// same keys.
+/// Returns the alternatives in a block. This is the whole block, or each entry separately if the entries
+/// have the same keys.
 fn alternatives(block: &Block) -> Vec<String> {
     let lines = || block.lines.iter().filter(|line| !line.contains(": …"));
     let keys: Vec<&str> = lines().filter_map(|line| key(line)).collect();
@@ -80,7 +81,7 @@ fn completed(excerpt: &str, (head, indentation): (&str, usize)) -> String {
     let part = format!("{head}{}", excerpt.lines().map(indent).collect::<String>());
     let is_given = |key: &str| part.lines().any(|line| line.starts_with(&format!("{key}:")));
     let rest = REST.iter().filter(|(key, _)| !is_given(key)).map(|(key, value)| format!("{key}: {value}\n"));
-    // Defaults follow the excerpt, so that its line numbers change as little as possible.
+    // Defaults are placed after the excerpt, so that its line numbers change as little as possible.
     format!("{part}{}", rest.collect::<String>())
 }
 

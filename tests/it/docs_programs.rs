@@ -22,7 +22,7 @@ fn run(lab: &Lab, page: &str, begin: &str, change: (&str, &str)) -> Ended {
     Ended::from(sh.arg("block.sh").current_dir(lab.path()).env("PATH", path).output().unwrap())
 }
 
-/// Returns whether jq is installed.
+/// Whether jq is installed.
 fn has_jq() -> bool {
     let is_there = Command::new("jq").arg("--version").output().is_ok_and(|output| output.status.success());
     if !is_there {

@@ -1,4 +1,4 @@
-//! Checks messages that README.md and docs/ quote but no test reproduces: their words must occur in the
+//! Checks messages that README.md and docs/ quote but no test reproduces. Their words must occur in the
 //! program's texts in src.
 
 use std::collections::BTreeSet;
@@ -11,13 +11,14 @@ use super::words::{files, literals};
 const NAMES: [&str; 8] =
     ["serving", "candidate", "short", "demo", "openai", "default_model", "release-gate", "sustained"];
 
-/// The program's texts. Many messages are composed of several: `faster`, and `{word} by {figure}`.
+/// The program's texts. Many messages are composed of several texts, such as `faster` and `{word}
+/// by {figure}`.
 struct Texts {
     /// All texts, with words separated by single spaces.
     all: String,
     /// Pairs of adjacent words in a text.
     pairs: BTreeSet<(String, String)>,
-    /// The words at the beginning and at the end of a piece.
+    /// The words at the beginning and at the end of a piece of text.
     first: BTreeSet<String>,
     last: BTreeSet<String>,
 }
@@ -65,13 +66,13 @@ impl Texts {
     }
 }
 
-/// Whether a word is variable: a figure, a name, or code.
+/// Whether a word is variable, such as a figure, a name, or code.
 fn is_open(word: &&str) -> bool {
     let is_code = word.starts_with(['`', '$', '-']) || word.contains(['=', '/', '_', '…']);
     is_code || word.contains(|c: char| c.is_ascii_digit()) || NAMES.contains(word)
 }
 
-/// Returns the runs of words in a line between variable words and punctuation.
+/// Returns the sequences of words in a line between variable words and punctuation.
 fn fragments(line: &str) -> Vec<Vec<&str>> {
     let cells = line.split("  ").flat_map(|cell| cell.split(" · "));
     let parts = cells.flat_map(|cell| cell.split([';', ':', ',', '(', ')', '[', ']']));
@@ -79,7 +80,7 @@ fn fragments(line: &str) -> Vec<Vec<&str>> {
     words.flat_map(|words| words.split(is_open).map(<[&str]>::to_vec).collect::<Vec<_>>()).collect()
 }
 
-/// Returns the pairs of words in a quoted line that the program does not print.
+/// Returns the pairs of words in a quoted line that the program never prints.
 pub fn strange(line: &str) -> Vec<String> {
     let texts = texts();
     let unknown = fragments(line).into_iter().filter(|words| !texts.all.contains(&words.join(" ")));
@@ -106,7 +107,7 @@ fn quoted(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns whether a quoted text is a sentence, not a command, a part of a plan or an expression.
+/// Whether a quoted text is a sentence rather than a command, a part of a plan or an expression.
 fn is_message(text: &str) -> bool {
     let is_command =
         ["sweepline ", "cargo ", "vllm ", "docker ", "unshare "].iter().any(|begin| text.starts_with(begin));

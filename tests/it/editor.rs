@@ -1,5 +1,5 @@
-//! Editor support of `schemas/plan.schema.json`: a real yaml-language-server opens plans and returns
-//! diagnostics, hover texts and completions.
+//! Tests editor support by `schemas/plan.schema.json`: a real yaml-language-server opens plans and
+//! returns diagnostics, hover texts and completions.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -24,7 +24,7 @@ fn program() -> Option<PathBuf> {
     None
 }
 
-/// A language server over stdio; killed on drop.
+/// A language server over stdio, which is killed on drop.
 struct Editor {
     child: Child,
     stdin: ChildStdin,
@@ -69,8 +69,8 @@ impl Editor {
         self.stdin.flush().unwrap();
     }
 
-    /// Waits for the next wanted message; meanwhile responds to the server's requests and keeps other
-    /// messages.
+    /// Waits for the next wanted message. In the meantime, responds to the server's requests and
+    /// keeps other messages.
     fn wait(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.waiting.iter().position(&wanted) {
             return self.waiting.remove(at).unwrap();
@@ -98,7 +98,8 @@ impl Editor {
         self.wait(method, |message| message["id"] == id && message["method"].is_null())["result"].take()
     }
 
-    /// Opens a file and returns what the editor would underline: line from 1, and message.
+    /// Opens a file and returns the diagnostics that the editor would underline: line from 1, and
+    /// message.
     fn open(&mut self, path: &Path) -> Vec<(u64, String)> {
         let text = std::fs::read_to_string(path).unwrap();
         let document = json!({ "uri": address(path), "languageId": "yaml", "version": 1, "text": text });
@@ -181,7 +182,8 @@ fn read(from: &mut impl BufRead) -> Option<Value> {
     serde_json::from_slice(&body).ok()
 }
 
-/// Creates a folder like this repository: the schema is at the path in the first line of the plans.
+/// Creates a folder like this repository, in which the schema is at the path given in the first
+/// line of plans.
 fn folder() -> Lab {
     let lab = Lab::new();
     lab.write("schemas/plan.schema.json", &lab.ok(&["schema"]).stdout);

@@ -1,5 +1,5 @@
-//! `environment: match | pin | ignore`: a server that differs from the one that was measured, and a server
-//! that changes.
+//! Tests `environment: match | pin | ignore` with a server that differs from the one that was measured,
+//! and with a server that changes.
 
 use super::front::{Front, Mood};
 use super::lab::{Ended, Lab, wait_for};
@@ -17,7 +17,8 @@ fn plan(port: u16, more: &str, top: &str) -> String {
     )
 }
 
-/// Starts a mock that reports this version at /version; several, separated by commas, in turn.
+/// Starts a mock that reports this version at /version; if there are several versions, separated by
+/// commas, it reports them in turn.
 fn mock(version: &str, more: &[&str]) -> Mock {
     Mock::start(&[&["--ttft", "1ms", "--version-says", version][..], more].concat())
 }
@@ -94,7 +95,7 @@ fn pin_ends_before_anything_is_sent() {
     let lab = lab(&old, "", "environment: pin\n");
     measured(&lab.run(&["run", "plan.yaml"]));
     let new = mock("0.11.1", &[]);
-    // One more load, so that there is work to do, too.
+    // One more load is added, so that there is also work to do.
     let more = plan(new.port, "", "environment: pin\n").replace("[1, 2]", "[1, 2, 3]");
     for text in [plan(new.port, "", "environment: pin\n"), more] {
         lab.write("plan.yaml", &text);
@@ -182,7 +183,7 @@ fn a_declared_version_that_the_server_contradicts_is_an_error() {
         );
     }
     assert_eq!((versions(&lab), generations(&mock)), (Vec::new(), 0), "no generation was requested");
-    // The plan's declarations are used for a server that reports nothing.
+    // The plan's declarations are used for a server that does not report anything.
     lab.write("plan.yaml", &plan(mock.port, ", server: { version: 0.11.1 }", ""));
     measured(&lab.run(&["run", "plan.yaml"]));
 }

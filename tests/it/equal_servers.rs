@@ -1,6 +1,7 @@
-//! Two arms of the same server must be reported as different in five of a hundred comparisons, as the level
-//! states, and arms that differ as often as promised. Thousands of comparisons of simulated servers, with
-//! runs in the order of the expansion, tested as in `compare`.
+//! Two arms of the same server must be reported as different in five of a hundred comparisons, as the
+//! significance level states, and arms that do differ must be reported as often as promised. This is
+//! checked with thousands of comparisons of simulated servers, with runs in the order of the expansion,
+//! tested as in `compare`.
 //!
 //! `SWEEPLINE_SIMULATIONS=20000 cargo test --release --test it equal_servers -- --nocapture` makes more
 //! comparisons and prints the results; the default is 2 000, the number in the issue.
@@ -25,8 +26,8 @@ fn times() -> usize {
 /// The largest number of rounds of a comparison.
 const MOST: u32 = 20;
 
-/// Returns the rounds of the `number`th comparison in which the second arm comes first, by the expansion;
-/// shorter comparisons use the first of these rounds.
+/// Returns the rounds of the `number`th comparison in which the second arm comes first according to the
+/// expansion; shorter comparisons use the first of these rounds.
 fn turned(number: usize) -> &'static [bool] {
     static TURNED: OnceLock<Vec<Vec<bool>>> = OnceLock::new();
     let of = |seed| {
@@ -57,9 +58,9 @@ struct Arms {
     rounds: usize,
     /// Correlation of a run with the previous one.
     memory: f64,
-    /// The share of the drift in a run's deviation; the rest is independent noise.
+    /// The share of a run's deviation that comes from the drift; the rest is independent noise.
     drift: f64,
-    /// The machine's slowdown from run to run, in deviations.
+    /// The machine's slowdown from run to run, in standard deviations.
     trend: f64,
     /// The slowdown of the second arm, on the log scale.
     slower: f64,
@@ -71,7 +72,7 @@ impl Default for Arms {
     }
 }
 
-/// Deviation of a run's logarithm.
+/// Standard deviation of a run's logarithm.
 const DEVIATION: f64 = 0.02;
 
 impl Arms {
@@ -124,8 +125,8 @@ fn equal_servers_are_told_apart_in_five_of_a_hundred() {
 
 #[test]
 fn the_worst_drift_stays_near_the_level() {
-    // Half of a run's state persists, or a little less, and there is no other noise: most of the noise is
-    // shared by neighbors of two rounds.
+    // Half of a run's state persists, or a little less, and there is no other noise, so most of the noise
+    // is shared by neighboring runs of two rounds.
     for (rounds, memory) in [(3, 0.5), (5, 0.5), (10, 0.3), (10, 0.5), (10, 0.7), (20, 0.5)] {
         let worst = Arms { rounds, memory, drift: 1.0, ..Arms::default() };
         let false_alarms = worst.found(3);
@@ -136,8 +137,8 @@ fn the_worst_drift_stays_near_the_level() {
 
 #[test]
 fn percentiles_of_equal_servers_are_not_told_apart_either() {
-    // The full path from requests: a slow server stays slow for dozens of requests, and drifts from run to
-    // run.
+    // The full path starting from requests. A slow server stays slow for dozens of requests, and drifts
+    // from run to run.
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let (rounds, requests) = (6, 60);
     let mut run = |state: f64| {
@@ -169,8 +170,8 @@ fn a_detectable_difference_is_found_in_four_of_five() {
         let found = arms.found(5 + rounds as u64);
         println!("power at the detectable difference of the true deviation, {rounds} rounds: {:.1} %", 100.0 * found);
         assert!((0.77..0.83).contains(&found), "{rounds} rounds: {found}");
-        // The promise uses the deviation that one comparison measured; another comparison then looks for
-        // the difference.
+        // The promise is based on the deviation that one comparison measured; another comparison then
+        // tests for the difference.
         let told = detectable_as_measured(rounds, LEVEL);
         let mut rng = ChaCha8Rng::seed_from_u64(rounds as u64);
         let is_found = |number: &usize| {

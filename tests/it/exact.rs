@@ -1,4 +1,4 @@
-//! Exact lengths through the program: the server's count equals the requested length.
+//! Tests exact lengths through the program: the server's count equals the requested length.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,11 +31,11 @@ sweeps:
 }
 
 fn is_run(ended: &Ended) {
-    // Exit code 3: some run is suspect, which may happen on a busy machine and is not tested here.
+    // Exit code 3: a run is suspect, which may happen on a busy machine and is not tested here.
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
 }
 
-/// Copies the model of the real server next to the plan.
+/// Copies the real server's model to the plan's folder.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for name in ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja"] {
@@ -44,7 +44,8 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Prompts of all lengths up to 3 500 tokens: the server's count equals the intended one, for chats and
-/// texts. A few by default, since the server is slow; two hundred with SWEEPLINE_REALSERVER_PROMPTS=200.
+/// texts. Only a few are sent by default because the server is slow; two hundred are sent with
+/// SWEEPLINE_REALSERVER_PROMPTS=200.
 #[timed_test]
 fn a_real_server_counts_prompts_of_all_lengths_as_they_were_meant() {
     let wanted = std::env::var("SWEEPLINE_REALSERVER_PROMPTS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
@@ -80,8 +81,8 @@ fn a_real_server_counts_prompts_of_all_lengths_as_they_were_meant() {
     assert!(counted.len() >= wanted, "{} prompts of {wanted}", counted.len());
 }
 
-/// A template needs tokens too: shorter prompts are reported, and a plan that always requests them is
-/// rejected.
+/// A template also needs tokens. Shorter prompts are reported, and a plan that always requests them
+/// is rejected.
 #[timed_test]
 fn prompts_that_are_too_short_for_the_template_are_told() {
     let (lab, library, mock) = (Lab::new(), bpe(), Mock::start(&[]));
@@ -135,9 +136,9 @@ sweeps:
     )
 }
 
-/// Without files of the model, its server counts: in three dialects, before the run and not during it, and
-/// prompts have exactly the requested lengths. With a server that does not count, lengths are estimated,
-/// and the run reports it.
+/// If there are no files of the model, its server counts the tokens, in three dialects, before the run and
+/// not during it. Prompts have exactly the requested lengths. If the server does not count, lengths are
+/// estimated, and the run reports this.
 #[timed_test]
 fn a_server_that_counts_makes_lengths_exact() {
     for dialect in ["vllm", "sglang", "llama.cpp", "none"] {
@@ -198,7 +199,7 @@ fn who_counts_is_a_part_of_what_a_run_is() {
     };
     let (server, nobody) = (ids(", tokenizer: server"), ids(""));
     assert!(server.len() == 8 && server.is_disjoint(&nobody));
-    // A folder of that name must be written as a path.
+    // A folder with that name must be written as a path.
     folder(&lab, &bpe());
     std::fs::rename(lab.path().join("model"), lab.path().join("server")).unwrap();
     assert!(ids(", tokenizer: ./server").is_disjoint(&server));

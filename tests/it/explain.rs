@@ -1,5 +1,5 @@
-//! Every code has a page, and the examples of each page behave as described: the wrong one is reported with
-//! the code, the right one is not.
+//! Tests that every code has a page, and that the examples on each page behave as described: the wrong
+//! example is reported with the code, and the right one is not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ const REST: [(&str, &str); 5] = [
     ("sweeps", "sweeps: { load: { matrix: { batch_size: [1, 8] } } }"),
 ];
 
-/// An example of a page: its files, the plan last.
+/// An example on a page: its files, with the plan last.
 struct Example {
     files: Vec<(String, String)>,
     /// The arguments after `check` and the plan.
@@ -104,10 +104,12 @@ fn pages_have_one_shape() {
 fn examples_do_what_their_page_says() {
     for page in PAGES {
         let (wrong, said) = codes(&example(page.markdown, "Wrong"));
-        // A load beyond a calibration depends on the host; src/lint has the test.
+        // Whether a load is beyond a calibration depends on the host, so this is tested in
+        // src/lint.
         assert!(wrong.contains(page.code) || page.code == "M018", "{}: {}", page.code, said.stdout);
         let (right, said) = codes(&example(page.markdown, "Right"));
-        // The right example of a lint may have other lints; that of an error may have no error at all.
+        // The right example of a lint may have other lints; the right example of an error must not
+        // have any error.
         let refused = |code: &String| code.starts_with('E') || code == page.code;
         assert!(!right.iter().any(refused), "{}: {}", page.code, said.stdout);
         if page.code.starts_with('E') {
@@ -137,7 +139,7 @@ fn codes_are_explained() {
     );
     let word = lab.run(&["explain", "cycle"]);
     assert!(word.code == Some(2) && word.stderr.contains("E022  a dependency cycle"), "{word:?}");
-    // A word that is in no title finds the pages that contain it.
+    // A word that does not occur in any title finds the pages that contain it.
     let spoken = lab.run(&["explain", "Throughput"]);
     assert!(spoken.code == Some(2) && spoken.stderr.contains("M003  an endpoint is measured"), "{spoken:?}");
     for nothing in ["x", "", "é", "[", "error[]"] {

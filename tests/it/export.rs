@@ -1,5 +1,5 @@
-//! Exported tables in other programs: workbooks in openpyxl and LibreOffice, selected columns, pivots,
-//! token events.
+//! Tests exported tables in other programs: workbooks in openpyxl and LibreOffice, selected columns,
+//! pivots, token events.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,7 +10,8 @@ use super::lab::{Ended, Lab};
 use super::readers::python;
 use super::sweeps::{honest, lab};
 
-/// Names that a spreadsheet would execute if they were not texts, a mix, varying lengths, an axis.
+/// A plan with names that a spreadsheet would execute if they were not texts, a mix, varying
+/// lengths, and an axis.
 const PLAN: &str = "
 sweepline: 1
 name: '=cmd|calc'
@@ -89,7 +90,7 @@ fn a_workbook_has_the_sheets_that_are_asked_for() {
         let output = Command::new(&python).args(["-c", script, "book.xlsx"]).current_dir(lab.path()).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
-    // No mix, and only one length.
+    // There is no mix, and only one length.
     assert_eq!(sheets(&[]), "runs curves requests charts chart_data definitions about");
     assert_eq!(sheets(&["--rows", "events,runs"]), "runs events definitions about");
     assert_eq!(sheets(&["--columns", "run_id,ttft_p50_ms"]), "runs curves requests definitions about");
@@ -166,7 +167,7 @@ fn a_pivot_has_loads_across_and_metrics_down() {
         }
     }
     assert_eq!(values, 10);
-    // Without the plan, a run with another window length has the same name.
+    // Without the plan, a run with a different window length has the same name.
     let text = std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap();
     lab.write("again.yaml", &text.replace("measure: 200ms", "measure: 201ms"));
     honest(&lab.measured(&["run", "again.yaml", "--only", "batch_size == 1"]));
@@ -293,10 +294,10 @@ fn facts_of_servers_are_columns_and_those_that_differ_are_shown() {
         assert_eq!(row[name], value, "{name}");
     }
     assert!(row["window_s"].as_f64().is_some_and(|window| window >= 0.4), "{}", row["window_s"]);
-    // The answer of `curves` for a load with this run alone.
+    // This is the answer of `curves` for a load that has only this run.
     assert!(["holds", "misses", "undecided"].contains(&row["objective"].as_str().unwrap()), "{row:?}");
 
-    // Values in the record need no plan; values that only the plan has are null.
+    // Values in the record do not need a plan; values that only a plan contains are null.
     let planless = lab.ok(&["export", "--format", "json"]).json();
     assert_eq!((&planless[0]["gpu"], &planless[0]["price_per_hour"]), (&"H100".into(), &Value::Null));
     assert_eq!((&planless[0]["objective"], &planless[0]["objective_limits"]), (&Value::Null, &Value::Null));
@@ -305,7 +306,7 @@ fn facts_of_servers_are_columns_and_those_that_differ_are_shown() {
     let shown =
         markdown.lines().next().unwrap().trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>().join(",");
     assert_eq!(shown, header.join(","));
-    // An export may replace the file of an earlier one, whatever its columns.
+    // An export may replace the file of an earlier one, whatever columns it has.
     lab.ok(&["export", "plan.yaml", "-o", "runs.csv"]);
     lab.ok(&["export", "plan.yaml", "--columns", "all", "-o", "runs.csv"]);
     lab.ok(&["export", "plan.yaml", "-o", "runs.csv"]);
@@ -327,10 +328,11 @@ fn a_workbook_has_charts_of_its_own_numbers() {
         ended.json()
     };
     let told = read(&lab.path().join("book.xlsx"));
-    // Two curves of two loads: throughput, TTFT and TPOT; with two repeats each load has an interval.
+    // There are two curves with two loads each, for throughput, TTFT and TPOT. With two repeats, each
+    // load has an interval.
     assert!(told["compared"].as_u64() >= Some(12) && told["charts"].as_u64() >= Some(3), "{told}");
     assert!(told["errors"].as_u64() >= Some(6) && told["limits"] == 1, "{told}");
-    // Named columns are the only columns.
+    // If columns are named, the table has only these columns.
     lab.ok(&["export", "plan.yaml", "--columns", "endpoint,load", "-o", "few.xlsx"]);
     let names = "import openpyxl, sys; print(' '.join(openpyxl.load_workbook(sys.argv[1]).sheetnames))";
     let output = Command::new(&python).args(["-c", names, "few.xlsx"]).current_dir(lab.path()).output().unwrap();

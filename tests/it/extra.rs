@@ -1,4 +1,4 @@
-//! Additional fields of a request's body, as the server received them.
+//! Tests additional fields of a request's body, as received by the server.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::lab::Lab;
 use super::mock::Mock;
 use super::sweeps::honest;
 
-/// One mock under three engines' names.
+/// One mock under the names of three engines.
 const PLAN: &str = "\
 sweepline: 1
 name: extra
@@ -34,7 +34,7 @@ sweeps:
   s: { matrix: { endpoint: [vllm, llama, other], scenario: [s, plain], batch_size: [1] } }
 ";
 
-/// Returns the bodies that a server received, one for each endpoint and scenario by name, as text.
+/// Returns the bodies that a server received as text, one for each endpoint and scenario, by name.
 fn bodies(lab: &Lab, mock: &Mock) -> BTreeMap<(String, String), Vec<String>> {
     let mut names = BTreeMap::new();
     for run in lab.runs().into_values() {
@@ -87,7 +87,7 @@ fn further_fields_arrive_as_written_and_only_where_they_are_meant() {
         let bodies = &bodies[&(endpoint.to_owned(), scenario.to_owned())];
         assert!(bodies.iter().all(|body| further(body) == fields), "{endpoint} {scenario}: {}", bodies[0]);
     }
-    // No digit is lost, and the order is kept.
+    // All digits and the order are kept.
     let raw = &bodies[&("vllm".to_owned(), "s".to_owned())][0];
     for part in ["\"min_p\":0.05", "\"seed\":9007199254740993", "{\"zebra\":1,\"apple\":true}"] {
         assert!(raw.contains(part), "{part}: {raw}");
@@ -103,7 +103,7 @@ fn each_further_field_is_part_of_what_a_run_is() {
         preview["runs"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned()).collect()
     };
     let before = ids(PLAN);
-    // The text in the file, its replacement, and how many of the six runs change.
+    // The text in the plan, its replacement, and how many of the six runs change.
     let changes = [
         ("top_k: 20", "top_k: 21", 3),
         ("top_k: 20", "top_k: 20.0", 0),

@@ -1,5 +1,5 @@
-//! A results folder of rows that no server should produce: every command that reads results responds, with
-//! n/a and a reason if there is no value.
+//! Tests a results folder with rows that no server should produce: every command that reads results works,
+//! and prints n/a and a reason if there is no value.
 
 use sweepline::expand::expand;
 use sweepline::plan;
@@ -58,7 +58,8 @@ fn failed(request: u64) -> Record {
     Record { row, gaps_ns: Vec::new() }
 }
 
-/// Returns the rows of the run with a batch size: none, one, all failed, the largest numbers, all 0.
+/// Returns the rows of the run with a given batch size: no rows, one row, all failed, the largest
+/// numbers, or all 0.
 fn rows(batch_size: u32) -> Vec<Record> {
     let record = |row: RequestRow, gaps_ns: Vec<u64>| {
         let events = gaps_ns.len() as u32 + 1;

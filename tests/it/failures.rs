@@ -1,5 +1,5 @@
-//! A run with failed requests reports their number, kinds and messages, and shows no figure of failed
-//! requests.
+//! Tests that a run with failed requests reports their number, kinds and messages, and does not show
+//! figures of failed requests.
 
 use std::io::Write;
 
@@ -34,7 +34,7 @@ fn all_requests_failed() {
         let _ = stream.write_all(format!("{head}{body}").as_bytes());
     });
     let lab = Lab::new();
-    // Whatever the plan allows: a run without a complete response is invalid.
+    // A run without a complete response is invalid, whatever the plan allows.
     let lenient = "validity: { errors: { suspect: 100%, invalid: 100% } }\n";
     lab.write("plan.yaml", &plan(server.port, "m, other", 2, lenient));
     let ended = run(&lab, &["run", "plan.yaml"]);
@@ -56,7 +56,7 @@ fn all_requests_failed() {
     assert!(header.contains("errors"), "{table}");
     assert_eq!(table.matches("http_500, first: CUDA out of memory for [secret]").count(), 1, "reported once: {table}");
     let rows: Vec<&str> = table.lines().filter(|line| line.contains("batch 1")).collect();
-    // TTFT, its tail, TPOT and the throughput of tokens.
+    // These are TTFT, its tail, TPOT and the throughput of tokens.
     assert!(rows.iter().all(|row| row.matches("n/a").count() == 4 && row.contains("invalid:")), "{table}");
     assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
 

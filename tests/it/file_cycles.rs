@@ -1,17 +1,18 @@
-//! No cycle of files: to understand one file, readers must not have to read a second one that depends on
-//! the first.
+//! Tests that there is no cycle of files: to understand one file, readers must not have to read a second
+//! file that depends on the first.
 //!
-//! An arrow goes from a file to the one that defines an item which it names by path: in a `use`, also
-//! through a `pub use` of a third file, or inside its code. Parent and child count as separate files. Tests
-//! are excluded, and so is a bare `mod name;`.
+//! An arrow goes from a file to the file that defines an item which the first file names by path, either in
+//! a `use`, including through a `pub use` of a third file, or inside its code. Parent and child count as
+//! separate files. Tests are excluded, and so is a bare `mod name;`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Rooms inside modules, each with the rooms whose items its files may name: the table of ARCHITECTURE.md.
-/// Files directly in the module may use every room, and no room may use them.
+/// The groups of files (rooms) inside modules, each with the rooms whose items its files may name. This is
+/// the table in ARCHITECTURE.md. Files directly in the module may use every room, but no room may use
+/// them.
 const ROOMS: [(&str, &str, &[&str]); 10] = [
     ("plan", "text", &[]),
     ("plan", "diagnostic", &["text"]),
@@ -144,7 +145,7 @@ fn without_tests(tokens: &[Token]) -> Vec<Token> {
     kept
 }
 
-/// A name that a file imports: `use path as name`, or `*` for a whole module.
+/// A name that a file imports, as in `use path as name`; `*` stands for a whole module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Import {
     is_public: bool,
@@ -152,7 +153,7 @@ struct Import {
     name: String,
 }
 
-/// The names that a file imports, mentions by path, and defines.
+/// The names that a file imports, uses by path, and defines.
 #[derive(Debug, Default)]
 struct Source {
     imports: Vec<Import>,
@@ -197,7 +198,7 @@ impl Source {
     }
 }
 
-/// Returns whether the next item is preceded by `pub` or `pub(…)`.
+/// Whether the next item is preceded by `pub` or `pub(…)`.
 fn is_public(before: &[Token]) -> bool {
     let is_pub = |token: Option<&Token>| matches!(token, Some(Token::Name(name)) if name == "pub");
     if before.last() == Some(&Token::Other(')')) {
@@ -244,7 +245,7 @@ fn tree(tokens: &[Token], mut i: usize, before: &[String], tell: &mut impl FnMut
     }
 }
 
-/// `a::self` is `a`.
+/// `a::self` means `a`.
 fn whole(mut path: Vec<String>) -> Vec<String> {
     if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
         path.pop();
@@ -277,7 +278,8 @@ impl Crate {
         Crate { modules }
     }
 
-    /// Resolves a path written in a module to one from the root of the crate; `None` if it leads out of it.
+    /// Resolves a path written in a module to one from the root of the crate; `None` if the path leads out
+    /// of the crate.
     fn absolute(&self, module: &[String], path: &[String]) -> Option<Vec<String>> {
         let (mut base, mut rest) = (module.to_vec(), path);
         match path.first()?.as_str() {
@@ -329,7 +331,7 @@ impl Crate {
         module.to_vec()
     }
 
-    /// Returns the files whose items each file names, each with such a path.
+    /// For each file, returns the files whose items it names, each with one of the paths.
     fn arrows(&self) -> BTreeMap<&str, BTreeMap<&str, String>> {
         let mut arrows: BTreeMap<&str, BTreeMap<&str, String>> = BTreeMap::new();
         for (module, (file, source)) in &self.modules {
@@ -360,7 +362,7 @@ impl Crate {
     }
 }
 
-/// Returns sets of files that all reach each other, the smallest first.
+/// Returns the sets of files that all reach each other, starting with the smallest.
 fn circles<'a>(arrows: &BTreeMap<&'a str, BTreeMap<&'a str, String>>) -> Vec<BTreeSet<&'a str>> {
     let reached = |from: &'a str| {
         let (mut found, mut next) = (BTreeSet::new(), vec![from]);

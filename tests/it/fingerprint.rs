@@ -1,5 +1,5 @@
-//! A server's information about itself: read by the probe, recorded with runs, shown and exported; no
-//! content of it does harm.
+//! Tests a server's information about itself: it is read by the probe, recorded with runs, shown and
+//! exported, and none of its content can do harm.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use super::lab::{Ended, Lab};
 use super::mock::Mock;
 
-/// The response of a page.
+/// The response for a page.
 enum Page {
     Says(Vec<u8>),
     /// The request is accepted, but never gets a response.
     Silent,
 }
 
-/// A server in front of a mock, with some pages of its own; stopped on drop.
+/// A server in front of a mock that serves some pages itself; stopped on drop.
 struct Pages {
     port: u16,
     over: Arc<AtomicBool>,
@@ -56,7 +56,7 @@ impl Drop for Pages {
     }
 }
 
-/// Serves one of its pages; forwards a connection that starts with another request to the mock.
+/// Serves one of its own pages; forwards a connection that starts with another request to the mock.
 fn serve(mut stream: TcpStream, behind: u16, pages: &[(&str, Page)]) {
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut begin = Vec::new();
@@ -98,7 +98,7 @@ fn page(body: &Value) -> Page {
     says(body.to_string().as_bytes())
 }
 
-/// Returns a lab with a short run on `a`, with this engine.
+/// Returns a lab with a short run on the endpoint `a`, with this engine.
 fn lab(port: u16, endpoint: &str) -> Lab {
     let lab = Lab::new();
     lab.write(
@@ -248,7 +248,7 @@ fn hostile_pages_are_as_good_as_none() {
         assert!(probe.stdout.contains("ready; ") && probe.stdout.contains("is mock;"), "{}", probe.stdout);
         measured(&run(&["run", "plan.yaml"]));
     }
-    // A server that repeats the key, with terminal control sequences.
+    // A server that repeats the key and sends terminal control sequences.
     let version = format!("0.11.0-{key}\u{1b}[31m\u{202e}");
     let server = Pages::before(mock.port, vec![("/version", page(&json!({ "version": version })))]);
     let lab = lab(server.port, "engine: mock, api_key: { secret: env:KEY }");

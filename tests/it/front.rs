@@ -9,12 +9,12 @@ use std::thread::JoinHandle;
 
 use tokio::net::TcpSocket;
 
-/// How the front treats a connection.
+/// How the front handles a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mood {
-    /// It does not listen: connections are refused.
+    /// The front does not listen, so connections are refused.
     Absent,
-    /// Every request gets this response, head and body, and the connection closes.
+    /// Every request gets this response (head and body), and the connection is closed.
     Says(String),
     /// Requests are accepted, but never get a response.
     Silent,
@@ -23,7 +23,7 @@ pub enum Mood {
 }
 
 impl Mood {
-    /// Returns a response with this status line, further header lines and body.
+    /// Returns a response with this status line, other header lines and body.
     pub fn says(status: &str, headers: &str, body: &str) -> Mood {
         let length = body.len();
         let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n");
@@ -92,15 +92,15 @@ impl Front {
         Front { port, shared, accepting: Some(accepting) }
     }
 
-    /// Creates a front for the mock on `behind`, in this mood.
+    /// Creates a front for the mock on `behind` with this mood.
     pub fn start(behind: u16, mood: Mood) -> Front {
         let front = Front::absent(behind);
         front.turn(mood);
         front
     }
 
-    /// Sets the mood for new connections. Forwarded connections are closed; in silent mood they stay open
-    /// without forwarding anything.
+    /// Sets the mood for new connections. Forwarded connections are closed; in the silent mood, they stay
+    /// open but nothing more is forwarded.
     pub fn turn(&self, mood: Mood) {
         let keeps = mood == Mood::Silent;
         *self.shared.mood.lock().unwrap() = mood;
@@ -115,7 +115,7 @@ impl Front {
         self.shared.passed.lock().unwrap().drain(..).for_each(cut);
     }
 
-    /// Returns the number of connections that it handled itself, or keeps.
+    /// Returns the number of connections that the front handled itself or keeps open.
     pub fn own(&self) -> usize {
         self.shared.own.load(Ordering::SeqCst)
     }

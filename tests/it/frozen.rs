@@ -1,7 +1,8 @@
-//! A stalled generator (SIGSTOP, as when a machine is suspended) is reported in the verdict, wherever in
-//! the window it stalls and in both loops; a generator that does not stall is not reported.
+//! Tests that a stalled generator (SIGSTOP, as when a machine is suspended) is reported in the verdict,
+//! in both kinds of loop and wherever in the window it stalls, and that a generator that does not stall
+//! is not reported.
 //!
-//! `SWEEPLINE_FROZEN=5` repeats every stop that often, `SWEEPLINE_CLEAN=200` makes that many clean runs.
+//! `SWEEPLINE_FROZEN=5` repeats every stop five times; `SWEEPLINE_CLEAN=200` makes 200 clean runs.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -17,12 +18,12 @@ use super::mock::Mock;
 use super::outcomes::plan;
 
 const MS: u64 = 1_000_000;
-/// Runs made in parallel: a stopped process needs no core, and one that waits for the mock needs little of
-/// one.
+/// Number of runs that are made in parallel. A stopped process needs no core, and one that waits for the
+/// mock uses a core only a little.
 const BESIDE: usize = 6;
 
-/// The place of the stop, in milliseconds from the start of the window to the start of the stop; with the
-/// length of the window.
+/// The place of the stop, in milliseconds from the start of the window to the start of the stop; also
+/// contains the length of the window.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     AcrossStart,
@@ -51,7 +52,7 @@ impl Place {
         if matches!(self, Place::Around) { 400 } else { 4_500 }
     }
 
-    /// Returns whether a stop between two instants of the run is at its intended place.
+    /// Whether a stop between two instants of the run is at its intended place.
     fn holds(self, run: &Run, from: u64, to: u64) -> bool {
         let (start, end) = (run.window("measure_start_ns"), run.window("measure_end_ns"));
         let across = |border: u64| from < border && border < to;
@@ -77,8 +78,8 @@ struct Stop {
 
 const LOADS: [&str; 4] = ["batch_size: [2]", "batch_size: [8]", "batch_size: [32]", "qps: [20]"];
 
-/// Tests share the machine, which alone can make requests late: only the stop itself may trigger the
-/// reason.
+/// Tests share the machine, which can make requests late by itself, so only the stop itself may
+/// trigger this reason.
 const DEAF: &str = "validity: { client_late: { suspect: 99%, invalid: 100% }, unsteady: { suspect: 100% } }\n";
 
 /// Returns a plan of one run against the mock.
@@ -90,8 +91,8 @@ fn one(port: u16, load: &str, window: u64) -> String {
     plan.replace("output_tokens: 8", "output_tokens: 2")
 }
 
-/// Starts a server whose responses take 30 ms: less than a hundredth of a closed loop's requests in the
-/// window then span the stop, so neither `client_late` nor a p99 sees it.
+/// Starts a server whose responses take 30 ms. Less than a hundredth of a closed loop's requests in the
+/// window then span the stop, so neither `client_late` nor a p99 shows it.
 fn quick() -> Mock {
     Mock::start(&["--ttft", "27ms", "--itl", "3ms"])
 }
@@ -106,7 +107,8 @@ fn monotonic() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Sleeps until an instant of the monotonic clock: the instants of the stop are part of the test.
+/// Sleeps until an instant of the monotonic clock, because the instants of the stop are part of the
+/// test.
 fn until(instant: u64) {
     std::thread::sleep(Duration::from_nanos(instant.saturating_sub(monotonic())));
 }
@@ -131,8 +133,8 @@ struct Stopped {
     to: u64,
 }
 
-/// Runs the plan and stops the process (SIGSTOP) at the place, relative to the run's first request, whose
-/// arrival is in the mock's log.
+/// Runs the plan and stops the process (SIGSTOP) at the given place, relative to the run's first request,
+/// whose arrival is in the mock's log.
 fn stopped(stop: Stop) -> Stopped {
     let mock = quick();
     let lab = Lab::new();
@@ -152,7 +154,8 @@ fn stopped(stop: Stop) -> Stopped {
     Stopped { ended, lab, from: from - start, to: to - start, run }
 }
 
-/// Repeats until the stop is at its intended place: on a busy machine the signal may come late.
+/// Repeats until the stop is at its intended place, because the signal may come late on a busy
+/// machine.
 fn placed(stop: Stop) -> Stopped {
     let mut tries = (0..5).map(|_| stopped(stop));
     let holds = |stopped: &Stopped| stop.place.holds(&stopped.run, stopped.from, stopped.to);
@@ -187,7 +190,8 @@ fn times(variable: &str, default: usize) -> usize {
 fn a_generator_that_stood_still_is_never_valid() {
     let places = [Place::AcrossStart, Place::Begin, Place::Middle, Place::AcrossEnd];
     let mut stops = Vec::new();
-    // Only one of several consecutive stops has 32 requests in flight: the others leave it the cores.
+    // Only one of several consecutive stops has 32 requests in flight, so that the others leave the
+    // cores to it.
     for place in places {
         for millis in [1_000, 3_000] {
             stops.extend(LOADS.map(|load| Stop { load, place, millis }));
@@ -236,8 +240,8 @@ fn clean_runs_are_not_called_paused() {
         if !reasons.is_empty() {
             println!("{load}: {state} {reasons:?}, latest wake-up {wakes}, {pauses}");
         }
-        // The run was not stopped. Other processes may have used the cores, which must match the kernel's
-        // figures.
+        // The run was not stopped. Other processes may have used the cores; if so, the kernel's figures
+        // must show that.
         let paused = reasons.get("client_paused");
         if paused.is_some_and(|text| text.contains("was stopped")) {
             wrong.push(format!("{load}: {reasons:?} {pauses}\n{}", ended.stdout));

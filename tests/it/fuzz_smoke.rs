@@ -1,6 +1,7 @@
-//! Unusual plans, made from existing ones: a few thousand mutations, always the same. The fuzz target of
-//! `fuzz/` checks the same for far more texts, guided by coverage; without it, `SWEEPLINE_FUZZ_SECONDS=600
-//! cargo test --test it fuzz_smoke` runs that long on stable Rust.
+//! Tests unusual plans, made from existing ones by a few thousand mutations that are always the same. The
+//! fuzz target in `fuzz/` checks the same properties for far more texts, guided by coverage. Without the
+//! fuzz target, `SWEEPLINE_FUZZ_SECONDS=600 cargo test --test it fuzz_smoke` runs for that long on stable
+//! Rust.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -64,7 +65,7 @@ fn mutated(rng: &mut ChaCha8Rng, seeds: &[Vec<u8>], words: &[Vec<u8>]) -> Vec<u8
                     *byte ^= 1 << rng.random_range(0..8);
                 }
             }
-            // A line moves or is duplicated.
+            // A line is moved or duplicated.
             _ => {
                 let start = text[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |before| before + 1);
                 let stop = text[at..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |after| at + after + 1);

@@ -1,5 +1,5 @@
-//! Runs that were given up, in every command that shows results: a load that is not met, named, and never a
-//! number.
+//! Tests runs that were given up, in every command that shows results: the load is not sustained, the run
+//! is named, and it never has figures.
 
 use std::path::Path;
 
@@ -33,8 +33,8 @@ sweeps:
 /// A server's error text, which is shown unchanged.
 const SAID: &str = "HTTP 429 Too Many Requests: limit of 5 requests/s";
 
-/// Measures the plan. The mock sustains the whole ladder easily. If it appears not to, the machine was too
-/// busy, and everything is measured again, at most three times.
+/// Measures the plan. The mock sustains the whole ladder easily. If results suggest otherwise, the machine
+/// was too busy, and everything is measured again, at most three times.
 fn measured() -> Lab {
     let once = || {
         let lab = Lab::new();
@@ -62,8 +62,8 @@ fn find(lab: &Lab, endpoint: &str, load: (&str, f64), repeat: u64) -> Run {
     lab.runs().into_values().find(is).unwrap_or_else(|| panic!("no {endpoint} at {load:?}"))
 }
 
-/// Makes the run look as if its first attempt and all three retries had been spoiled, with the last
-/// `attempt.json` naming the cause.
+/// Makes the run look as if its first attempt and all three retries had been spoiled, where the
+/// last `attempt.json` contains the cause.
 fn give_up(lab: &Lab, run: &Run, cause: &str) -> Value {
     give_up_saying(lab, run, cause, SAID)
 }
@@ -138,8 +138,8 @@ fn a_load_that_was_given_up_is_not_met_wherever_it_is_shown() {
     assert_eq!((&answer["missing"], &entry["run"], &entry["qps"]), (&json!(0), &id, &json!(80.0)), "{answer:#}");
     assert_eq!([&entry["cause"], &entry["detail"]], ["rate_limited", SAID]);
     assert_eq!(entry["missed"], true);
-    // The heavier load, which succeeded, is no longer a step of the curve: the curve ends at the load that
-    // is not met.
+    // The heavier load, which succeeded, is no longer a step of the curve, because the curve ends at the
+    // load that is not sustained.
     assert_eq!((&curve["knee"]["load"], &curve["knee"]["between"]), (&json!(60.0), &json!([40.0, 80.0])), "{curve:#}");
     let text = said(&lab, &asked("curves", &[]));
     assert!(text.contains("holds up to qps 60, misses at 80; holds again at 100"), "{text}");
@@ -153,7 +153,8 @@ fn a_load_that_was_given_up_is_not_met_wherever_it_is_shown() {
     let wide = lab.ok(&asked("curves", &[])).stdout;
     assert!(wide.lines().all(|line| line.chars().count() <= 100), "{wide}");
 
-    // 60 per second hold, so that 100 need two instances; so would 80, if it were met.
+    // The server sustains 60 per second, so 100 per second need two instances. Two would also be
+    // needed if it sustained 80.
     let answer = json(&lab, &asked("capacity", &["--target-qps", "100"]));
     let found = ladder(&answer, "configurations");
     let counted = [&found["max_qps"]["holds"], &found["max_qps"]["misses"], &found["fleet"]["instances"]];
@@ -181,7 +182,7 @@ fn a_gate_names_a_load_that_was_given_up() {
     assert!(ended.stdout.contains("retried only with --redo given-up:") && ended.stdout.contains(listed), "{ended:?}");
     assert!(!ended.stdout.lines().any(|line| line.contains("80") && line.contains("n/a")), "it has no row of numbers");
     assert_eq!(lab.runs().len(), 9, "nothing was measured");
-    // No figures are known for an unknown model.
+    // For an unknown model, no figures are known.
     give_up(&lab, &find(&lab, "a", ("qps", 100.0), 0), "unknown_model");
     let ended = gate(&lab);
     assert!(ended.stderr.contains("gate: 1 failed") && ended.stdout.contains("given up: 404 (3 of 3)"), "{ended:?}");
@@ -229,7 +230,7 @@ fn exports_name_what_was_given_up_and_give_it_no_number() {
     assert_eq!((&rung["runs"], &rung["given_up"], &rung["objective"]), (&json!(0), &json!(1), &json!("misses")));
     assert_eq!((&rung["given_up_reason"], &rung["e2e_p99_ms"]), (&json!("503 (3 of 3)"), &Value::Null));
 
-    // Exports of measured rows alone are unchanged.
+    // Exports that contain only measured rows are unchanged.
     let requests = lab.ok(&["export", "plan.yaml", "--rows", "requests", "--columns", "run_id"]).stdout;
     assert!(requests.lines().count() > 9 * 40 && !requests.contains(&id));
     lab.ok(&["export", "--format", "parquet"]);
@@ -256,7 +257,7 @@ fn an_unknown_model_says_nothing_of_the_load() {
     let answer = json(&lab, &asked("capacity", &[]));
     assert_eq!(ladder(&answer, "configurations")["max_qps"]["misses"], Value::Null);
 
-    // If nothing else is left, that is the result: the call is not an error.
+    // If only given-up runs are left, they are the result, and the call is not an error.
     for load in [40.0, 60.0, 100.0] {
         give_up(&lab, &find(&lab, "a", ("qps", load), 0), "unknown_model");
     }
@@ -294,7 +295,7 @@ fn a_repeat_that_was_given_up_is_named_and_takes_its_pair_along() {
     assert!(text.contains("excluded: repeat 1 of b: given up: connection refused (3 of 3)"), "{text}");
     assert!(text.contains("`b` does not sustain this load in 1 of 3 repeats, where it was given up"), "{text}");
 
-    // Current results compared with earlier ones, and vice versa, by folder and by file.
+    // Current results are compared with earlier ones, and vice versa, by folder and by file.
     let arms = ["--only", "sweep == 'arms' and endpoint == 'b'"];
     let text = said(&lab, &[&["compare", "plan.yaml", "--against", "then"], &arms[..]].concat());
     assert!(text.contains("excluded: repeat 1 of now: given up: connection refused (3 of 3)"), "{text}");
@@ -313,7 +314,7 @@ fn a_repeat_that_was_given_up_is_named_and_takes_its_pair_along() {
 #[timed_test]
 fn only_what_the_plan_asks_for_and_has_no_result_counts() {
     let lab = measured();
-    // A result is unaffected by a failed repetition, and so is one that succeeded in the end.
+    // A failed repetition does not affect a result, nor do failures before a success.
     let repeated = find(&lab, "a", ("qps", 40.0), 0);
     write_attempt(&lab, &repeated, (7, "refused", SAID), Some(3));
     let run = find(&lab, "a", ("qps", 60.0), 0);
@@ -326,7 +327,7 @@ fn only_what_the_plan_asks_for_and_has_no_result_counts() {
     let is = |verdict: &str| rows.as_array().unwrap().iter().filter(|row| row["verdict"] == verdict).count();
     assert_eq!((is("given_up"), rows.as_array().unwrap().len()), (1, 10));
 
-    // A plan that allows more retries continues, and a plan that never gives up has nothing to report.
+    // A plan that allows more retries continues; a plan that never gives up has nothing to report.
     for retries in [5, 0] {
         let more = format!("a: {{ engine: mock, retries: {{ runs: {retries} }}");
         lab.write("more.yaml", &PLAN.replace("a: { engine: mock", &more));
@@ -334,7 +335,7 @@ fn only_what_the_plan_asks_for_and_has_no_result_counts() {
         assert_eq!((&answer["given_up"], &answer["missing"]), (&json!([]), &json!(1)), "{retries}");
     }
 
-    // The user requested it again and interrupted it: it is missing, like any other run.
+    // The user requested the run again and interrupted it, so it is missing like any other run.
     let mut afresh = write_attempt(&lab, &run, (5, "refused", SAID), None);
     let object = afresh.as_object_mut().unwrap();
     object.shift_remove("spoiled");

@@ -1,5 +1,6 @@
-//! The GPUs of this machine, read through a driver's library or its programs, all of them fakes: their
-//! values are in the figures of a run, limited to the server's GPUs, and no failure of theirs harms a run.
+//! Tests reading the GPUs of this machine through a driver's library or its programs, all of which are
+//! fakes. The values appear in the figures of a run, limited to the server's GPUs, and no failure of the
+//! library or the programs harms a run.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -12,7 +13,7 @@ use timed_test::timed_test;
 use super::lab::{Ended, Lab, Run, Server};
 use super::telemetry::{FakePage, figure, reasons, samples, shown};
 
-/// The program as a command of a plan.
+/// The program, as a command in a plan.
 const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
 
 /// Returns a closed loop with a window of this length on an endpoint with these fields.
@@ -91,7 +92,7 @@ fn seconds(run: &Run) -> f64 {
 #[timed_test]
 fn the_library_reads_the_gpu_that_a_launched_server_was_given() {
     let lab = Lab::new();
-    // A process that does not belong to the server: this one.
+    // A process that does not belong to the server, namely this one.
     lab.write("pids", &format!("{}\n", std::process::id()));
     lab.write("plan.yaml", &plan(&launched(&lab, ", CUDA_VISIBLE_DEVICES: \"1\"", "{ every: 200ms }"), "2s"));
     with_library(&lab, &["run", "plan.yaml"], |command| command);
@@ -112,7 +113,7 @@ fn the_library_reads_the_gpu_that_a_launched_server_was_given() {
     assert_eq!(reason["state"], "suspect");
     let text = reason["text"].as_str().unwrap();
     assert!(text.contains(&format!("(pid {}, at ", std::process::id())), "{text}");
-    // It ran at its power cap, which is normal for GPUs.
+    // The GPU ran at its power cap, which is normal for GPUs.
     assert!(!reasons(&shown).contains(&"server_throttled"));
 
     // No GPU reading is part of a run's identity.
@@ -143,7 +144,7 @@ fn a_server_alone_on_its_instance_shares_it_with_nobody() {
     assert!(!reasons(&shown).contains(&"gpu_shared") && verdict["not_checked"]["gpu_shared"].is_null(), "{verdict:#}");
 }
 
-/// Without a variable, the server's processes show which GPU it uses.
+/// If no variable is set, the server's processes show which GPU it uses.
 #[timed_test]
 fn a_server_that_was_given_all_is_on_the_gpus_that_it_uses() {
     let lab = Lab::new();
@@ -152,7 +153,7 @@ fn a_server_that_was_given_all_is_on_the_gpus_that_it_uses() {
     assert_eq!(source(&lab.only_run()), "GPUs of this machine by nvml: 1");
 }
 
-/// Responds like an nvidia-smi of a driver before 535.
+/// Responds like the nvidia-smi of a driver before version 535.
 const NVIDIA_SMI: &str = "\
 case \"$*\" in
 *clocks_event_reasons*) echo 'Field \"clocks_event_reasons.active\" is not a valid field to query.'; exit 2;;
@@ -161,7 +162,8 @@ case \"$*\" in
 *) echo 'NVIDIA Test, 550.54.15, 2000 MiB';;
 esac";
 
-/// Returns the results of a lab's run on a server started by the plan, with these tools before others.
+/// Returns the results of a lab's run on a server started by the plan, with these tools found before
+/// others.
 fn by_tools(gpus: &str, pages: &str, tools: &[(&str, &str)]) -> (Lab, Run, Value) {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
@@ -186,7 +188,7 @@ fn programs_read_where_no_library_is() {
     let why = shown["verdict"]["not_checked"]["gpu_shared"].as_str().unwrap();
     assert!(why.starts_with("sweepline did not start the server"), "{why}");
 
-    // One of two GPUs does not report its power: there is no total for both.
+    // One of two GPUs does not report its power, so there is no total for both.
     let (_lab, run, shown) = by_tools("nvidia-smi", "on", &[("nvidia-smi", NVIDIA_SMI)]);
     assert_eq!(source(&run), "GPUs of this machine by nvidia-smi: 0, 1");
     is_near("use", figure(&shown, "gpu_utilization_mean").unwrap(), 0.87, 1e-9);

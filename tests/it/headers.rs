@@ -1,4 +1,5 @@
-//! Headers in a plan: each is sent where the plan specifies, and a secret one only to the server.
+//! Tests headers in a plan: each is sent where the plan specifies, and secret headers are sent only
+//! to the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +35,8 @@ fn with_key(lab: &Lab, args: &[&str]) -> Ended {
     lab.command(args).env("GATEWAY_KEY", CANARY).output().unwrap().into()
 }
 
-/// Returns the headers of each run's requests, by scenario, and those of all earlier requests.
+/// Returns the headers of each run's requests, by scenario, and the headers of all earlier
+/// requests.
 fn met(lab: &Lab, mock: &Mock) -> (BTreeMap<String, BTreeSet<String>>, Vec<Value>) {
     let name = |json: &Value| json["spec"]["labels"]["scenario"].as_str().unwrap().to_owned();
     let names: BTreeMap<String, String> = lab.runs().into_iter().map(|(id, run)| (id, name(&run.json))).collect();

@@ -1,4 +1,5 @@
-//! Hooks of a plan: their input, their order, the effect of their failures, and their records.
+//! Tests the hooks of a plan: their input, their order, the effect of their failures, and their
+//! records.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,10 +11,10 @@ use timed_test::timed_test;
 use super::lab::{Ended, Lab, Running, wait_for};
 use super::mock::Mock;
 
-/// The program as a command of a plan.
+/// The program, as a command in a plan.
 const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
 
-/// Marks every process that a lab's hooks start: the variable is inherited.
+/// Marks every process that a lab's hooks start, because the variable is inherited.
 const MARK: &str = "SWEEPLINE_TEST_HOOKS";
 
 const EMBEDDED: &str = "engine: mock, mock: { ttft: 5ms, itl: 1ms }";
@@ -36,7 +37,7 @@ sweeps:
     )
 }
 
-/// Returns a plan of an embedded mock with these hooks and one run.
+/// Returns a plan for an embedded mock with these hooks and one run.
 fn hooked(hooks: &str) -> String {
     plan(&format!("{EMBEDDED}, hooks: {{ {hooks} }}"), "batch_size: 1", 1)
 }
@@ -57,7 +58,7 @@ fn run(lab: &Lab) -> Ended {
     Ended::from(lab.command(&["run", "plan.yaml"]).env(MARK, lab.path()).output().unwrap())
 }
 
-/// Returns point, command and outcome of each recorded hook.
+/// Returns the point, the command and the outcome of each recorded hook.
 fn hooks(run: &Value) -> Vec<(String, String, String)> {
     let hooks = run["facts"]["hooks"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |hook: &Value, key: &str| hook[key].as_str().unwrap().to_owned();
@@ -120,10 +121,11 @@ fn hooks_happen_around_runs_and_cells_and_are_told_their_circumstances() {
         assert_eq!(arguments, expected);
         seen.push([told[3], told[0]].map(str::to_owned).to_vec());
     }
-    // Each of four runs has its own two hooks, and each of two cells its own.
+    // Each of the four runs has two hooks, and so does each of the two cells.
     let of = |point: &str| seen.iter().filter(|entry| entry[1] == point).count();
     assert_eq!(["before_cell", "before_run", "after_run", "after_cell"].map(of), [2, 4, 4, 2], "{notes}");
-    // In order of execution: a cell's hooks come right before its first run and right after its last one.
+    // In the order of execution, a cell's hooks come right before its first run and right after its last
+    // one.
     for pair in seen.windows(2) {
         if pair[0][1] == "before_cell" {
             assert_eq!((&pair[1][0], pair[1][1].as_str()), (&pair[0][0], "before_run"));
@@ -199,7 +201,7 @@ fn a_hook_that_fails_after_a_run_makes_it_suspect() {
     }
     let exported = lab.run(&["export", "--format", "json"]);
     assert_eq!(exported.json()[0]["hooks_failed"], 2, "{}", exported.stdout);
-    // With `on_failure: end` the same failure leaves no result.
+    // With `on_failure: end`, the same failure leaves no result.
     lab.write(
         "plan.yaml",
         &hooked("after_run: { command: [./collect.sh], on_failure: end }, before_run: { command: ['true'] }"),
@@ -256,7 +258,7 @@ fn a_sweep_that_is_stopped_ends_its_hook() {
     let ended = running.end();
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     assert!(left(&lab).is_empty(), "{:?}", left(&lab));
-    // The hooks at the end of the run were called nevertheless.
+    // The hooks at the end of the run were still called.
     assert!(lab.path().join("ended").exists() && lab.runs().is_empty());
 }
 
@@ -301,7 +303,7 @@ fn requests_carry_the_endpoint_s_key_and_no_record_holds_it() {
     let log = mock.log(3);
     let asked = log.iter().find(|line| line["path"] == "/reset_prefix_cache?force=1").unwrap();
     assert_eq!(asked["status"], 200);
-    // After the server was found idle, and before the first request of the run.
+    // The hook ran after the server was found idle, and before the first request of the run.
     let first = log
         .iter()
         .filter(|line| line["request_id"] != "sweepline-probe")
@@ -331,7 +333,8 @@ fn a_reset_empties_the_prefix_cache_before_every_run() {
         let first = run.records.iter().min_by_key(|record| record.row.sent_ns).unwrap();
         assert_eq!(first.row.cached_tokens, Some(0), "the run started warm");
     }
-    // Without the hook the second run hits what the first one cached; these are different runs.
+    // Without the hook, the second run hits the cache that the first one filled; these are
+    // different runs.
     lab.write("plan.yaml", &text(""));
     lab.run(&["run", "plan.yaml"]);
     assert_eq!(lab.runs().len(), 4);
@@ -362,7 +365,7 @@ fn warm_and_cold_twins_begin_with_an_empty_cache() {
 
 #[timed_test]
 fn a_reset_that_fails_ends_the_attempt() {
-    // The mock has no such path.
+    // The mock does not have this path.
     let mock = Mock::start(&[]);
     let endpoint = format!("engine: sglang, url: 'http://127.0.0.1:{}/v1', reset: prefix_cache", mock.port);
     let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
@@ -422,7 +425,8 @@ fn what_comes_before_a_run_is_a_part_of_it_and_what_comes_after_it_is_not() {
         lab.write("plan.yaml", &hooked(hooks));
         lab.ok(&["preview", "plan.yaml"]).stdout.contains("nothing to do")
     };
-    // Later hooks, the program's path, the time limit and the effect of failures do not change the run.
+    // Hooks after the run, the program's path, the time limit and the effect of failures do not change
+    // the run.
     assert!(is_done("before_run: [{ command: [./begin.sh, a] }]"));
     assert!(is_done(
         "before_run: { command: [/elsewhere/begin.sh, a], within: 5s, on_failure: note }, after_run: { request: GET /x }"
@@ -485,9 +489,10 @@ fn mistakes_of_hooks_are_told_at_their_place() {
     let lab = lab(&plan(tgi, "batch_size: 1", 1));
     let ended = lab.run(&["check", "plan.yaml"]);
     let said = format!("{}{}", ended.stdout, ended.stderr);
-    for words in
-        ["but none is known for `tgi` (vllm, sglang, mock have one)", "hooks: { before_run: { request: POST /PATH } }"]
-    {
+    for words in [
+        "but no such request is known for `tgi` (vllm, sglang, mock have one)",
+        "hooks: { before_run: { request: POST /PATH } }",
+    ] {
         assert!(said.contains(words), "{said}");
     }
 }

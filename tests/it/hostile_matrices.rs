@@ -1,15 +1,15 @@
-//! Parts of the language that expand a small text into a large one: templates that double, long zips, wide ranges,
-//! and rules of a matrix times its values, each just under the limit of a plan's values, so that `check`
-//! must process all of it.
+//! Tests parts of the language that expand a small text into a large one: templates that double, long zips,
+//! wide ranges, and the rules of a matrix multiplied by its values. Each is just under the limit on a plan's
+//! values, so that `check` must process all of it.
 
 use super::hostile_plans::{HEAD, MEGABYTE, bounded_and_read as bounded, many, matrix};
 
-/// Returns `one` with 0 to `count` - 1 in place of `#`.
+/// Returns `one` repeated, with 0 to `count` - 1 in place of `#`.
 fn first(count: usize, one: &str) -> String {
     (0..count).map(|at| one.replace('#', &at.to_string())).collect()
 }
 
-/// Returns a plan with these lines of `vars`, with the previous number in place of `@` and the first line
+/// Returns a plan with these lines of `vars`, with the previous number in place of `@`; the first line is
 /// complete.
 fn vars(whole: &str, count: usize, one: &str) -> String {
     let line = |at: usize| one.replace('#', &at.to_string()).replace('@', &(at - 1).to_string());
@@ -17,7 +17,7 @@ fn vars(whole: &str, count: usize, one: &str) -> String {
     format!("{HEAD}vars:\n  v0: {whole}\n{lines}sweeps: {{ s: {{ matrix: {{ qps: 1 }} }} }}\n")
 }
 
-/// Returns a plan with these notes in quotes, made by templates.
+/// Returns a plan with these notes in quotes, produced by templates.
 fn notes(text: &str) -> String {
     format!("{HEAD}vars: {{ a: x, n: 1 }}\nnotes: \"{text}\"\nsweeps: {{ s: {{ matrix: {{ qps: 1 }} }} }}\n")
 }

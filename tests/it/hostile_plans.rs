@@ -1,6 +1,6 @@
-//! `check` needs little time and memory for any plan of one megabyte, valid or not. Each text goes through
-//! the built program, whose peak memory comes from the kernel. The memory limit is 500 MB. Times are
-//! printed, and limited far above those of a release build on an idle machine (2 s), because this is
+//! Tests that `check` needs little time and memory for any plan of one megabyte, valid or not. The built
+//! program checks each text, and its peak memory comes from the kernel. The memory limit is 500 MB. Times
+//! are printed; their limit is far above that of a release build on an idle machine (2 s), because this is
 //! neither.
 
 use std::fmt::Write as _;
@@ -14,10 +14,11 @@ use super::lab::Lab;
 /// The largest plan that is read, in bytes.
 pub(super) const MEGABYTE: usize = 1 << 20;
 
-/// The most memory that `check` may use, in bytes.
+/// The maximum memory that `check` may use, in bytes.
 const MOST_MEMORY: u64 = 500_000_000;
 
-/// Distinguishes a slow machine and a debug build from work that grows quadratically with the text.
+/// A limit that still distinguishes a slow machine and a debug build from work that grows
+/// quadratically with the text.
 const MOST_TIME: Duration = Duration::from_secs(300);
 
 /// The part of a plan before the hostile part.
@@ -29,7 +30,7 @@ pub(super) fn matrix(axes: &str) -> String {
     format!("{HEAD}sweeps: {{ s: {{ matrix: {{ {axes} }} }} }}\n")
 }
 
-/// Returns `one` with 0, 1, 2, … in place of `#`, as often as fits into `bytes`.
+/// Returns `one` repeated as often as fits into `bytes`, with 0, 1, 2, … in place of `#`.
 pub(super) fn many(one: &str, bytes: usize) -> String {
     let mut text = String::new();
     for at in 0.. {
@@ -42,7 +43,7 @@ pub(super) fn many(one: &str, bytes: usize) -> String {
     text
 }
 
-/// Returns repeated `open`, a middle, and `close` equally often.
+/// Returns `open` repeated, a middle, and `close` repeated equally often.
 fn nested(before: &str, open: &str, close: &str, depth: usize) -> String {
     format!("{before}{}x{}\n", open.repeat(depth), close.repeat(depth))
 }
@@ -62,7 +63,7 @@ fn deep_block(line: &str) -> String {
 struct Taken {
     time: Duration,
     memory: u64,
-    /// The beginning of its error output.
+    /// The beginning of the program's error output.
     said: String,
 }
 
@@ -81,7 +82,8 @@ pub fn wait(child: &Child) -> (ExitStatus, u64) {
     (ExitStatus::from_raw(status), u64::try_from(kib).unwrap() * 1024)
 }
 
-/// Checks a text and returns the resources used. A panic, a stack overflow or a kill fails the test.
+/// Checks a text and returns the resources used. A panic, a stack overflow or a kill makes the test
+/// fail.
 fn check(name: &str, text: &[u8], more: &[&str]) -> Taken {
     let lab = Lab::new();
     let file = if name.starts_with("toml") { "plan.toml" } else { "plan.yaml" };
@@ -108,7 +110,7 @@ fn bounded(texts: &[(&str, String)]) {
     }
 }
 
-/// [`bounded`] for texts that are small enough to be read completely.
+/// Like [`bounded`], for texts that are small enough to be read completely.
 pub(super) fn bounded_and_read(texts: &[(&str, String)]) {
     for (name, text) in texts {
         let said = taken(name, text, &[]);
@@ -284,7 +286,7 @@ fn chain(one: &str, bytes: usize) -> String {
     text
 }
 
-/// Returns sweeps that each wait for all sweeps before them.
+/// Returns sweeps, each of which waits for all sweeps before it.
 fn after_all(count: usize) -> String {
     let sweep = |at: usize| {
         let before: Vec<String> = (0..at).map(|other| format!("s{other}")).collect();

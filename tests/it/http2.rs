@@ -1,5 +1,5 @@
-//! Measured requests over HTTP/2: the same numbers as over HTTP/1.1, streams that share connections, and
-//! every end of such a connection.
+//! Tests measured requests over HTTP/2: the numbers are the same as over HTTP/1.1, streams share
+//! connections, and connections can end in every possible way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,8 +14,8 @@ use super::outcomes::{by_number, plan};
 
 const MS: u64 = 1_000_000;
 
-/// Returns a closed loop of `slots` over one HTTP/2 endpoint, with at least `requests`; `endpoint` and
-/// `sweep` add to both.
+/// Returns a closed loop of `slots` over one HTTP/2 endpoint, with at least `requests` requests;
+/// `endpoint` and `sweep` add fields to the endpoint and the sweep.
 fn closed(port: u16, slots: u32, requests: u32, endpoint: &str, sweep: &str) -> String {
     let rest = format!(
         "phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 50ms, min_requests: {requests}, at_most: 90s }}, drain: 30s }}\n\
@@ -48,8 +48,8 @@ fn assert_none_failed(run: &Run) {
     assert!(count(run, Outcome::Ok) > 0);
 }
 
-/// Returns the connections on which measured requests arrived, as the mock numbers them, once at least
-/// `requests` have ended there.
+/// Returns the connections on which measured requests arrived, with the mock's numbers for them, as
+/// soon as at least `requests` have ended there.
 fn connections(mock: &Mock, requests: usize) -> BTreeSet<u64> {
     wait_for("the requests in the log", || {
         let log = mock.log_now();
@@ -94,8 +94,8 @@ fn both_versions_tell_the_same() {
         of.insert(name, by_number(run));
     }
     let (one, two) = (&of["a"], &of["b"]);
-    // Prompts differ in their nonces, and so do the mock's responses; their lengths and everything that is
-    // counted do not.
+    // Prompts differ in their nonces, and so do the mock's responses; their lengths and all counts are
+    // equal.
     let told = |record: &Record| {
         let row = &record.row;
         let counts = (row.events, row.output_tokens, row.prompt_tokens, row.finish_reason.clone(), row.http_status);
@@ -107,7 +107,7 @@ fn both_versions_tell_the_same() {
     for (one, two) in &pairs {
         assert_eq!(told(one), told(two));
     }
-    // Causes precede effects, by the server's clock, which is also the client's.
+    // Causes precede effects according to the server's clock, which is also the client's.
     for (name, records) in &of {
         let (origin, id) = &origins[name];
         for row in records.iter().map(|record| &record.row).filter(|row| row.outcome.is_ok()) {
@@ -283,7 +283,8 @@ fn a_connection_that_ends_ends_what_is_on_it() {
     }
 }
 
-/// Asserts that no request was sent twice, and that each request that arrived is a row that was sent.
+/// Asserts that no request was sent twice, and that each request that arrived has a row that was
+/// sent.
 fn assert_sent_once(run: &Run, ids: &[String]) {
     let id = format!("{}-{}", &run.json["id"].as_str().unwrap()[..16], run.json["attempt"]);
     let sent: BTreeSet<String> =

@@ -1,5 +1,5 @@
 //! An HTTP/2 test server for cases that the mock cannot reproduce: settings, ends of connections and of
-//! streams, TLS. It responds to the probe, and to each measured request with eight tokens.
+//! streams, and TLS. It responds to the probe, and sends eight tokens for each measured request.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -24,15 +24,15 @@ use tokio_rustls::TlsAcceptor;
 /// How a server behaves.
 #[derive(Clone, Default)]
 pub struct Rules {
-    /// Streams allowed by its settings.
+    /// Number of streams that its settings allow.
     pub streams: Option<u32>,
-    /// Its reaction to the n-th measured request over all connections.
+    /// The reaction to the n-th measured request, counted over all connections.
     pub at: Option<(usize, Meets)>,
     /// Total time of each response.
     pub takes: Duration,
     /// TLS, with these protocols.
     pub alpn: Option<Vec<&'static str>>,
-    /// Speaks only HTTP/1.1, whatever the client requests.
+    /// Uses only HTTP/1.1, whatever the client requests.
     pub is_old: bool,
 }
 
@@ -45,14 +45,14 @@ pub enum Meets {
     Fails,
     /// The connection is reset.
     Drops,
-    /// Its stream is refused, and so are all later ones.
+    /// The request's stream is refused, and so are all later ones.
     Refuses,
 }
 
 /// The server's record of measured requests.
 #[derive(Debug, Default, Clone)]
 pub struct Seen {
-    /// Ids, in the order of arrival, by connection from 1.
+    /// Request ids in the order of arrival, by connection, from 1.
     pub by_connection: BTreeMap<usize, Vec<String>>,
     /// The most simultaneous streams of measured requests on one connection.
     pub most_at_once: usize,
@@ -158,7 +158,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     if let Some(streams) = shared.rules.streams {
         builder.max_concurrent_streams(streams);
     }
-    // Kept outside, so that it can be reset.
+    // The socket is kept outside, so that it can be reset.
     let stream = Rc::new(RefCell::new(stream));
     let Ok(mut served) = builder.handshake::<_, Bytes>(Lent(Rc::clone(&stream))).await else { return };
     let at_once = Rc::new(Cell::new(0));
@@ -192,7 +192,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
         }
         let (takes, at_once) = (shared.rules.takes, Rc::clone(&at_once));
         spawn_local(async move {
-            // The rows report a client that closed the connection.
+            // The rows show if the client closed the connection.
             let _ = answer(request, respond, takes).await;
             at_once.set(at_once.get() - 1);
         });
@@ -237,7 +237,7 @@ async fn whole(request: Request<RecvStream>) -> Result<(), h2::Error> {
     Ok(())
 }
 
-/// The response to every request of the probe.
+/// The response to every request from the probe.
 const PROBED: &str = r#"{"data":[{"id":"tiny"}],"model":"tiny","choices":[{"message":{"content":"hi"}}],"usage":{"completion_tokens":1}}"#;
 
 /// Serves only HTTP/1.1, with one request per connection.
@@ -256,7 +256,7 @@ async fn serve_http1(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let _ = stream.shutdown().await;
 }
 
-/// A stream that its lender can also access.
+/// A stream that its owner can also access.
 struct Lent<S>(Rc<RefCell<S>>);
 
 mod lent {

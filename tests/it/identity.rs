@@ -1,5 +1,5 @@
-//! What determines the id of a run and what does not, through `preview`, `why` and the runs that `run`
-//! executes.
+//! Tests which settings determine the id of a run and which do not, through `preview`, `why` and the
+//! runs that `run` executes.
 
 use std::collections::BTreeMap;
 
@@ -191,7 +191,7 @@ fn neither_order_nor_notation_names_anything() {
         ids
     };
     assert_eq!(ids(&lab, "plan.toml"), ids(&lab, "plan.yaml"), "TOML");
-    // The order of sweeps and axes determines the order of runs, but not the set of runs.
+    // The order of sweeps and axes determines only the order of runs, not the set of runs.
     assert_eq!(sorted("turned.yaml"), sorted("plan.yaml"), "keys reversed");
 }
 
@@ -234,7 +234,7 @@ fn an_address_and_a_key_name_nothing_but_engine_and_dialect_do() {
         lab.write("more.yaml", &edited(&plan, "    api: chat\n", &format!("    api: chat\n    {line}\n")));
         assert_eq!(ids(&lab, "more.yaml"), named, "{line}");
     }
-    // The results do not matter here, only that they exist.
+    // The results themselves do not matter here, only that they exist.
     lab.run(&["run", "plan.yaml"]);
     assert_eq!(lab.runs().len(), 1);
     let changes = [
@@ -290,10 +290,11 @@ fn assert_why_names(lab: &Lab, plan: &str, field: &str, (before, old, new): (&st
 fn each_hashed_field_makes_another_run_and_why_points_at_it() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
-    // The results do not matter here, only that they exist.
+    // The results themselves do not matter here, only that they exist.
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(lab.runs().len(), 2, "{}", ended.stderr);
-    // Field, text before the value, old and new value; and as `why` shows them if that differs.
+    // The field, the text before the value, the old and the new value; if `why` shows the values
+    // differently, also that form.
     let plain = [
         ("seed", "name: identity\nseed: ", "3", "4"),
         ("endpoint.api", "api: ", "chat", "completions"),
@@ -372,8 +373,8 @@ fn each_hashed_field_makes_another_run_and_why_points_at_it() {
     assert_eq!(ids(&lab, "plan.yaml"), ids(&lab, "warm.yaml"), "warm is the default");
     lab.write("one.yaml", &edited(PLAN, "      version: 2\n      streams: 64\n", "      version: 1.1\n"));
     assert_ne!(ids(&lab, "plan.yaml"), ids(&lab, "one.yaml"), "endpoint.http");
-    // Each entry of the identity is in one of the lists, is tested elsewhere in this file, or has its
-    // reason here.
+    // Each entry of the identity is in one of the lists, is tested elsewhere in this file, or is
+    // listed here with a reason.
     let elsewhere = [
         "hash",
         "measurement",

@@ -1,4 +1,4 @@
-//! A pause before the load begins, and the first request after it as a separate result.
+//! Tests a pause before the load begins, and the first request after it as a separate result.
 
 use serde_json::Value;
 
@@ -34,14 +34,15 @@ fn the_first_request_after_a_pause_is_a_result() {
     let e2e = exported(&lab, "idle.yaml", "idle_start_e2e_ms").as_f64().unwrap();
     assert!(ttft >= 30.0 && e2e >= ttft, "TTFT {ttft} ms, E2E {e2e} ms");
 
-    // The same plan without a pause is another run, and its first request is an ordinary one.
+    // The same plan without a pause makes a different run, and its first request is an ordinary
+    // one.
     lab.write("busy.yaml", &plan(""));
     lab.run(&["run", "busy.yaml"]);
     assert_eq!(lab.runs().len(), 2);
     assert_eq!(exported(&lab, "busy.yaml", "idle_start_ttft_ms"), Value::Null);
 
-    // Nothing reached the server for the requested time: the probe came before the pause, the first request
-    // after it.
+    // Nothing reached the server for the requested time: the probe came before the pause, and the first
+    // request after it.
     mock.terminate();
     let log = mock.log_now();
     let arrived = |line: &Value| line["arrival_ns"].as_u64().unwrap_or_else(|| panic!("no arrival time: {line}"));

@@ -1,12 +1,12 @@
-//! `sweepline import`: common configurations and commands become a plan that passes `check`, gives the origin
-//! of every value, and lists the settings that are not in it.
+//! Tests `sweepline import`: common configurations and commands become a plan that passes `check` and gives
+//! the origin of every value, and the settings that are not in the plan are listed.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::lab::{DEADLINE, Ended, Lab, Server};
 
-/// The imported fixtures, with the other arguments. The remaining files are those that these name.
+/// The imported fixtures, with the other arguments. All other files are referenced by these.
 const FIXTURES: [(&str, &[&str]); 18] = [
     ("closed_loop.json", &[]),
     ("closed_loop_objects.json", &[]),
@@ -77,7 +77,7 @@ fn every_fixture_becomes_a_plan_that_says_where_it_came_from() {
     }
 }
 
-/// Every value is followed by a comment, except for names of the plan's own entries.
+/// Every value is followed by a comment, except for the names of the plan's own entries.
 fn every_value_has_an_origin(file: &str, plan: &str) {
     let body = plan.split("sweepline: 1\n").nth(1).unwrap();
     for line in body.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
@@ -379,7 +379,7 @@ fn minus_one_asks_for_the_answers_that_records_declare() {
     }
     let (plan, _) = of_data(&lab, "--dataset-name custom --dataset-path own.jsonl");
     assert!(plan.contains("output_tokens: 256 "), "{plan}");
-    // If records specify none, vLLM has no length to request either.
+    // If records do not specify a length, vLLM has no length to request either.
     lab.write("bare.jsonl", "{\"prompt\":\"What is a bog?\"}\n");
     let (plan, listed) = of_data(&lab, "--dataset-name custom --dataset-path bare.jsonl --custom-output-len -1");
     assert!(plan.contains("with -1 each record specifies it"), "{plan}");
@@ -408,8 +408,8 @@ fn what_a_filter_keeps_of_sharegpt_is_said_as_it_is() {
     assert!(kept().contains("2 records of chats.json"), "{}", kept());
     assert!(listed.contains("more than 2048 tokens of prompt and response together"), "{listed}");
     assert!(!plan.contains("of the lengths that vLLM keeps"), "{plan}");
-    // One length for all responses: the recorded ones do not count, and the remainder is the bound of
-    // prompts.
+    // With one length for all responses, the recorded lengths do not count, and prompts are bounded
+    // by the remainder.
     let (plan, listed) = of_data(&lab, "--dataset-name sharegpt --dataset-path chats.json --sharegpt-output-len 1500");
     assert!(plan.contains("filter: { prompt_tokens: { min: 4, max: 548 } } }"), "{plan}");
     assert!(kept().contains("3 records of chats.json"), "{}", kept());
@@ -481,7 +481,7 @@ fn an_imported_plan_runs() {
                   --model tiny --random-input-len 40 --random-output-len 4 --request-rate $r --num-prompts 10\ndone\n";
     lab.write("script.sh", &script.replace("URL", server.url().trim_end_matches("/v1")));
     let plan = import(&lab, &["script.sh"]).stdout;
-    // A tool's windows are long: a test's are short.
+    // The tool's windows are long, so they are shortened for the test.
     let short = plan
         .replace("fill: 30s", "fill: 20ms")
         .replace("stabilize: 60s", "stabilize: 20ms")
@@ -490,7 +490,7 @@ fn an_imported_plan_runs() {
     lab.write("open.yaml", &short);
     for plan in ["closed.yaml", "open.yaml"] {
         let ended = lab.run(&["run", plan]);
-        // On a busy machine a run may be judged invalid.
+        // A run may be judged invalid on a busy machine.
         assert!(matches!(ended.code, Some(0 | 3)), "{plan}: {}{}", ended.stdout, ended.stderr);
     }
     let runs = lab.runs();
@@ -512,7 +512,7 @@ fn six_settings_three_times_are_eighteen_runs_that_start_six_servers() {
     let told: serde_json::Value =
         serde_json::from_str(&lab.ok(&["preview", "plan.yaml", "--format", "json"]).stdout).unwrap();
     assert_eq!(told["runs"].as_array().unwrap().len(), 18, "{told}");
-    // Every setting starts its own server, with the words of the command and those of the parameter file.
+    // Every setting starts its own server, with the words of the command and of the parameter file.
     let settings = std::fs::read_to_string(lab.path().join("six_settings.json")).unwrap();
     let settings: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(&settings).unwrap();
     let plan = std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap();
@@ -542,7 +542,8 @@ fn an_imported_sweep_starts_its_servers() {
         plan.contains("server: [{ slots: 2 }, { slots: 8, itl: \"2ms\" }]  # --serve-params serve.json: few, many"),
         "{plan}"
     );
-    // A tool's windows are long, and its port may be taken: a test's are short, and its port is free.
+    // The tool's windows are long, and its port may be taken, so the test uses short windows and a
+    // free port.
     let short = plan
         .replace("url: http://127.0.0.1:8000/v1", "near: none")
         .lines()
@@ -556,7 +557,7 @@ fn an_imported_sweep_starts_its_servers() {
         .replace("for: 120s, min_requests: 10, at_most: 600s", "for: 300ms");
     lab.write("plan.yaml", &short);
     let ended = lab.run(&["run", "plan.yaml"]);
-    // On a busy machine a run may be judged invalid.
+    // A run may be judged invalid on a busy machine.
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
     assert_eq!(ended.stderr.lines().filter(|line| line.contains(": starting ")).count(), 2, "{}", ended.stderr);
     let slots = |run: &super::lab::Run| run.json["spec"]["endpoint"]["server"]["flags.slots"].as_f64();
@@ -596,11 +597,11 @@ fn of_two_servers_in_front_of_one_benchmark_the_first_is_listed() {
     let ended = import(&lab, &["two.sh"]);
     assert!(ended.stderr.contains("vllm serve (line 1): another server is started"), "{}", ended.stderr);
     assert!(ended.stdout.contains("# vllm serve (line 2)"), "{}", ended.stdout);
-    // With one for each benchmark, both are started.
+    // If there is one server for each benchmark, both are started.
     lab.write("each.sh", &format!("vllm serve a --port 8001 &\n{bench}\nvllm serve m -tp 2 --port 8001 &\n{bench}\n"));
     let ended = import(&lab, &["each.sh"]);
     assert_eq!(ended.stdout.matches("launch: { command: [vllm, serve, ").count(), 2, "{}", ended.stdout);
-    // A server that the user names as running is not started.
+    // A server is not started if the user states that it is already running.
     let there = import(&lab, &["each.sh", "--url", "http://gpu-7:8000/v1"]).stdout;
     assert!(!there.contains("    launch: ") && there.contains("`import --url` names a running server"), "{there}");
 }

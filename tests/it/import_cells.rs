@@ -1,9 +1,11 @@
-//! Public examples of other tools, under `tests/import/TOOL/`: each becomes the cells that its tool would measure.
+//! Tests public examples of other tools, under `tests/import/TOOL/`: each becomes the cells that its tool
+//! would measure.
 //!
-//! `NAME.cells` is next to a file and contains, written by hand from the tool's own rules: `import:` and the other
-//! arguments, a line with columns, and a line for each cell. A column is an axis, `runs` (the number of runs of the
-//! cell), or a path into the plan: `scenario.prompt_tokens`, `model.id`, `endpoint.engine`, `sweep.search`,
-//! `phases.measure`; a bare name is looked up in this order. `-` is an empty value.
+//! `NAME.cells` is next to a file. It is written by hand according to the tool's own rules and contains
+//! `import:` with the other arguments, a line with columns, and a line for each cell. A column is an axis,
+//! `runs` (the number of runs of the cell), or a path into the plan: `scenario.prompt_tokens`, `model.id`,
+//! `endpoint.engine`, `sweep.search`, `phases.measure`; a bare name is looked up in this order. `-` is an
+//! empty value.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -72,7 +74,7 @@ fn value(column: &str, run: &Value, plan: &Value) -> String {
         return shown(named.as_ref());
     }
     let tables = [cell.clone(), entry("scenarios"), entry("models"), entry("endpoints"), sweep.clone()];
-    // The axis of a server flag is one key of the cell, even with dots in it.
+    // The axis of a server flag is one key of the cell, even if it contains dots.
     let found = |table: &Value| table.get(column).cloned().or_else(|| inside(table, column));
     shown(tables.iter().find_map(found).as_ref())
 }
@@ -126,7 +128,7 @@ fn examples(tool: &str) -> usize {
     count
 }
 
-/// Each tool has five examples, and each becomes the cells in its `.cells` file.
+/// Each tool has five examples, and each example becomes the cells in its `.cells` file.
 #[timed_test]
 fn public_examples_become_the_cells_that_their_owners_measure() {
     for folder in files(&home()).into_iter().filter(|path| path.is_dir()) {

@@ -1,10 +1,12 @@
-//! The pages of docs/COMING_FROM.md: the command at the beginning of each makes the plan that follows it.
+//! Tests the pages of docs/COMING_FROM.md: the command at the beginning of each page produces the plan
+//! that follows it.
 
 use std::path::Path;
 
 use super::lab::Lab;
 
-/// Returns the blocks of a page: lines indented by four, with only blank lines between them.
+/// Returns the blocks of a page. A block consists of lines indented by four, with only blank lines
+/// between them.
 fn blocks(page: &str) -> Vec<Vec<&str>> {
     let mut blocks: Vec<Vec<&str>> = vec![Vec::new()];
     for line in page.lines() {

@@ -1,4 +1,5 @@
-//! `sweepline import --entry`: a part of a file with many entries, and files from which no plan can be made.
+//! Tests `sweepline import --entry`, which imports a part of a file with many entries, and files from which
+//! no plan can be made.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -29,7 +30,7 @@ fn entries_of_a_master_file_are_chosen() {
     let _ = write!(text, "{}", entry("d-b200", "b200-multinode", "multinode: true\n  disagg: true"));
     lab.write("master.yaml", &text);
 
-    // All of one machine, or a selection.
+    // Either all entries of one machine are imported, or a selection.
     let several = import(&lab, &["master.yaml"]);
     assert_eq!(several.code, Some(2), "{}", several.stderr);
     for part in [
@@ -50,7 +51,7 @@ fn entries_of_a_master_file_are_chosen() {
     let runs = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json()["runs"].as_array().unwrap().len();
     assert_eq!(runs, 9, "{}", two.stdout);
 
-    // Entries over several nodes are rejected, with the reason and the alternative.
+    // Entries that use several nodes are rejected, with the reason and the alternative.
     let refused = import(&lab, &["master.yaml", "--entry", "d-b200"]);
     assert_eq!(refused.code, Some(2));
     for part in ["master.yaml:", "d-b200", "prefill and decode are separate servers behind a router", "`url`"] {
@@ -84,7 +85,8 @@ fn a_master_entry_is_started_or_asked() {
     let several = import(&lab, &["two.yaml", "--url", "http://gpu-7:8000"]);
     assert_eq!(several.code, Some(2));
     assert!(several.stderr.contains("2 settings of the server, and --url names one"), "{}", several.stderr);
-    // A setting of one row is set in every row, so that the accelerators can be counted.
+    // A setting that occurs in one row is set in every row, so that the accelerators can be
+    // counted.
     let started = lab.ok(&["import", "two.yaml"]).stdout;
     assert!(
         started.contains("gpus: \"{{ server.tensor_parallel_size * server.pipeline_parallel_size }}\""),
@@ -92,7 +94,7 @@ fn a_master_entry_is_started_or_asked() {
     );
 }
 
-/// LoadGen's own file has settings of all benchmarks.
+/// LoadGen's own file has settings for all benchmarks.
 #[timed_test]
 fn models_of_an_mlperf_configuration_are_chosen() {
     let lab = Lab::new();
@@ -195,8 +197,8 @@ fn the_plans_of_the_pages_come_out() {
     }
 }
 
-/// An experiment over a profile of a tool other than vLLM: each treatment is a plan of that tool's
-/// importer, and all are merged into one.
+/// An experiment with a profile of a tool other than vLLM: the importer of that tool produces a
+/// plan for each treatment, and all plans are merged into one.
 #[timed_test]
 fn treatments_of_another_tool_become_one_plan() {
     let lab = Lab::new();
@@ -206,7 +208,8 @@ fn treatments_of_another_tool_become_one_plan() {
     }
     lab.ok(&["import", "experiment_optimized_baseline.yaml", "--model", "Qwen/Qwen3-32B", "-o", "plan.yaml"]);
     lab.ok(&["check", "plan.yaml"]);
-    // 4 deployments × 9 treatments, as in its file, each with the seven rates of the profile.
+    // There are 4 deployments × 9 treatments, as in the experiment's file, each with the seven
+    // rates of the profile.
     let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
     let runs = preview["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 36 * 7);

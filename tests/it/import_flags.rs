@@ -1,4 +1,4 @@
-//! `sweepline import`: `--strict`, `--quick`, and the command in the docs.
+//! Tests `sweepline import`: `--strict`, `--quick`, and the command in the docs.
 
 use std::path::Path;
 
@@ -29,8 +29,8 @@ fn strict_writes_no_plan_where_something_is_not_in_it() {
     let ended = import(&lab, &["b.sh", "--strict", "-o", "plan.yaml"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stderr.starts_with("import: 4 settings mapped, all of them\n"), "{}", ended.stderr);
-    // Settings that sweepline covers anyway count as mapped; those with a different meaning are listed, and
-    // count as mapped.
+    // Settings that sweepline applies anyway count as mapped; settings with a different meaning are listed,
+    // but also count as mapped.
     lab.write("c.sh", "vllm bench serve --model m --num-prompts 20\n");
     let ended = import(&lab, &["c.sh", "--strict"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -58,8 +58,8 @@ fn quick_has_short_phases_beside_the_full_ones() {
     }
 }
 
-/// Short runs decide no percentile, so --quick measures loads between the bounds of a search, and the full
-/// plan searches.
+/// Short runs cannot decide a percentile, so --quick measures loads between the bounds of a search, and
+/// the full plan searches.
 #[timed_test]
 fn quick_measures_a_few_loads_where_the_full_plan_searches() {
     let lab = Lab::new();
@@ -78,7 +78,7 @@ fn quick_measures_a_few_loads_where_the_full_plan_searches() {
     assert!(why.stdout.contains("1 in flight, going up"), "{}", why.stdout);
 }
 
-/// The page of vLLM shows a command and its plan.
+/// The page about vLLM shows a command and its plan.
 #[timed_test]
 fn the_command_in_the_docs_makes_the_plan_in_the_docs() {
     let lab = Lab::new();

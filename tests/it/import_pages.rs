@@ -1,4 +1,5 @@
-//! docs/COMING_FROM.md shows input of each tool and the resulting plan: both must match.
+//! Tests docs/COMING_FROM.md, which shows input of each tool and the resulting plan; these must
+//! match.
 
 use std::path::Path;
 
@@ -24,7 +25,7 @@ fn blocks(heading: &str) -> [String; 2] {
     [blocks.next().unwrap(), blocks.next().unwrap()]
 }
 
-/// Returns the parts of the first that are missing or different in the second.
+/// Returns the parts of the first text that are missing or different in the second.
 fn missing(part: &Value, whole: &Value, at: &str, found: &mut Vec<String>) {
     match (part, whole) {
         (Value::Object(part), Value::Object(whole)) => {
@@ -50,7 +51,7 @@ fn what_the_docs_show_of_a_tool_becomes_the_plan_beside_it() {
     ] {
         let lab = Lab::new();
         let [source, plan] = blocks(heading);
-        // A script may show a file that it names: `# serve.json: […]`.
+        // A script may contain a file that it names, as in `# serve.json: […]`.
         let named = source.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(": "));
         named.for_each(|(name, text)| drop(lab.write(name, text)));
         lab.write(file, &source);

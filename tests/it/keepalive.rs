@@ -1,5 +1,5 @@
-//! Servers that close connections between requests, as the HTTP standard allows: no request is lost because
-//! of that, and none is sent twice.
+//! Tests servers that close connections between requests, as the HTTP standard allows: no request is lost
+//! because of this, and none is sent twice.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -14,17 +14,17 @@ use sweepline::rows::{Connection, Outcome, Record};
 
 use super::lab::{DEADLINE, Lab, Run};
 
-/// When the server closes a connection, always without announcing it.
+/// When the server closes a connection; it never announces the close.
 #[derive(Clone, Copy)]
 enum Close {
     /// After the last byte of every response.
     AtOnce,
-    /// After it was idle for this long.
+    /// After the connection was idle for this long.
     AfterIdle(Duration),
     /// After every third response on a connection.
     EveryThird,
-    /// A tenth of a millisecond after every response: usually between the client's receipt of the response
-    /// and its next request.
+    /// A tenth of a millisecond after every response, which is usually between the client's receipt of the
+    /// response and its next request.
     Between,
 }
 
@@ -36,7 +36,7 @@ struct Closer {
     acceptor: Option<JoinHandle<()>>,
 }
 
-/// Its observations: how often each request arrived, and the number of connections.
+/// The server's observations: how often each request arrived, and the number of connections.
 #[derive(Default)]
 struct Seen {
     requests: BTreeMap<String, u32>,
@@ -75,8 +75,8 @@ impl Closer {
         Closer { address, over, seen, acceptor: Some(acceptor) }
     }
 
-    /// Runs a plan with this load against it; returns the run, the arrivals of each request, and the
-    /// connections.
+    /// Runs a plan with this load against the server; returns the run, the arrivals of each request,
+    /// and the connections.
     fn measure(mut self, load: &str) -> (Run, Seen) {
         let lab = Lab::new();
         let url = format!("http://{}/v1", self.address);
@@ -100,7 +100,7 @@ sweeps: {{ one: {{ {load} }} }}\n"
     fn stop(&mut self) {
         let Some(acceptor) = self.acceptor.take() else { return };
         self.over.store(true, Ordering::SeqCst);
-        // Wakes the acceptor, which then sees the end of the test.
+        // Wakes the acceptor, which then notices that the test has ended.
         drop(TcpStream::connect(self.address));
         let _ = acceptor.join();
     }
@@ -171,8 +171,8 @@ fn request(stream: &mut TcpStream) -> Option<String> {
 }
 
 /// Asserts that no request was sent twice, that every sent request is a row, and that every lost request
-/// was sent before the server closed: the client cannot know of such a close, and a retry would be a second
-/// request. Returns the number of lost requests.
+/// was sent before the server closed, because the client cannot know of the close, and a retry would be a
+/// second request. Returns the number of lost requests.
 fn is_told_once(run: &Run, seen: &Seen) -> usize {
     let twice: Vec<_> = seen.requests.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "sent more than once: {twice:?}");
@@ -191,7 +191,8 @@ fn is_told_once(run: &Run, seen: &Seen) -> usize {
     }
     let (opened, needless) = (seen.connections, avoidable.len());
     eprintln!("{sent} sent on {opened} connections, {crossed} crossed the server's close, {needless} lost needlessly");
-    // The server may also close between the check of the socket and the write; without the check it is one in ten.
+    // The server may also close between the check of the socket and the write; without the check, one in ten
+    // requests is lost.
     assert!(avoidable.len() * 25 <= sent, "{} of {sent} lost needlessly: {avoidable:?}", avoidable.len());
     crossed + needless
 }
@@ -208,8 +209,8 @@ fn a_connection_that_is_closed_behind_an_answer_loses_nothing() {
         (opened(&run), lost, seen.requests.len())
     };
     let (opened, lost, sent) = run(Close::AtOnce, 2);
-    // A client that is faster than the server's close reuses a connection that is about to close. The two
-    // connections that were opened ahead served one request each.
+    // If the client is faster than the server's close, it reuses a connection that is about to close. The
+    // two connections that were opened ahead served one request each.
     let served_once = opened + lost + 2;
     assert!(
         served_once >= sent && opened > lost,
@@ -217,7 +218,7 @@ fn a_connection_that_is_closed_behind_an_answer_loses_nothing() {
     );
     let (opened, _, sent) = run(Close::EveryThird, 2);
     assert!(opened * 2 < sent, "open connections are reused: {opened} for {sent}");
-    // The first few requests reveal a server that always does so.
+    // The first few requests reveal a server that always closes.
     let (opened, lost, sent) = run(Close::Between, 8);
     assert!(lost * 50 <= sent && opened + lost + 8 >= sent, "{lost} of {sent} lost, {opened} opened");
 }
@@ -237,7 +238,7 @@ fn a_connection_that_was_closed_while_idle_is_not_used() {
 
 #[timed_test]
 fn a_connection_that_was_opened_ahead_and_closed_unused_is_replaced() {
-    // Slots join over two seconds. Most of their connections are closed by then, and a working slot is
+    // Slots join over two seconds. Most of their connections are closed by then, and a slot in use is
     // never idle.
     let load = format!("phases: {{ fill: 2s }}, matrix: {{ {CELL}, batch_size: [8] }}");
     let (run, seen) = Closer::start(Close::AfterIdle(Duration::from_millis(300))).measure(&load);

@@ -1,5 +1,5 @@
-//! Sweeps that are killed or stopped: no committed run is touched, and the same command completes the same
-//! set.
+//! Tests sweeps that are killed or stopped: no committed run is touched, and the same command completes
+//! the same set.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
@@ -17,8 +17,8 @@ use super::sweeps::{
 /// Number of runs in the plan.
 const RUNS: usize = 5;
 
-/// Starts the program with a failpoint and waits until it has killed itself there; its server is gone then,
-/// too.
+/// Starts the program with a failpoint and waits until it has killed itself there; by then, its server has
+/// also ended.
 fn killed_at(lab: &Lab, failpoint: &str, args: &[&str]) {
     let running = Running::start(lab.command(args).env("SWEEPLINE_FAILPOINT", failpoint));
     let (ended, servers) = end(running);
@@ -113,7 +113,7 @@ fn a_kill_of_the_first_and_of_the_last_commit() {
     let lab = lab();
     killed_at(&lab, "before_rename", &["run", "plan.yaml"]);
     assert!(names(&lab, "runs").is_empty());
-    // The pending rename of the run killed first counts as the first rename.
+    // The pending rename of the run that was killed first counts as the first rename.
     killed_at(&lab, &format!("after_rename:{RUNS}"), &["run", "plan.yaml"]);
     assert_eq!(names(&lab, "runs").len(), RUNS);
     let ended = goes_on(&lab, &files(&lab, "runs"));
@@ -137,7 +137,7 @@ fn a_kill_at_any_instant_loses_nothing() {
     let whole = start.elapsed();
     let next = Mutex::new(0..KILLS);
     let kills = Mutex::new(0);
-    // Labs wait more than they compute: two at a time.
+    // Labs wait more than they compute, so two of them run at a time.
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -154,7 +154,7 @@ fn a_kill_at_any_instant_loses_nothing() {
     assert!(kills >= KILLS / 2, "only {kills} of {KILLS} sweeps were killed before they ended");
 }
 
-/// Kills a sweep `after` its start and resumes it; returns whether it was still running.
+/// Kills a sweep this long `after` its start and resumes it; returns whether it was still running.
 fn kill_at_and_go_on(after: Duration, undisturbed: &BTreeSet<String>) -> bool {
     let lab = lab();
     let running = lab.start(&["run", "plan.yaml"]);
@@ -193,8 +193,8 @@ fn a_kill_between_moving_the_old_run_out_and_the_new_one_in_loses_neither() {
     let attempt = |json: &Value| json["attempt"].as_u64().unwrap();
     let attempts: Vec<u64> = lab.runs().values().map(|run| attempt(&run.json)).collect();
     assert_eq!(attempts.iter().filter(|attempt| **attempt == 2).count(), 2, "{attempts:?}");
-    // Replaced runs are whole in superseded/, under the number of their attempt; all other files are
-    // unchanged.
+    // Replaced runs are undamaged in superseded/, under the number of their attempt; all other files
+    // are unchanged.
     let replaced = names(&lab, "superseded");
     for (path, bytes) in &old {
         let place = path.strip_prefix(lab.results().join("runs")).unwrap();
@@ -259,7 +259,7 @@ fn one_signal_abandons_the_run_and_leaves_the_rest() {
 fn a_sweep_that_is_to_outlive_its_terminal_does() {
     let lab = lab();
     lab.write("plan.yaml", LONGER);
-    // As under `nohup`.
+    // This is the situation under `nohup`.
     let program = env!("CARGO_BIN_EXE_sweepline");
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "trap '' HUP; exec \"$0\" run plan.yaml", program]).current_dir(lab.path());
@@ -267,7 +267,7 @@ fn a_sweep_that_is_to_outlive_its_terminal_does() {
     wait_for_attempt(&lab);
     running.signal(Signal::HUP);
     let ended = running.end();
-    // Not 130; a busy machine may make a run invalid.
+    // The exit code is not 130; a busy machine may make a run invalid.
     assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
     assert_eq!(names(&lab, "runs").len(), 2);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sweepline::rows::{Record, Table, stream_events, stream_requests};
 
-/// Longer than any step takes, even on a shared machine.
+/// A time limit that is longer than any step takes, even on a shared machine.
 pub const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The working folder of a test.
@@ -28,7 +28,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Returns whether runs are invalid because of the client, and thus of the machine.
+    /// Whether runs are invalid because of the client, and thus because of the machine.
     pub fn was_spoiled(&self) -> bool {
         let is_of_client = |line: &str| line.split_once("invalid: ").is_some_and(|(_, why)| why.contains("client_"));
         self.code == Some(3) && self.stdout.lines().chain(self.stderr.lines()).any(is_of_client)
@@ -106,7 +106,7 @@ impl Lab {
         assert!(errors.is_empty(), "{what}: {errors:#?}");
     }
 
-    /// Starts the program; it is killed when the guard is dropped.
+    /// Starts the program, which is killed when the guard is dropped.
     pub fn start(&self, args: &[&str]) -> Running {
         Running::start(&mut self.command(args))
     }
@@ -159,8 +159,8 @@ fn strict(schema: &mut Value) {
 }
 
 impl Run {
-    /// Replaces the record of the run with `json`, as an earlier sweepline would have written it: without a
-    /// digest, and without an entry in the inventory.
+    /// Replaces the record of the run with `json`, as an earlier version of sweepline would have written
+    /// it: without a digest, and without an entry in the inventory.
     pub fn put_old_record(&self, mut json: Value) {
         json.as_object_mut().unwrap().shift_remove("sha256");
         std::fs::write(self.dir.join("run.json"), serde_json::to_string_pretty(&json).unwrap() + "\n").unwrap();
@@ -199,7 +199,7 @@ fn without_times(text: &str) -> String {
 }
 
 impl Ended {
-    /// Parses its stdout as JSON.
+    /// Parses the program's stdout as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", self.stdout, self.stderr))
     }
@@ -219,17 +219,17 @@ impl Running {
         self.child.id()
     }
 
-    /// Sends it a signal.
+    /// Sends the program a signal.
     pub fn signal(&self, signal: rustix::process::Signal) {
         let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal);
     }
 
-    /// Returns whether it has ended.
+    /// Whether the program has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits until it ends.
+    /// Waits until the program ends.
     pub fn end(mut self) -> Ended {
         let mut take = || -> Option<Output> {
             let (stdout, stderr) = (self.child.stdout.take()?, self.child.stderr.take()?);
@@ -272,14 +272,14 @@ impl Server {
         Server { child, address: address.to_owned(), log }
     }
 
-    /// Returns the base address of its API.
+    /// Returns the base address of the mock's API.
     pub fn url(&self) -> String {
         format!("{}/v1", self.address)
     }
 
-    /// Returns the number of requests that it has seen, on any path, without those sent by this method. The
-    /// log is written in the order in which requests end, with a short delay; our own last line shows that
-    /// everything before it has been written.
+    /// Returns the number of requests that the mock has received on any path, not counting those sent by
+    /// this method. The log is written in the order in which requests end, with a short delay. The line of
+    /// our own request shows that everything before it has been written.
     pub fn requests(&self) -> usize {
         const OURS: &str = "\"request_id\":\"the tests' own\"";
         let read = || std::fs::read_to_string(&self.log).unwrap();
@@ -291,7 +291,7 @@ impl Server {
         std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
         std::io::Read::read_to_end(&mut stream, &mut Vec::new()).unwrap();
         let text = wait_for("the log", || Some(read()).filter(|text| ours(text) > before));
-        // Without the opening line.
+        // The first line is not counted.
         text.lines().count() - 1 - ours(&text)
     }
 }

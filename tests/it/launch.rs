@@ -1,5 +1,5 @@
-//! Servers that the plan starts: as few starts as the order allows, every failure of a start with its
-//! message, and no process left behind, whichever process is killed.
+//! Tests servers that the plan starts: there are as few starts as the order allows, every failed
+//! start has a message, and no process is left behind, whichever process is killed.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ use timed_test::timed_test;
 
 use super::lab::{Ended, Lab, Running, Server, wait_for};
 
-/// The program as a command of a plan.
+/// The program, as a command in a plan.
 const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
 
-/// Marks every process that a lab's sweeps start: the variable is inherited.
+/// Marks every process that a lab's sweeps start, because the variable is inherited.
 const MARK: &str = "SWEEPLINE_TEST_LAB";
 
-/// Returns a plan whose endpoint `m` has these further fields; `axes` and `repeats` belong to its only
-/// sweep.
+/// Returns a plan whose endpoint `m` has these additional fields; `axes` and `repeats` belong to its
+/// only sweep.
 fn plan(endpoint: &str, axes: &str, repeats: u32) -> String {
     format!(
         "\
@@ -42,7 +42,7 @@ fn mock() -> String {
     )
 }
 
-/// Returns a shell script as a launched server; `$P` is its port, and `serve` becomes a mock.
+/// Returns a shell script as a launched server. `$P` is its port, and `serve` starts a mock.
 fn script(lines: &str, rest: &str) -> String {
     let serve = format!("exec {SWEEPLINE} mock --ttft 5ms --port $P");
     let text = lines.replace("serve", &serve).replace('\'', "''");
@@ -129,7 +129,7 @@ fn ids(lab: &Lab) -> Vec<String> {
 fn a_server_starts_once_for_all_runs_that_need_it_and_ends_with_them() {
     let lab = lab(&plan(&mock(), "batch_size: [1, 2], server: [{ slots: 2 }, { slots: 8, itl: 2ms }]", 2));
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
-    assert!(preview.contains("2 starts of m: the duration of a start is unknown until the first"), "{preview}");
+    assert!(preview.contains("2 starts of m: the duration of a start is unknown until the first start"), "{preview}");
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     assert_eq!((starts(&ended), lab.runs().len()), (2, 8), "{}", ended.stderr);
@@ -147,7 +147,8 @@ fn a_server_starts_once_for_all_runs_that_need_it_and_ends_with_them() {
     }
     let again = run(&lab, &[]);
     assert!(again.stderr.contains("nothing to do") && starts(&again) == 0, "{}", again.stderr);
-    // A third setting starts only its own server, and the preview shows how long that takes.
+    // A third setting causes only its own server to be started, and the preview shows how long that
+    // takes.
     lab.write("plan.yaml", &plan(&mock(), "batch_size: [1, 2], server: [{ slots: 2 }, { slots: 4 }]", 2));
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
     assert!(preview.contains("1 start of m: about ") && preview.contains("as in 2 earlier starts"), "{preview}");
@@ -168,7 +169,7 @@ fn a_flag_is_a_column_and_can_be_compared() {
     assert!(flat.contains("2 would be enough without the rounds of comparisons"), "{preview}");
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
-    // Rounds AB and BA: a server that the next run also needs keeps running.
+    // The rounds are AB and BA, so a server that the next run also needs keeps running.
     assert!((3..=6).contains(&starts(&ended)), "{}", ended.stderr);
     let table = lab.ok(&["export", "plan.yaml", "--format", "csv"]).stdout;
     let header = table.lines().next().unwrap();
@@ -213,10 +214,10 @@ fn a_server_that_ends_at_once_is_started_again_and_then_its_runs_are_given_up() 
     nothing_left(&lab);
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
     assert!(preview.contains("2 given up"), "{preview}");
-    // A failed start is not retried automatically; a load for which a server does not even start is not
-    // met.
+    // A failed start is not retried automatically; if the server does not even start, the load counts
+    // as not sustained.
     assert_eq!(run(&lab, &[]).code, Some(3));
-    // Another server makes another run.
+    // A different server makes a different run.
     lab.write("plan.yaml", &plan(&mock(), "batch_size: [1, 2]", 1));
     assert_eq!(run(&lab, &[]).code, Some(0));
 }
@@ -323,7 +324,7 @@ fn a_command_that_hands_the_server_over_is_ended_by_its_stop() {
     nothing_left(&lab);
 }
 
-/// Returns a run that is long enough to be killed while running.
+/// Returns a plan with a run that is long enough to be killed in the middle.
 fn long_plan(rest: &str) -> String {
     plan(&(mock() + rest), "batch_size: [1, 2], server.slots: [2, 4]", 1).replace("for: 300ms", "for: 700ms")
 }
@@ -361,7 +362,7 @@ fn what_a_killed_supervisor_left_the_next_sweep_ends() {
         assert!(!text.contains("hunter2"), "{text}");
         serde_json::from_str(&text).unwrap()
     };
-    // The supervisor first: it would stop the server when the sweep exits.
+    // The supervisor is killed first, because it would stop the server when the sweep exits.
     let supervisor = rustix::process::Pid::from_raw(lease["supervisor"].as_i64().unwrap() as i32).unwrap();
     rustix::process::kill_process(supervisor, Signal::KILL).unwrap();
     running.signal(Signal::KILL);
@@ -377,13 +378,13 @@ fn what_a_killed_supervisor_left_the_next_sweep_ends() {
         "{}",
         ended.stderr
     );
-    // Once for the server that was left behind, once for the new one.
+    // Called once for the server that was left behind, and once for the new one.
     assert_eq!(fs::read_to_string(lab.path().join("stopped")).unwrap(), "hunter2-hunter2\nhunter2-hunter2\n");
     nothing_left(&lab);
     assert!(!holds(&lab.results(), "hunter2"), "a secret was written");
 }
 
-/// Returns whether any file below a folder contains a text.
+/// Whether any file below a folder contains a text.
 fn holds(folder: &Path, text: &str) -> bool {
     fs::read_dir(folder).unwrap().flatten().any(|entry| match entry.file_type().unwrap().is_dir() {
         true => holds(&entry.path(), text),
@@ -457,7 +458,7 @@ fn two_servers_of_one_host_take_turns_and_two_resources_do_not() {
     let lab = lab(&two(""));
     let ended = run(&lab, &["--jobs", "4"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    // At most one server is up: the next one starts after the runs of the previous one.
+    // At most one server is up at a time; the next one starts after the runs of the previous one.
     let lines: Vec<&str> =
         ended.stderr.lines().filter(|line| line.contains(": starting ") || line.ends_with(" · valid")).collect();
     assert!(lines.len() >= 4 && lines[0].contains("starting") && !lines[1].contains("starting"), "{lines:#?}");
@@ -527,7 +528,8 @@ fn a_signal_to_all_processes_of_a_job_interrupts_the_run_and_spoils_nothing() {
     let mut command = lab.command(&["run", "plan.yaml"]);
     let mut running = Running::start(command.env(MARK, lab.path()));
     begun(&lab, &mut running);
-    // A cluster that preempts a job signals all its processes; here the sweep is the last to notice.
+    // A cluster that preempts a job sends a signal to all its processes; in this test, the sweep is
+    // the last to notice.
     for process in [processes(&lab, "supervise"), processes(&lab, "mock")].concat() {
         rustix::process::kill_process(rustix::process::Pid::from_raw(process).unwrap(), Signal::TERM).unwrap();
     }
@@ -614,7 +616,7 @@ fn how_long_a_server_takes_to_start_is_a_result_with_repeats() {
         let cells: Vec<&str> = line.split(',').collect();
         let (ready, first): (f64, f64) = (cells[2].parse().unwrap(), cells[3].parse().unwrap());
         assert!((400.0..60_000.0).contains(&ready) && first > ready, "{table}");
-        // The only request after it is not a load.
+        // The only request after that is not a load.
         assert_eq!((cells[4], cells[5], cells[6]), ("", "", "valid"), "{table}");
     }
     assert!(ended.stdout.contains("ready ") && ended.stdout.contains("first response "), "{}", ended.stdout);
@@ -645,8 +647,8 @@ fn a_launched_server_of_another_version_is_compared_once_it_is_up() {
     };
     assert_eq!(versions(), ["0.11.0", "0.11.0"]);
 
-    // One setting is started for a new run; the results of the other setting came from the same release,
-    // which is no longer installed.
+    // The server is started with one setting for a new run; the results of the other setting came from
+    // the same release, which is no longer installed.
     lab.write("version", "0.12.0");
     let more = run(&lab, &["--only", "batch_size == 1 or server.slots == 2"]);
     assert_eq!(more.code, Some(0), "{}{}", more.stdout, more.stderr);
@@ -655,7 +657,7 @@ fn a_launched_server_of_another_version_is_compared_once_it_is_up() {
     assert_eq!(versions(), ["0.12.0", "0.12.0", "0.12.0"]);
     assert_eq!(starts(&more), 3, "{}", more.stderr);
 
-    // If the plan pins its servers, nothing is measured on another one.
+    // If the plan pins its servers, nothing is measured on a different one.
     lab.write("version", "0.13.0");
     lab.write("plan.yaml", &format!("environment: pin\n{text}"));
     let pinned = run(&lab, &[]);

@@ -1,5 +1,5 @@
-//! A run begins on an idle server: the work that the previous run left there is awaited, and work of other
-//! users is reported.
+//! Tests that a run begins on an idle server: it waits for the work that the previous run left there, and
+//! reports work of other users.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -16,8 +16,8 @@ use super::mock::Mock;
 use super::server::{good, read_request};
 use super::sweeps::Talking;
 
-/// One slot, 120 ms per response, each served to its end: 1.5 s of 30 requests/s leave about three seconds
-/// of work.
+/// The server has one slot and takes 120 ms per response, which it always completes. 1.5 s at 30
+/// requests/s leave about three seconds of work.
 const SLOW: [&str; 7] = ["--ttft", "20ms", "--itl", "5ms", "--slots", "1", "--finish-abandoned"];
 
 /// Returns a run that leaves much work behind, between two light runs that leave none, on two endpoints of
@@ -82,7 +82,8 @@ fn a_light_run_waits_for_what_a_heavy_one_left_by_a_probe() {
     let (began, probes) = light_begins_idle(&["--no-load-gauges"]);
     assert_eq!((&began["asked"], &began["endpoint"]), (&"probe".into(), &"a".into()), "b left no work: {began}");
     assert!(began["ttft_ns"].as_u64().unwrap() < 1_000_000_000, "{began}");
-    // Two for readiness; for each endpoint two that agree; and those after the heavy run.
+    // Two probes for readiness, two that agree for each endpoint, and the probes after the heavy
+    // run.
     assert!((7..30).contains(&probes), "{probes} probes");
 }
 
@@ -127,8 +128,8 @@ fn a_run_that_leaves_nothing_is_followed_at_once() {
     }
 }
 
-/// A server with its own gauge: `load` maps the number of generations so far to the running and waiting
-/// requests.
+/// A server with its own gauge, where `load` maps the number of generations so far to the running and
+/// waiting requests.
 struct Gauged {
     port: u16,
     seen: Arc<Mutex<Vec<String>>>,
@@ -165,14 +166,14 @@ impl Gauged {
                 };
                 generations.fetch_add(usize::from(head.starts_with("post")), Ordering::SeqCst);
                 theirs.lock().unwrap().push(head);
-                // The client may be gone.
+                // The client may have disconnected.
                 let _ = stream.write_all(&answer);
             }
         });
         Gauged { port, seen, over, accepting: Some(accepting) }
     }
 
-    /// Returns the number of requests so far that start like this.
+    /// Returns the number of requests so far that begin with this text.
     fn seen(&self, start: &str) -> usize {
         self.seen.lock().unwrap().iter().filter(|head| head.starts_with(start)).count()
     }
@@ -224,8 +225,8 @@ fn a_server_that_others_keep_busy_makes_a_run_suspect() {
 
 #[timed_test]
 fn a_gauge_that_stands_still_is_made_to_speak_by_one_generation() {
-    // Like vLLM after all requests were cut: the gauge shows old values until the server works again. The
-    // probe of the sweep comes first.
+    // This is the behavior of vLLM after all requests were cut off: the gauge shows old values until the
+    // server works again. The probe of the sweep comes first.
     let server = Gauged::start(|generations| if generations < 2 { (24, 6) } else { (0, 0) });
     let lab = Lab::new();
     lab.write("plan.yaml", &server.plan());

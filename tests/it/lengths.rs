@@ -1,4 +1,4 @@
-//! Varying lengths: in plans, in requests, in results, and which runs are equal.
+//! Tests varying lengths in plans, requests and results, and which runs are equal.
 
 use std::collections::BTreeMap;
 
@@ -186,11 +186,11 @@ fn what_is_sent_is_what_a_run_is() {
     let different: std::collections::BTreeSet<_> = by_group.values().map(|ids| ids[0]).collect();
     assert_eq!(different.len(), by_group.len(), "{first:?}");
 
-    // A frozen plan is complete: it needs no table next to it.
+    // A frozen plan is complete and needs no table next to it.
     lab.write("frozen/empty", "");
     lab.ok(&["freeze", "plan.yaml", "-o", "frozen/plan.lock"]);
     assert_eq!(ids(&lab, "frozen/plan.lock"), first);
-    // The content of the table is part of the run, its path is not.
+    // The content of the table is part of a run's identity, but its path is not.
     lab.write("tables/prompts.csv", "min,max,weight\n16,99,3\n100,199,0.75\n");
     let second = ids(&lab, "plan.yaml");
     let changed: Vec<&String> = first.keys().filter(|name| first[*name] != second[*name]).collect();

@@ -1,5 +1,5 @@
-//! The methodology lint as the program shows it: text, JSON, exit codes, and the single line of `run` and
-//! `preview`.
+//! Tests the methodology lint as shown by the program: text, JSON, exit codes, and the single line of
+//! `run` and `preview`.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ sweeps:
   large: { matrix: { endpoint: [vllm, sglang], scenario: [B1], batch_size: [64, 128] } }
 "#;
 
-/// The same plan, done well.
+/// The same plan, written with care.
 const CAREFUL: &str = r#"sweepline: 1
 name: careful
 hypothesis: vLLM serves more output tokens per second at 5 qps and below.
@@ -65,7 +65,7 @@ sweeps:
   rates: { matrix: { endpoint: [vllm, sglang], scenario: [B1, B2], qps: [1, 2, 5] }, repeats: 3 }
 "#;
 
-/// A plan of embedded mocks that is deliberately short.
+/// A plan with embedded mocks that is deliberately short.
 const MOCK: &str = r#"sweepline: 1
 name: first look
 endpoints: { demo: { engine: mock, mock: { ttft: 2ms, itl: 1ms } } }

@@ -1,5 +1,5 @@
-//! A running sweep, reported to other programs: metrics for Prometheus, the dashboard for them, and a file
-//! of events.
+//! Tests how a running sweep is reported to other programs: metrics for Prometheus, the dashboard for
+//! them, and a file of events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -25,14 +25,14 @@ sweeps:
   then: { after: [first], phases: { measure: LONG }, matrix: { endpoint: [one], model: [m], scenario: [short], qps: [50] } }
 ";
 
-/// Returns the plan, on a server that fails some requests.
+/// Returns the plan for a server that fails some requests.
 fn served(lab: &Lab, short: &str, long: &str) -> Server {
     let server = Server::start(lab, &["--fault", "invalid-json@20%"]);
     lab.write("plan.yaml", &PLAN.replace("URL", &server.url()).replace("SHORT", short).replace("LONG", long));
     server
 }
 
-/// A process that prints its address; killed on drop.
+/// A process that prints its address; it is killed on drop.
 pub(super) struct Listening {
     child: Child,
     /// Host and port.
@@ -40,7 +40,7 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Starts it and reads the address from stderr, between `before` and `after`.
+    /// Starts the process and reads the address from stderr, between `before` and `after`.
     pub(super) fn start(command: &mut Command, before: &str, after: char) -> Listening {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
@@ -95,7 +95,7 @@ fn queries() -> Vec<String> {
     queries.map(filled).collect()
 }
 
-/// Returns whether a program is installed; if not, prints a message, and the checks that need it are
+/// Whether a program is installed; if not, prints a message, and the checks that need it are
 /// skipped.
 pub(super) fn is_there(program: &str) -> bool {
     let is_there = Command::new(program).arg("--version").output().is_ok();
@@ -130,7 +130,7 @@ fn prometheus(lab: &Lab, address: &str) -> Listening {
 fn asked(prometheus: &Listening, query: &str) -> usize {
     let encoded: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let (status, body) = prometheus.get(&format!("/api/v1/query?query={encoded}"));
-    // It listens before it can respond.
+    // Prometheus listens before it can respond.
     if status == 503 {
         return 0;
     }
@@ -173,7 +173,7 @@ fn prometheus_reads_a_running_sweep_and_every_query_of_the_dashboard_finds_data(
     }
     let median = value(&format!(r#"time_to_first_token_seconds{{{group},quantile="0.5"}}"#));
     assert!((0.001..10.0).contains(&median), "in seconds: {median}");
-    // Labels are bounded: none is the id of a run.
+    // The number of label values is bounded: no label contains the id of a run.
     let ids: Vec<String> = lab.runs().into_keys().collect();
     assert!(ids.iter().all(|id| !text.contains(id.as_str())), "{text}");
     let docs = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/LIVE.md")).unwrap();

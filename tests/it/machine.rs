@@ -1,14 +1,14 @@
 //! Detects tests that failed because the machine was busy. Most tests here measure, and their assertions
 //! (that a run is valid, which requests it sent, that an objective is met) require a client that gets the
-//! CPU when it needs it. On two cores that tests share with each other and with other users this sometimes
-//! fails; the program then reports it correctly, and the test fails without a defect.
+//! CPU when it needs it. On two cores that tests share with each other and with other users this is
+//! sometimes not the case. The program then reports that correctly, and the test fails without a defect.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Once, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// How late a sleeping thread may be woken on a quiet machine: a client's own limit for `client_late` is 10
+/// How late a sleeping thread may be woken on a quiet machine. The client's limit for `client_late` is 10
 /// ms or less.
 const LATE: Duration = Duration::from_millis(5);
 /// The share of a test's time in which some task may wait for a CPU on a quiet machine (`some` in Linux's
@@ -18,10 +18,10 @@ const WAITING: f64 = 0.05;
 const TIMES: usize = 4;
 
 /// Runs a test. If it fails while the machine is busy, runs it again without other timed tests in parallel.
-/// A defect fails every time, and at once on a quiet machine.
+/// A defect makes it fail every time, and immediately on a quiet machine.
 pub fn again_where_busy(test: impl Fn()) {
     static BESIDE: RwLock<()> = RwLock::new(());
-    // Two tries share nothing: a test has its own folder and servers.
+    // Two tries do not share anything, because a test has its own folder and servers.
     for time in 1.. {
         let beside = (time == 1).then(|| BESIDE.read().unwrap_or_else(PoisonError::into_inner));
         let alone = (time > 1).then(|| BESIDE.write().unwrap_or_else(PoisonError::into_inner));
@@ -87,7 +87,7 @@ fn a_test_that_fails_on_a_busy_machine_is_run_again_and_a_defect_fails_each_time
 
     let spun = |tries: &Cell<usize>, holds_at: usize| {
         tries.set(tries.get() + 1);
-        // Busy: more threads than cores, until some task was seen waiting.
+        // Makes the machine busy with more threads than cores, until a task was seen waiting.
         let (watch, begin) = (&Watch::begin(), &Instant::now());
         std::thread::scope(|scope| {
             for _ in 0..4 * std::thread::available_parallelism().map_or(2, usize::from) {

@@ -1,5 +1,5 @@
-//! The only integration test binary: all tests go through the built program, real processes, real sockets,
-//! real files.
+//! The only integration test binary. All tests use the built program, real processes, real sockets, real
+//! files.
 
 // Each file with tests needs its attribute.
 #[macro_use]

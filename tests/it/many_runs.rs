@@ -1,5 +1,5 @@
-//! A store of many runs: commands keep a small part of each run in memory, however large its record is, and
-//! detect every change.
+//! Tests a store with many runs: commands keep a small part of each run in memory, however large its record
+//! is, and detect every change.
 
 use std::fs::File;
 use std::path::Path;
@@ -24,8 +24,8 @@ sweeps:
 const SIZES: [usize; 2] = [32, 160];
 /// Size of a record, in bytes.
 const RECORD: usize = 64 * 1024;
-/// Maximum growth of memory from the first store to the second: the text of the additional records, which
-/// would take more if kept in memory.
+/// Maximum growth of memory from the first store to the second. This is the size of the text of the
+/// additional records, which would take more if kept in memory.
 const MOST_GROWTH: u64 = ((SIZES[1] - SIZES[0]) * RECORD) as u64;
 
 /// Commits a run whose record has this size because its server listed many models.
@@ -56,7 +56,7 @@ fn commit(writer: &Writer, run: &PlannedRun, size: usize) {
     attempt.commit(commit).unwrap();
 }
 
-/// Commits some runs of the plan, several at a time: each waits for the disk.
+/// Commits some runs of the plan, several at a time because each waits for the disk.
 fn commit_all(lab: &Lab, runs: &[PlannedRun], size: usize) {
     let writer = Store::lock(lab.results()).unwrap();
     std::thread::scope(|scope| {
@@ -101,7 +101,7 @@ fn memory_does_not_depend_on_the_size_of_records() {
     assert_eq!(lab.ok(&["list", "--format", "json"]).json()["runs"].as_array().unwrap().len(), SIZES[1]);
 }
 
-/// A file of a run, a function that damages it, and the expected report.
+/// A file of a run, a function that damages the file, and the expected report.
 type Damage = (&'static str, fn(&Path), &'static str);
 
 /// Damage that the program must detect although it remembers the run.
@@ -126,7 +126,7 @@ fn a_run_that_changed_is_seen_among_those_that_are_remembered() {
         let output = lab.command(args).env("SWEEPLINE_INDEX_ALL", "1").output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
     };
-    // Runs are in the order in which they are measured, not in that of their loads.
+    // Runs are in the order in which they are measured, not in the order of their loads.
     let ids: Vec<String> = runs[..4].iter().map(|run| format!("id == '{}'", run.id)).collect();
     let only = ["--only", &ids.join(" or ")];
     let (_, said) = command(&[&["run", "plan.yaml"], &only[..]].concat());

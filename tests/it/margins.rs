@@ -1,12 +1,12 @@
-//! Failed requests and margins in comparisons and gates, through the program.
+//! Tests failed requests and margins in comparisons and gates, through the program.
 
 use serde_json::{Value, json};
 
 use super::lab::{Lab, Server};
 use super::sweeps::honest;
 
-/// Returns two endpoints of the same speed with this many repeats, each run with 300 requests or more. A
-/// busy machine makes no run invalid.
+/// Returns a plan with two endpoints of the same speed, this many repeats, and 300 requests or more in
+/// each run. A busy machine does not make runs invalid.
 fn plan([good, bad]: [&Server; 2], repeats: u32, compare: &str) -> String {
     format!(
         "sweepline: 1
@@ -62,7 +62,7 @@ fn six_percent_of_errors_fail_the_gate_of_one_round_and_of_three() {
         assert_eq!(gate.code, Some(4), "{}", gate.stderr);
         assert!(gate.stderr.contains("bad against good: errors: "), "{}", gate.stderr);
     }
-    // With the sides swapped nothing is worse.
+    // With the sides swapped, nothing is worse.
     let turned = compared(&lab, &["--by", "endpoint", "--baseline", "bad", "--metrics", "ttft_p50"]);
     assert_eq!(turned["families"][0]["cells"][0]["guardrail"]["outcome"], "better");
 }
@@ -103,7 +103,7 @@ fn a_margin_is_shown_or_exceeded_or_takes_more_repeats() {
     let args = ["--against", "earlier.json"];
     let gate = |more: &[&str]| lab.run(&[&["compare", "plan.yaml", "--gate"], &args[..], more].concat());
 
-    // Shown to be slower by half a percent: within the margin that passes.
+    // The arm is shown to be slower by half a percent, which is within the margin and passes.
     earlier(&lab, &baseline, [0.994, 0.995, 0.996, 0.995, 0.995]);
     let answer = compared(&lab, &args);
     let cell = &answer["families"][0]["cells"][0];
@@ -127,8 +127,8 @@ fn a_margin_is_shown_or_exceeded_or_takes_more_repeats() {
     earlier(&lab, &baseline, [1.05, 0.96, 1.04, 0.97, 0.99]);
     let open = gate(&[]);
     assert_eq!(open.code, Some(2), "{}{}", open.stdout, open.stderr);
-    let told = "--gate: 2 of 2 metrics are not shown to be within the margin, such as ttft_p50: not worse than 2 %: \
-                not shown";
+    let told = "--gate: 2 of 2 metrics are not shown to be within the margin, such as ttft_p50: within the margin of \
+                2 %: not shown";
     assert!(open.stderr.contains(told) && open.stderr.contains("repeats would suffice for all"), "{}", open.stderr);
 }
 
@@ -148,7 +148,7 @@ fn exploring_is_not_for_gates() {
         ("100%", range),
         ("-1%", range),
         ("much%", range),
-        // It is rejected in a plan too: it could mean 2 % or 0.02 %.
+        // A plan with this value is also rejected, because it could mean 2 % or 0.02 %.
         ("0.02", "`0.02` is not a share: write it in percent, like 1% or 0.5%"),
         ("2", "`2` is not a share: write 2%, with the percent sign"),
         ("-2", "`-2` is not a share"),
@@ -159,8 +159,9 @@ fn exploring_is_not_for_gates() {
         assert!(told.stderr.contains(said), "{wrong}: {}", told.stderr);
     }
     let tiny = lab.ok(&["compare", "plan.yaml", "--margin", "0.0001%"]).stdout;
-    assert!(tiny.contains("margin 0.0001 %") && tiny.contains("worse than 0.0001 %"), "{tiny}");
-    // The table and the guardrail give the share of errors different intervals, which the output states.
+    assert!(tiny.contains("margin 0.0001 %") && tiny.contains("the margin of 0.0001 %"), "{tiny}");
+    // The table and the guardrail use different intervals for the share of errors, which the output
+    // states.
     let errors = lab.ok(&["compare", "plan.yaml", "--metrics", "error_share,ttft_p50"]).stdout;
     assert!(errors.contains("error share: `errors` pools the requests of all rounds"), "{errors}");
     assert!(!tiny.contains("error share: "), "{tiny}");

@@ -1,5 +1,5 @@
-//! Memory of the process while tokens pour in, and while a long run is judged: constant, however long the
-//! run is.
+//! Tests that the memory of the process is constant, however long the run is, both while tokens arrive at
+//! a high rate and while a long run is judged.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,7 +12,8 @@ use super::lab::{Lab, Run, wait_for};
 use super::mock::Mock;
 use super::outcomes::plan;
 
-/// Growth after the warm-up that is allocator noise, not the rows of half a minute.
+/// Growth after the warm-up that counts as allocator noise; it is less than the rows of half a
+/// minute.
 const MOST_GROWTH: u64 = 24 << 20;
 
 fn resident(process: u32) -> Option<u64> {
@@ -65,7 +66,7 @@ fn memory_is_flat_under_many_tokens() {
     assert!(largest <= 32.0, "never more than the number of slots: {largest}");
 }
 
-/// Replaces a committed run with one of `requests` requests with `gaps` gaps each.
+/// Replaces a committed run with one that has `requests` requests with `gaps` gaps each.
 fn lengthen(run: &Run, requests: u64, gaps: u64) {
     let whole = run.records.iter().find(|record| record.row.phase == Phase::Measure && record.row.outcome.is_ok());
     let model = &whole.expect("a whole request").row;
@@ -110,7 +111,8 @@ fn judging_a_long_run_does_not_hold_it() {
     let rest = "phases: { fill: 0s, stabilize: 0s, measure: 1s, drain: 10s }\n\
          sweeps: { s: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_size: [2] } } }\n";
     lab.write("plan.yaml", &plan(&[("a", mock.port)], rest));
-    // On a busy machine the run may be invalid; the rows that are judged below replace it.
+    // On a busy machine the run may be invalid; its rows are replaced by those that are judged
+    // below.
     lab.run(&["run", "plan.yaml"]);
     let run = lab.only_run();
     let [short, long] = [400, 8_000].map(|gaps| {
@@ -120,6 +122,6 @@ fn judging_a_long_run_does_not_hold_it() {
         most
     });
     println!("160 000 gaps: {short} bytes; 3.2 million: {long}");
-    // In memory, they would take 26 MB, and as much again for each copy.
+    // In memory, the rows would take 26 MB, and the same again for each copy.
     assert!(long < short + (16 << 20), "from {short} to {long} bytes");
 }

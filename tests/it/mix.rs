@@ -1,4 +1,5 @@
-//! Runs over a mix: the class of each request, the requests of each class, and the results of each class.
+//! Tests runs over a mix: the class of each request, the requests of each class, and the results of each
+//! class.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +30,8 @@ scenarios:
 /// The lengths that each of these scenarios requests: prompt tokens of its first turn, and output tokens.
 const LENGTHS: [(&str, u32, u32, f64); 3] = [("short", 30, 3, 0.5), ("long", 120, 6, 0.3), ("talk", 20, 4, 0.2)];
 
-/// Returns a run of `mixed` for each endpoint of `endpoints`, and the bodies that the server received by
-/// request id.
+/// Returns a run of `mixed` for each of `endpoints`, and the bodies that the server received by request
+/// id.
 fn experiment(endpoints: &str, matrix: &str) -> (Lab, Vec<Run>, BTreeMap<String, Value>) {
     let lab = Lab::new();
     let mut mock = Mock::start(&[]);
@@ -70,8 +71,8 @@ fn each_class_has_its_share_its_lengths_and_its_fields() {
     let rows = rows(&runs[0]);
     for (name, prompt, output, share) in LENGTHS {
         let own: Vec<&RequestRow> = rows.iter().filter(|row| class(row) == name).collect();
-        // Each request's class is drawn independently: five standard deviations of a binomial count, for a
-        // fixed seed.
+        // Each request's class is drawn independently. The counts are within five standard deviations of a
+        // binomial count, for a fixed seed.
         let (n, found) = (rows.len() as f64, own.len() as f64);
         assert!((found - n * share).abs() < 5.0 * (n * share * (1.0 - share)).sqrt(), "{name}: {found} of {n}");
         for row in own.iter().filter(|row| row.sent_ns.is_some()) {
@@ -191,7 +192,7 @@ fn shares_and_members_decide_what_a_run_is_and_names_do_not() {
     for (old, new) in others {
         assert_ne!(id(&plan.replace(old, new)), before, "{old} → {new}");
     }
-    // An axis and the keys next to the mix apply to every class.
+    // An axis, and keys next to the mix, apply to every class.
     let axis = plan.replace("qps: 5", "qps: 5, output_tokens: 9");
     assert_eq!(id(&axis), id(&plan.replace("  mixed:\n", "  mixed:\n    output_tokens: 9\n")));
 }

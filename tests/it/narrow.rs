@@ -1,5 +1,5 @@
-//! Tables and paragraphs on a narrow screen: no line is wider than the screen, no name is broken, no part
-//! of a table is lost.
+//! Tests tables and paragraphs on a narrow screen: no line is wider than the screen, no name is split,
+//! and no part of a table is lost.
 
 use super::lab::Lab;
 use super::sweeps::honest;
@@ -39,7 +39,7 @@ sweeps:
     )
 }
 
-/// Returns the terminal columns of a text.
+/// Returns the number of terminal columns that a text takes.
 fn width(text: &str) -> usize {
     unicode_width::UnicodeWidthStr::width(text)
 }
@@ -78,21 +78,21 @@ fn every_table_fits_the_screen() {
             for line in text.lines() {
                 assert!(width(line) <= columns, "{command:?} at {columns}: {} columns: {line}\n{text}", width(line));
             }
-            // A piece of a name appears only together with the whole name.
+            // A part of a name appears only together with the whole name.
             for name in NAMES {
                 let pieces = text.matches(name.split_at(name.char_indices().nth(12).unwrap().0).0).count();
                 assert_eq!(pieces, text.matches(name).count(), "{command:?} at {columns}: {name} is broken:\n{text}");
             }
         }
     }
-    // Columns without room are named, and every value is shown somewhere.
+    // Columns that do not fit are named, and every value is shown somewhere.
     let narrow = on(&lab, 80, &["curves", "plan.yaml"]);
     assert!(narrow.contains("no room for requests/s"), "{narrow}");
     let stacked = on(&lab, 60, &["show", &id, "--plan", "plan.yaml"]);
     for percentile in ["p50", "p95", "p99"] {
         assert!(stacked.contains(percentile), "{stacked}");
     }
-    // In a pipe without COLUMNS each run is one line, however long its names.
+    // In a pipe, without COLUMNS, each run is on one line, however long its names.
     let piped = lab.ok(&["list"]).stdout;
     assert_eq!(piped.lines().count(), 1 + lab.runs().len(), "{piped}");
 }
@@ -117,7 +117,7 @@ fn curves_are_drawn_with_what_was_measured_and_no_more() {
         "{text}"
     );
     assert!(text.contains(&format!("● {}", NAMES[0])) && text.contains(&format!("○ {}", NAMES[1])), "{text}");
-    // Each chart of two curves with two loads has two points for each curve, at the heights of their
+    // Each chart has two curves with two points each, one for each load, at the heights of their
     // values.
     let chart: Vec<&str> =
         text.split("TTFT p50, ms\n").nth(1).unwrap().lines().take_while(|line| line.contains('│')).collect();
@@ -127,7 +127,7 @@ fn curves_are_drawn_with_what_was_measured_and_no_more() {
     };
     assert_eq!((rows('●').len(), rows('○').len()), (2, 2), "{text}");
     assert!(rows('●').iter().min() > rows('○').iter().max(), "3 ms are below 9 ms: {text}");
-    // About four requests have no p99: it is not drawn, not even at 0.
+    // With about four requests, there is no p99. It is not drawn, not even at 0.
     assert!(!text.contains("TTFT p99"), "{text}");
 
     let plain = plot("C");
@@ -152,7 +152,7 @@ fn a_comparison_opens_with_what_was_shown() {
     assert!(one_line(&text).starts_with(answer), "{text}");
     let markdown = lab.ok(&["compare", "plan.yaml", "--format", "markdown"]).stdout;
     assert!(markdown.lines().next().unwrap().starts_with(&format!("`{}` against", NAMES[0])), "{markdown}");
-    // The sentence counts the loads whose tests below it agree.
+    // The sentence counts the loads for which the tests below the sentence agree.
     let cells = json["families"][0]["cells"].as_array().unwrap();
     let tests = |metric: &str| {
         cells
@@ -169,7 +169,7 @@ fn a_comparison_opens_with_what_was_shown() {
             "{answer}"
         ),
     }
-    // One repeat decides nothing, and the sentence states no more.
+    // One repeat decides nothing, and the sentence does not claim more.
     let few = plan().replace("repeats: 2", "repeats: 1").replace("seed: 8", "seed: 10");
     lab.write("few.yaml", &few);
     honest(&lab.measured(&["run", "few.yaml", "--only", "batch_size"]));

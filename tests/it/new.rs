@@ -1,4 +1,4 @@
-//! `sweepline new`: a first plan for new users.
+//! Tests `sweepline new`, which writes a first plan for new users.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -125,8 +125,8 @@ fn a_key_is_named_and_never_written() {
     assert!(ended.code == Some(2) && !ended.stderr.contains("pass1234"), "{}", ended.stderr);
 }
 
-/// Starts a server that responds to every GET by its path: with a status and a body, or 404. It lives as
-/// long as the tests.
+/// Starts a server that responds to every GET according to its path, with a status and a body, or with
+/// 404. It runs as long as the tests.
 fn pages(pages: &'static [(&'static str, u16, &'static str)]) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -1,5 +1,5 @@
-//! An unattended sweep: servers that are away, loading, wrong, or die during a run, with the messages that
-//! a user reads.
+//! Tests an unattended sweep: servers are away, loading or misconfigured, or die during a run; also tests
+//! the messages for the user.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -144,12 +144,12 @@ impl Night {
         std::fs::read_to_string(&self.told).unwrap()
     }
 
-    /// Waits until the sweep has printed this.
+    /// Waits until the sweep has printed this text.
     fn until(&self, text: &str) {
         wait_for(text, || self.said().contains(text).then_some(()));
     }
 
-    /// Returns its exit code and its whole output.
+    /// Returns the sweep's exit code and its whole output.
     fn end(mut self) -> (Option<i32>, String) {
         let code = self.child.wait().unwrap().code();
         (code, self.said())
@@ -232,7 +232,7 @@ fn a_server_that_hangs_is_waited_for() {
     complete(&lab, (code, said));
 }
 
-/// Asserts that a server that responds like this for a while is waited for.
+/// Asserts that the sweep waits for a server that responds in this way for a while.
 #[track_caller]
 fn is_waited_for(mood: Mood, words: &[&str]) {
     let (mock, front, lab) = slow("");
@@ -280,7 +280,7 @@ fn a_rate_limit_is_left_alone_for_as_long_as_it_asks() {
     night.until("a: waiting for up to 4s: the server requests it (Retry-After)");
     let (asked, began) = (front.own(), Instant::now());
     wait_for("the next question", || (front.own() > asked).then_some(()));
-    // The wait started a moment before it was reported.
+    // The wait had started shortly before it was reported.
     assert!(began.elapsed() > Duration::from_secs(2), "{:?}", began.elapsed());
     front.turn(Mood::Passes);
     let (code, said) = night.end();
@@ -290,7 +290,8 @@ fn a_rate_limit_is_left_alone_for_as_long_as_it_asks() {
 
 #[timed_test]
 fn what_is_spoiled_each_time_is_given_up() {
-    // The probe always gets a response, the load never does: a limit that only affects a load.
+    // The probe always gets a response, but the load never does, because the limit affects only the
+    // load.
     let server = Server::start(|_, stream| {
         drop(stream.write_all(b"HTTP/1.1 429 No\r\nretry-after: 0\r\ncontent-length: 0\r\n\r\n"));
     });
@@ -304,7 +305,7 @@ fn what_is_spoiled_each_time_is_given_up() {
     says(&ended, "--redo given-up");
     assert!(committed(&lab).is_empty());
     assert!(lab.ok(&["preview", "plan.yaml", "--all"]).stdout.contains("given up: 429 (1 of 1)"));
-    // It stays given up, and no request is sent.
+    // The run stays given up, and no request is sent.
     let sent = server.seen().len();
     let again = lab.run(&one);
     assert_eq!((again.code, server.seen().len()), (Some(3), sent), "{}", again.stderr);
@@ -320,7 +321,7 @@ fn what_is_spoiled_each_time_is_given_up() {
 }
 
 /// A gateway that lets five requests per second through, with a bucket of five, and responds to the others
-/// with 429. Each connection has a separate thread, which ends with the connection.
+/// with 429. Each connection has a separate thread, which ends when the connection does.
 struct Gateway {
     port: u16,
     above: Arc<AtomicUsize>,
@@ -349,7 +350,7 @@ impl Gateway {
 }
 
 fn serve(mut stream: TcpStream, bucket: &Mutex<(Instant, f64)>, turned_away: &AtomicUsize) {
-    // The client may leave at any time.
+    // The client may disconnect at any time.
     let Some(head) = read_request(&mut stream) else { return };
     if head.contains("x-request-id: sweepline-probe") {
         return answer_probe(&mut stream, &head);
@@ -392,7 +393,8 @@ fn a_gateway_that_limits_the_rate_sees_little_above_its_limit() {
     assert_eq!(ended.stderr.matches("given up: 429 (1 of 1)").count(), 4, "{}", ended.stderr);
     assert_eq!(committed(&lab).len(), 4, "{}", ended.stderr);
     let above = gateway.above.load(SeqCst);
-    // Three for each of eight attempts, plus the requests in flight at that time.
+    // There are three for each of eight attempts, plus the requests that were in flight at that
+    // time.
     assert!((24..100).contains(&above), "{above} requests above the limit: {}", ended.stderr);
 }
 

@@ -1,5 +1,5 @@
-//! The nonce: no attempt sends the prompts of another attempt, in any results folder, and a record contains
-//! everything that generated its bodies.
+//! Tests the nonce: no attempt sends the prompts of another attempt, in any results folder, and a record
+//! contains all inputs from which its bodies were generated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -33,8 +33,8 @@ fn sent(requests: &[Value]) -> Sent {
         let (attempt, number) = line["request_id"].as_str().unwrap().rsplit_once('-').unwrap();
         let number: u64 = number.parse().unwrap();
         let (before, round) = last.entry(attempt.to_owned()).or_insert((0, 0));
-        // With one connection, the requests of an attempt arrive in order, and another attempt starts with
-        // 0 again.
+        // With one connection, the requests of an attempt arrive in order, and the next attempt starts
+        // with 0 again.
         *round += usize::from(number == 0);
         assert!(number == 0 || number == *before + 1, "{attempt}: {number} after {before}");
         *before = number;
@@ -71,12 +71,14 @@ fn runs_of(lab: &Lab, folder: &str) -> BTreeMap<String, RunRecord> {
     records.map(|record| (record.id.clone(), record)).collect()
 }
 
-/// Runs two nights into two folders. `None` if one night's client stalled or was late.
+/// Runs two nights into two folders. Returns `None` if the client stalled or was late in one of the
+/// nights.
 fn two_nights() -> Option<(Lab, Mock)> {
     let lab = Lab::new();
-    // Every second run is slowed down. The slowed runs of the second night are those that were not slowed
-    // in the first. Differences between nights thus have both signs, and the noise of a busy machine cannot
-    // make them look like one. Including the first probe, requests 1 to 81 are the first night.
+    // Every second run is slowed down; in the second night, these are the runs that were not slowed down in
+    // the first. Differences between the nights thus have both signs, and the noise of a busy machine
+    // cannot make them look like a systematic difference. Including the first probe, requests 1 to 81 are
+    // the first night.
     let slowed = "slow:2@22-41,62-81,83-102,123-142";
     let flags = ["--ttft", "1ms", "--prefill", "0.05ms/token", "--prefix-cache", "10000000"];
     let mock = Mock::start(&[&flags[..], &["--no-cached-tokens", "--fault", slowed]].concat());
@@ -104,8 +106,8 @@ sweeps: {{ load: {{ matrix: {{ endpoint: a, model: m, scenario: s, batch_size: 1
     Some((lab, mock))
 }
 
-/// Measures one night, then another. Nights that the machine spoiled are repeated from the start, since
-/// slowed requests are chosen by number.
+/// Measures one night, then another. Nights that the machine spoiled are repeated from the start,
+/// because slowed requests are chosen by number.
 #[timed_test]
 fn a_second_night_meets_nothing_of_the_first() {
     let (lab, mut mock) = (0..8).find_map(|_| two_nights()).expect("two nights without a stalled client");
@@ -131,7 +133,7 @@ fn a_second_night_meets_nothing_of_the_first() {
         assert_eq!((run.attempt, second[id].attempt), (1, 1));
         assert_eq!(run.generator_digest, second[id].generator_digest);
     }
-    // No part of a prompt was ever in the cache, and the responses do not report cached tokens.
+    // No part of any prompt was in the cache, so the responses do not report cached tokens.
     let requests = requests(&mut mock);
     assert!(requests.iter().all(|line| line["cached_tokens"] == 0));
     let sent = sent(&requests);
@@ -191,7 +193,7 @@ fn forced_reruns_and_deleted_folders_send_new_bodies_which_can_be_made_again() {
         let mut kept = Vec::new();
         for (round, force) in [(0, false), (1, true), (2, false)] {
             if round == 2 {
-                // Without a trace of earlier results: attempts start with 1 again.
+                // There is no trace of earlier results, so attempts start with 1 again.
                 std::fs::remove_dir_all(lab.results()).unwrap();
             }
             let more = if force { &["--force"][..] } else { &[] };
@@ -209,7 +211,7 @@ fn forced_reruns_and_deleted_folders_send_new_bodies_which_can_be_made_again() {
             let others = sent.iter().filter(|(other, _)| *other != attempt);
             assert!(others.map(|(_, bodies)| nonces(bodies)).all(|other| own.is_disjoint(&other)), "{attempt}");
         }
-        // The record alone reproduces the same bytes.
+        // The same bytes can be reproduced from the record alone.
         for record in &kept {
             let again = made_again(record, 12);
             assert!(sent.values().any(|bodies| bodies.len() >= 12 && bodies[..12] == again[..]), "{}", again[0]);
@@ -253,8 +255,8 @@ fn attempts_that_are_no_runs_keep_their_bits_and_a_finished_one_carries_them() {
     assert_eq!(sent(&requests(&mut mock)).len(), 2, "complete runs were not measured again");
 }
 
-/// Conversations of a log: all but the last start with the same system message, and some with the same
-/// question.
+/// Conversations from a log. All but the last start with the same system message, and some with the
+/// same question.
 const LOG: &str = r#"[
 {"conversations": [{"from": "system", "value": "You are the clerk of a small hotel by the sea, kind and brief, and you know the house, its rooms and its kitchen well."}, {"from": "human", "value": "When is breakfast?"}, {"from": "gpt", "value": "From seven to ten."}]},
 {"conversations": [{"from": "system", "value": "You are the clerk of a small hotel by the sea, kind and brief, and you know the house, its rooms and its kitchen well."}, {"from": "human", "value": "Is there a boat to the island?"}, {"from": "gpt", "value": "At nine and at two."}]},
@@ -264,7 +266,7 @@ const LOG: &str = r#"[
 #[timed_test]
 fn one_nonce_for_a_run_leaves_what_recorded_texts_share() {
     let lab = Lab::new();
-    // A block of one token detects every leading token that two prompts share.
+    // With blocks of one token, every leading token that two prompts share is detected.
     let mut mock = Mock::start(&["--prefix-cache", "10000000", "--prefix-block", "1"]);
     lab.write("log.json", LOG);
     let rest = "scenarios:
@@ -298,16 +300,16 @@ sweeps:
     }
     assert_eq!(heads.len(), 5, "each run has its own nonce");
 
-    // The prose after it equals the prose after per-request nonces.
+    // The prose after the nonce equals the prose after per-request nonces.
     let ((_, one), (own, each)) = (of("plain"), of("own"));
     assert_eq!(own.json["spec"]["shaping"]["nonce"], true);
     assert!(one.iter().zip(each).all(|(one, each)| cut(one).1 == cut(each).1 && cut(one).0 != cut(each).0));
-    // The common beginning of the log's records follows it verbatim in every request.
+    // The common beginning of the log's records follows the nonce verbatim in every request.
     let (_, bodies) = of("log");
     let clerks = |body: &&String| cut(body).1[0].starts_with("You are the clerk of a small hotel by the sea");
     assert_eq!(bodies.iter().filter(clerks).count(), bodies.len() - bodies.len() / 3);
 
-    // All requests except the first share the nonce, which the rows declare: no server's cache is warmer
+    // All requests except the first share the nonce, as the rows state, so no server's cache is warmer
     // than declared.
     for name in ["plain", "docs", "talk"] {
         let (run, _) = of(name);
@@ -371,7 +373,7 @@ sweeps: {{ all: {{ matrix: {{ scenario: [s, t], batch_size: 1{axis} }} }} }}
     let both: BTreeSet<String> = ids("", "", ", nonce: [on, run, off]").into_iter().collect();
     assert_eq!(both, usual.iter().chain(&run).chain(&off).cloned().collect());
 
-    // The frozen plan and `diff` show it.
+    // The frozen plan and `diff` show the setting.
     lab.write("usual.yaml", &plan("", "", ""));
     lab.write("plan.yaml", &plan("", ", nonce: run", ""));
     let frozen = lab.ok(&["freeze", "plan.yaml"]).stdout;
@@ -426,7 +428,7 @@ fn cold_prompts_need_a_nonce_for_each_request() {
         let ended = check(nonce, scenario, axes);
         assert_eq!(ended.code, Some(0), "{nonce} {scenario} {axes}: {}", ended.stderr);
     }
-    // Contradictions that only the cells reveal are found by the expansion.
+    // Contradictions that appear only in the cells are found by the expansion.
     let more = ", cache: [warm, cold] }, extend: [{ when: { cache: cold }, with: { nonce: run } }";
     lab.write(
         "plan.yaml",

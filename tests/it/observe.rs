@@ -1,5 +1,5 @@
-//! The generator observes itself: the stored values, the agreement of its figures, and that a neighbor
-//! process that uses the cores is reported.
+//! Tests how the generator observes itself: the stored values, whether its figures agree, and whether
+//! a neighboring process that uses the cores is reported.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -14,7 +14,7 @@ use super::lab::{Lab, Run};
 use super::mock::Mock;
 use super::outcomes::plan;
 
-/// Returns one run of `slots` slots with a window of `seconds`.
+/// Returns a plan with one run of `slots` slots and a window of `seconds`.
 fn closed(port: u16, slots: u32, seconds: u32) -> String {
     let phases = format!("fill: 0s, stabilize: 200ms, measure: {seconds}s, drain: 60s");
     let matrix = format!("endpoint: [a], model: [m], scenario: [short], batch_size: [{slots}]");
@@ -63,7 +63,7 @@ fn what_a_run_sees_of_its_generator_adds_up() {
     let sum: u64 = threads.values().map(|(cpu, _)| cpu).sum();
     println!("of {window} ns: process {process}, threads {threads:?}");
     assert!(sum <= process, "threads used {sum} ns, the process {process}");
-    // The process's other threads draw progress.
+    // The other threads of the process draw the progress.
     assert!(sum >= process / 2, "threads used {sum} ns of the process's {process}");
     assert!(threads["io"].0 > threads["canary"].0, "the load is most of the work");
     assert!(threads.values().all(|(cpu, _)| *cpu <= window), "no thread uses more than one core");
@@ -76,7 +76,7 @@ fn what_a_run_sees_of_its_generator_adds_up() {
     for (name, every) in [("wakes", 10_000_000), ("turns", 20_000_000)] {
         let spread = &observed[name];
         let [p50, p99, max] = ["p50_ns", "p99_ns", "max_ns"].map(|figure| number(&spread[figure]));
-        // Missed ticks count too, so the number matches the window.
+        // Missed ticks are also counted, so the number matches the length of the window.
         let (count, expected) = (number(&spread["count"]), window / every);
         assert!(p50 <= p99 && p99 <= max && max > 0, "{name}: {spread}");
         assert!(count.abs_diff(expected) <= expected / 4, "{name}: {count} ticks, expected {expected}");
@@ -106,7 +106,7 @@ fn samples_tell_the_same_as_the_facts() {
     }
     let last = |name: &str| series[name].last().unwrap().value;
     let at = |name: &str, sample: usize| series[name][sample].value;
-    // Within a sample the process is read first, then each thread separately.
+    // Within a sample, the process is read first, and then each thread separately.
     let threads: f64 = ["io", "writer", "content", "canary"]
         .map(|name| last(&format!("thread_cpu_seconds_total.{name}")))
         .into_iter()
@@ -116,7 +116,7 @@ fn samples_tell_the_same_as_the_facts() {
     let used = number(&threads_cpu(&run)) as f64 / 1e9;
     let sampled = last("thread_cpu_seconds_total.io") - at("thread_cpu_seconds_total.io", 0);
     assert!(used <= sampled + 0.5, "the window is part of the run: {used} s of {sampled} s");
-    // Each sent request is in one octave of one second.
+    // Each sent request is counted in one octave of one second.
     let octaves = series.iter().filter(|(name, _)| name.starts_with("lateness_count.below_"));
     let counted: f64 = octaves.flat_map(|(_, samples)| samples).map(|sample| sample.value).sum();
     let sent = run.records.iter().filter(|record| record.row.sent_ns.is_some()).count();
@@ -128,7 +128,7 @@ fn threads_cpu(run: &Run) -> Value {
     threads.iter().find(|thread| thread["name"] == "io").unwrap()["cpu_ns"].clone()
 }
 
-/// Busy loops on one core, killed with this guard or with the test.
+/// Busy loops on one core, which are killed when this guard is dropped or when the test ends.
 struct Hog(Vec<Child>);
 
 impl Hog {

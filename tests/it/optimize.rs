@@ -1,5 +1,5 @@
-//! The best settings of a server: short runs of all settings, longer runs of those that may be best, each
-//! on a server started with these settings.
+//! Tests the search for the best settings of a server, with short runs of all settings and longer runs of
+//! those that may be best, each on a server that was started with these settings.
 
 use std::time::{Duration, Instant};
 
@@ -40,8 +40,8 @@ fn choice(lab: &Lab) -> Value {
     preview["choices"][0].clone()
 }
 
-/// Asserts that decisions do not depend on where a sweep is interrupted: each run is the one that the runs
-/// before it request.
+/// Asserts that decisions do not depend on where a sweep is interrupted, that is, each run is the one that
+/// follows from the runs before it.
 fn decides_the_same_wherever_it_is_cut(lab: &Lab) {
     let ended = choice(lab);
     let dir = lab.results().join("runs");
@@ -81,10 +81,11 @@ fn settings_that_are_worse_have_a_short_run_and_alike_ones_are_said_to_be_so() {
     let of = |at: usize, key: &str| settings[at][key].as_f64().unwrap();
     assert_eq!(of(0, "runs"), 1.0, "eight times slower, so it is not run again: {after:#}");
     assert!(of(1, "low") > 4.0 * of(0, "high"), "{after:#}");
-    // Chance decides which of two equal settings looks better.
+    // It is a matter of chance which of two equal settings looks better.
     let is_named = standing.contains("slots=8 with ") || standing.contains("slots=16 with ");
     assert!(is_named && !standing.contains("slots=1 with "), "{standing}");
-    // One start of each, plus one if the other of the two has a longer run: the last server keeps running.
+    // There is one start for each setting, plus one if the other of the two has a longer run, because the
+    // last server keeps running.
     let expected = if after["finished"].as_array().unwrap().len() == 5 { 4 } else { 3 };
     assert_eq!(starts(&ended), expected, "{}", ended.stderr);
     let why = lab.ok(&["why", "flags", "--plan", "plan.yaml", "--format", "json"]).json();
@@ -191,8 +192,8 @@ fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
     assert!(told.stderr.contains("the matrix has no `server` axis"), "{}", told.stderr);
 }
 
-/// Kills `SWEEPLINE_KILLS` times, each at another instant of a sweep that takes some seconds with its
-/// starts.
+/// Kills a sweep `SWEEPLINE_KILLS` times, each time at a different instant; the sweep takes a few
+/// seconds, including its starts.
 #[timed_test]
 fn an_optimize_that_is_killed_at_any_instant_decides_what_it_would_have_decided() {
     let lab = Lab::new();
@@ -204,7 +205,8 @@ fn an_optimize_that_is_killed_at_any_instant_decides_what_it_would_have_decided(
     for kill in 0..kills {
         let before = names(&lab, "runs").len();
         let mut running = lab.start(&["run", "plan.yaml", "--progress", "plain"]);
-        // Every second kill comes soon after a commit, while the next run is chosen and its server started.
+        // Every second kill comes shortly after a commit, while the next run is being chosen and its server
+        // started.
         let is_after_commit = kill % 2 == 1;
         if is_after_commit {
             wait_for("a commit", || (running.has_ended() || names(&lab, "runs").len() > before).then_some(()));
@@ -227,7 +229,8 @@ fn an_optimize_that_is_killed_at_any_instant_decides_what_it_would_have_decided(
     decides_the_same_wherever_it_is_cut(&lab);
 }
 
-/// How long the generator is stopped: far more than the twentieth of a window that makes a run invalid.
+/// How long the generator is stopped, which is far more than the twentieth of a window that makes a run
+/// invalid.
 const STOPPED: Duration = Duration::from_millis(500);
 
 /// Runs the plan and stops the generator inside the windows of these runs, counted from 0, which makes them
@@ -242,7 +245,7 @@ pub(super) fn spoil(lab: &Lab, which: &[usize]) -> Ended {
         wait_for("a window", || (windows() > *at).then_some(()));
         running.signal(Signal::STOP);
         let stopped = Instant::now();
-        // The pause is what this test is about.
+        // This test is about the pause.
         std::thread::sleep(STOPPED);
         assert!(stopped.elapsed() >= STOPPED);
         running.signal(Signal::CONT);
@@ -250,7 +253,8 @@ pub(super) fn spoil(lab: &Lab, which: &[usize]) -> Ended {
     running.end()
 }
 
-/// Returns a plan with one slot and eight: the second setting is several times as fast.
+/// Returns a plan with settings of one slot and eight slots; the second setting is several times as
+/// fast.
 fn two(optimize: &str) -> String {
     plan(optimize).replace("[1, 8, 16]", "[1, 8]").replace("measure: 500ms", "measure: 2s")
 }
@@ -278,7 +282,7 @@ fn settings_whose_run_the_client_spoiled_have_another_and_the_best_is_found_all_
     // The result was decided without that run, which is named.
     let named = "flags: m · tiny · short · 8: run ";
     let line = ended.stderr.lines().find(|line| line.starts_with(named)).unwrap_or_else(|| panic!("{}", ended.stderr));
-    assert!(line.ends_with(" is invalid: client_paused; another one replaced it"), "{line}");
+    assert!(line.ends_with(" is invalid: client_paused; another run replaced it"), "{line}");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let told = lab.ok(&["why", "flags", "--plan", "plan.yaml"]).stdout;
     assert!(told.contains("inconclusive (invalid: client_paused)"), "{told}");
@@ -304,7 +308,7 @@ fn settings_of_which_no_run_says_anything_are_undecided_beside_the_answer() {
     lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
     let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
     assert!(page.contains("slots=8 is undecided"), "the report states it");
-    // Measured again, it is the best setting.
+    // When it is measured again, it is the best setting.
     honest(&lab.measured(&["run", "plan.yaml", "--redo", "invalid"]));
     assert!(choice(&lab)["standing"].as_str().unwrap().starts_with("best: slots=8 with "), "{:#}", choice(&lab));
 }
@@ -312,7 +316,7 @@ fn settings_of_which_no_run_says_anything_are_undecided_beside_the_answer() {
 #[timed_test]
 fn the_best_settings_meet_the_objective_and_what_is_not_shown_is_said() {
     let lab = Lab::new();
-    // One response takes 145 ms or 185 ms; with the faster setting users wait longer for the first token
+    // A response takes 145 ms or 185 ms. With the faster setting, users wait longer for the first token
     // than promised.
     let plan = plan("optimize: { for: output_throughput, budget: 1m }")
         .replace("server.slots: [1, 8, 16]", "server.ttft: [5ms, 110ms], server.itl: [5ms, 26ms]")

@@ -1,5 +1,5 @@
-//! A sweep as OpenTelemetry spans: the data that a collector receives, and that no behavior of a collector
-//! harms a sweep.
+//! Tests a sweep as OpenTelemetry spans: the data that a collector receives, and that a collector cannot
+//! harm a sweep, however it behaves.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::lab::{Ended, Lab, Running, Server, wait_for};
 
-/// Two runs.
+/// A plan with two runs.
 const PLAN: &str = "\
 sweepline: 1
 name: traced
@@ -26,7 +26,7 @@ sweeps:
 
 /// A request that a collector received.
 struct Got {
-    /// Its request line and headers.
+    /// The request line and the headers.
     head: Vec<String>,
     body: Vec<u8>,
 }
@@ -40,7 +40,7 @@ impl Got {
     }
 }
 
-/// The collector's response: a status, or none.
+/// The collector's response: a status, or no response.
 #[derive(Clone, Copy)]
 enum Mood {
     Answers(u16),
@@ -77,7 +77,7 @@ fn serve(stream: TcpStream, mood: Mood, take: impl Fn(Got) -> bool) {
             Mood::Answers(status) => {
                 write!(writer, "HTTP/1.1 {status} x\r\ncontent-length: 0\r\n\r\n").unwrap();
             }
-            // Until the program exits.
+            // Runs until the program exits.
             Mood::Hangs => drop(reader.read(&mut [0])),
         }
     }
@@ -135,7 +135,7 @@ fn of_json(body: &[u8]) -> (BTreeMap<String, Value>, Vec<Span>) {
     (attributes(&resource["resource"]), spans.collect())
 }
 
-/// One field of a message: its number, and its content; the bits of a number.
+/// One field of a message: its field number and its content, or the bits of a numeric value.
 enum Field<'a> {
     Number(u64),
     Bytes(&'a [u8]),
@@ -198,7 +198,7 @@ fn number(message: &[u8], wanted: u64) -> u64 {
     fields(message).into_iter().find_map(number).unwrap_or_default()
 }
 
-/// Does the same for a protobuf request, with the field numbers of
+/// Parses a protobuf request in the same way, with the field numbers of
 /// `opentelemetry/proto/trace/v1/trace.proto`.
 fn of_protobuf(body: &[u8]) -> (BTreeMap<String, Value>, Vec<Span>) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
@@ -351,7 +351,7 @@ fn no_collector_harms_a_sweep() {
         assert_eq!(ended.stderr.matches(told).count(), 1, "{}", ended.stderr);
         assert!(ended.stderr.contains(why) && !ended.stderr.contains("top-secret"), "{}", ended.stderr);
         let base = *wanted.get_or_insert(took);
-        // A timeout of two seconds, plus the time that machines need.
+        // The timeout is two seconds, plus a margin for slow machines.
         assert!(took < base + Duration::from_secs(4), "{why}: {took:?} after {base:?}");
         assert_eq!(lab.runs().len(), 2);
     }

@@ -1,7 +1,7 @@
-//! Which failures end an attempt, and which are measured: servers that are away, reject the load or merely
-//! fail occasionally.
+//! Tests which failures end an attempt and which are measured, with servers that are away, reject the load
+//! or merely fail occasionally.
 //!
-//! `SWEEPLINE_CLEAN=200` makes that many clean runs, and a tenth as many overloaded ones.
+//! `SWEEPLINE_CLEAN=200` makes 200 clean runs, and a tenth as many overloaded ones.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -19,11 +19,11 @@ use super::mock::Mock;
 use super::outcomes::child_with;
 use super::server::{Server, good, read_request};
 
-/// Fields of the endpoint besides its address: no wait and no retries here.
+/// Fields of the endpoint in addition to its address: no wait and no retries.
 const ONCE: &str = ", ready: { within: 0s }, retries: { runs: 0 }";
 
-/// Returns one run of `load` against `port`, with fields of `endpoint` and `scenario`, and `more` next to
-/// the sweeps.
+/// Returns a plan with one run of `load` against `port`, with fields of `endpoint` and `scenario`, and
+/// `more` next to the sweeps.
 fn plan(port: u16, [endpoint, scenario, load, more]: [&str; 4]) -> String {
     format!(
         "sweepline: 1\nname: outage\n\
@@ -59,7 +59,7 @@ fn spoiled(lab: &Lab, ended: &Ended, cause: &str, words: &str) -> Value {
     spoiled
 }
 
-/// Asserts that the run was committed; returns how many of its requests had this outcome.
+/// Asserts that the run was committed, and returns how many of its requests had this outcome.
 fn committed(lab: &Lab, ended: &Ended, outcome: Outcome) -> (Run, usize) {
     assert_eq!(lab.runs().len(), 1, "{}{}", ended.stdout, ended.stderr);
     let run = lab.only_run();
@@ -100,7 +100,7 @@ impl Single {
                 stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
                 let Some(head) = read_request(&mut stream) else { continue };
                 let generation = head.starts_with("post").then(|| number.fetch_add(1, SeqCst));
-                // The client may be gone.
+                // The client may have disconnected.
                 let _ = stream.write_all(&answer(generation));
             }
         });
@@ -168,7 +168,7 @@ fn with_errors_measured_a_server_that_is_gone_is_measured_too() {
     lab.write("plan.yaml", &plan(server.port, [", errors: measured", "", "batch_size: [4]", &at_least(20)]));
     let ended = lab.run(&["run", "plan.yaml"]);
     let (_, refused) = committed(&lab, &ended, Outcome::Connect);
-    // No busy loop: each slot tries again after 200 ms.
+    // There is no busy loop, because each slot tries again only after 200 ms.
     assert!((20..100).contains(&refused), "{refused}");
 }
 
@@ -201,7 +201,7 @@ fn a_server_that_is_gone_ends_it_in_any_phase() {
 
 #[timed_test]
 fn a_gateway_whose_server_is_gone_ends_it() {
-    // It works until the tenth generation.
+    // The server works until the tenth generation.
     let unavailable = http(503, "Retry-After: 1\r\n", "no backend");
     let gone = Arc::new(AtomicBool::new(false));
     let server = Single::start(move |generation| match generation {
@@ -228,7 +228,7 @@ fn the_end_of_an_embedded_server_spoils_its_run() {
         "plan.yaml",
         &plan(1, ["", "", "batch_size: [2]", "phases: { fill: 100s, stabilize: 0s, measure: 1s, drain: 1s }\n"])
             .replace("url: 'http://127.0.0.1:1/v1', engine: mock", "engine: mock, mock: { ttft: 41ms, itl: 1ms }")
-            // There is no wait for a server that sweepline starts.
+            // The sweep does not wait for a server that sweepline starts.
             .replace(", ready: { within: 0s }", ""),
     );
     let running = lab.start(&["run", "plan.yaml", "--fail-fast"]);
@@ -244,7 +244,7 @@ fn sporadic_errors_are_measurements() {
     let kept = "batch_size: [8]";
     for (flags, load, more, outcomes) in [
         (vec!["--fault", "http:500@10%"], kept, "", vec![Outcome::Http(500)]),
-        // Overload: a quarter of the slots, and every second request is rejected.
+        // The server is overloaded: it has a quarter of the slots and rejects every second request.
         (vec!["--slots", "2", "--itl", "2ms", "--fault", "http:503@50%"], kept, "", vec![Outcome::Http(503)]),
         (
             vec!["--fault", "refuse@every:10"],
@@ -267,7 +267,7 @@ fn sporadic_errors_are_measurements() {
 #[timed_test]
 fn a_server_that_drops_its_connections_behind_each_answer_is_measured() {
     let server = Server::start(|_, stream| {
-        // It does not announce the close.
+        // The server does not announce the close.
         let _ = stream.write_all(&String::from_utf8(good()).unwrap().replace("connection: close\r\n", "").into_bytes());
     });
     let lab = Lab::new();
@@ -285,7 +285,8 @@ fn a_server_that_hangs_ends_it() {
     let mut command = lab.command(&["run", "plan.yaml"]);
     let running = super::lab::Running::start(command.env("SWEEPLINE_PATIENCE", "400ms"));
     mock.log(11);
-    // Its connections stay open, the kernel accepts new ones, and no request ever gets a response.
+    // The server's connections stay open, the kernel accepts new ones, and no request ever gets a
+    // response.
     mock.signal(Signal::STOP);
     let ended = running.end();
     let words = format!(
@@ -298,7 +299,8 @@ fn a_server_that_hangs_ends_it() {
 
 #[timed_test]
 fn a_server_that_hangs_with_one_request_under_way_ends_it() {
-    // Every request times out before the silence is long enough to count: the next request continues it.
+    // Every request times out before the silence is long enough to count, because the next request
+    // continues the silence.
     let (mock, lab) = (Mock::start(&["--ttft", "20ms"]), Lab::new());
     let phases =
         "timeouts: { request: 250ms, stall: 250ms }\nphases: { fill: 0s, stabilize: 0s, measure: 60s, drain: 1s }\n";
@@ -313,8 +315,8 @@ fn a_server_that_hangs_with_one_request_under_way_ends_it() {
 
 #[timed_test]
 fn a_slow_server_of_one_thread_is_not_taken_for_dead() {
-    // It sends nothing while it computes, for longer than both the allowed silence and the timeout of a
-    // check.
+    // The server sends nothing while it computes, for longer than both the allowed silence and the
+    // timeout of a check.
     let server = Single::start(|generation| match generation {
         None | Some(0) => probe_answer(),
         Some(_) => {

@@ -1,4 +1,4 @@
-//! Outcomes, each produced by a misbehaving server and read from the row.
+//! Tests outcomes, each of which is produced by a misbehaving server and read from the row.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -24,8 +24,8 @@ pub fn plan(endpoints: &[(&str, u16)], rest: &str) -> String {
     )
 }
 
-/// Returns one run of one slot that sends at least `requests` requests, one after the other. All of them
-/// are measured, however they end.
+/// Returns a plan with one run of one slot that sends at least `requests` requests, one after the other.
+/// All of them are measured, however they end.
 pub fn one_by_one(port: u16, requests: usize, timeouts: &str) -> String {
     let plan = plan(
         &[("a", port)],
@@ -50,8 +50,8 @@ fn error(record: &Record) -> &str {
     record.row.error.as_deref().unwrap_or("")
 }
 
-/// The faults of the mock, with their outcome in rows and a part of the row's text. The first fault strikes
-/// request 0 of the run.
+/// The faults of the mock, each with its outcome in rows and a part of the row's text. The first fault
+/// strikes request 0 of the run.
 const FAULTS: [(&str, &str, &str); 17] = [
     ("http:503", "http_503", "a fault of the mock"),
     ("http:401", "http_401", "a fault of the mock"),
@@ -110,7 +110,8 @@ fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
     );
     assert!(records[16].row.ended_ns.unwrap() - records[16].row.sent_ns.unwrap() >= 3_000_000_000);
 
-    // The server saw each row exactly once, under the row's id, and nothing else except the probe.
+    // The server received the request of each row exactly once, with the row's id, and nothing else
+    // except the probe.
     let sent: Vec<&Record> = records.iter().filter(|record| record.row.sent_ns.is_some()).collect();
     let log = mock.log(sent.len() + 12);
     let mut ids: Vec<&str> = log.iter().filter_map(|line| line["request_id"].as_str()).collect();
@@ -190,7 +191,7 @@ fn what_is_no_answer_is_told_apart() {
     let server = Server::start(|number, stream| {
         let answers = odd_answers();
         let (bytes, ..) = &answers[number.min(answers.len() - 1)];
-        // The client may close the connection midway.
+        // The client may close the connection in the middle.
         let _ = stream.write_all(bytes);
     });
     let answers = odd_answers();
@@ -248,7 +249,7 @@ fn a_body_that_does_not_end_after_done_holds_nobody_up() {
             token("a")
         );
         let _ = write!(stream, "{head}{:x}\r\n{body}\r\n", body.len());
-        // Until the client closes.
+        // Waits until the client closes the connection.
         let _ = std::io::copy(stream, &mut std::io::sink());
     });
     let lab = Lab::new();
@@ -262,9 +263,10 @@ fn a_body_that_does_not_end_after_done_holds_nobody_up() {
 
 #[timed_test]
 fn refused_and_unanswered_connections_are_connect() {
-    // Nothing listens once the probe has its response.
+    // Nothing listens any more once the probe has its response.
     let gone = Server::start_with(|listener| drop(listener.take()), |_, _| {});
-    // The server listens without accepting: the queue is full before the probe gets its response.
+    // The server listens without accepting connections, and the queue is full before the probe gets
+    // its response.
     let queue = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
     let listener = queue.block_on(async {
         let socket = tokio::net::TcpSocket::new_v4().unwrap();
@@ -277,7 +279,7 @@ fn refused_and_unanswered_connections_are_connect() {
     let rest = "timeouts: { connect: 200ms }\n\
          phases: { fill: 0s, stabilize: 0s, measure: 1s, drain: 3s }\n\
          sweeps: { s: { matrix: { endpoint: [gone, silent], model: [m], scenario: [short], qps: [10] }, arrivals: constant } }\n";
-    // This test reads rows; the missing server would end the runs.
+    // This test reads rows, so the missing server must not end the runs.
     let plan = plan(&[("gone", gone.port), ("silent", silent.port)], rest);
     lab.write("plan.yaml", &plan.replace("engine: mock }", "engine: mock, errors: measured }"));
     let ended = lab.run(&["run", "plan.yaml"]);
@@ -353,8 +355,8 @@ fn refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
         assert!(records.iter().all(expected), "in-flight requests are cut off");
     }
 
-    // On the rerun the probe finds no server, so the dead endpoint's runs are skipped with that reason. The
-    // runs on the working endpoint already exist.
+    // In the second run, the probe finds no server, so the dead endpoint's runs are skipped with that
+    // reason. The runs on the working endpoint already exist.
     let again = lab.run(&["run", "plan.yaml"]);
     assert_eq!(again.code, Some(6), "{}", again.stderr);
     assert!(again.stderr.contains("does not respond"), "{}", again.stderr);
@@ -364,8 +366,8 @@ fn refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
 
 #[timed_test]
 fn fail_fast_leaves_the_rest() {
-    // At the probe: nothing listens on port 1 of the loopback. During the run: the server has stopped
-    // listening.
+    // During the probe, nothing listens on port 1 of the loopback. During the run, the server has
+    // stopped listening.
     let (dead, alive) =
         (Server::start_with(|listener| drop(listener.take()), |_, _| {}), Mock::start(&["--ttft", "2ms"]));
     for (port, left) in [(1, "2 skipped, 2 left to do"), (dead.port, "1 failed, 3 left to do")] {
@@ -426,7 +428,8 @@ fn the_death_of_an_embedded_server_fails_its_run_alone() {
 
 #[timed_test]
 fn what_is_under_way_at_the_end_of_drain_is_cut() {
-    // One server per run: a server that has stopped responding is not ready for a second run.
+    // Each run has its own server, because a server that has stopped responding is not ready for a
+    // second run.
     let mocks = ["a", "b", "c"].map(|name| (name, Mock::start(&["--fault", "stall:2@2-"])));
     let lab = Lab::new();
     let rest = "phases: { fill: 0s, stabilize: 0s, measure: 300ms, drain: 200ms }\n\
@@ -460,7 +463,7 @@ fn what_is_under_way_at_the_end_of_drain_is_cut() {
     assert!(waiting.len() >= 5, "the other scheduled requests are rows too");
     for record in waiting {
         assert_eq!((record.row.outcome, record.row.released_ns), (Outcome::CutAtDrain, None));
-        // A request that came due at the very last moment was never examined.
+        // A request that was due at the very last moment was never examined.
         let last = record.row.scheduled_ns > 490_000_000;
         assert!(last || error(record).contains("cap"), "{:?}", record.row.error);
     }
@@ -474,7 +477,7 @@ fn proxies_of_the_environment_change_nothing() {
     for args in [&["probe", "plan.yaml"], &["run", "plan.yaml"]] {
         let mut command = lab.command(args);
         for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
-            // Nothing listens there: every request sent to the proxy would fail.
+            // Nothing listens at the proxy's address, so every request sent there would fail.
             command.env(name, "http://127.0.0.1:1").env_remove("NO_PROXY").env_remove("no_proxy");
         }
         let output = command.output().unwrap();

@@ -1,4 +1,4 @@
-//! The files that a command overwrites: its own, and others only with `--force`.
+//! Tests which files a command overwrites: its own, and others only with `--force`.
 
 use super::lab::Lab;
 
@@ -11,7 +11,7 @@ phases: { fill: 10ms, stabilize: 10ms, measure: 200ms, drain: 5s }
 sweeps: { one: { matrix: { batch_size: [1], output_tokens: [4] } } }
 ";
 
-/// A file that no export may replace, whatever its name.
+/// A file that an export must not replace, whatever the name of the file is.
 const LOG: &str = "prompt,output_tokens\nhello,12\n";
 
 /// Returns a lab with a committed run.
@@ -100,7 +100,7 @@ fn what_a_command_wrote_it_writes_again() {
         lab.ok(command);
         lab.ok(command);
     }
-    // The permissions remain, and a link is followed to a target that does not exist yet.
+    // The permissions are kept, and a link is followed even if its target does not exist yet.
     let path = lab.path().join("runs.csv");
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     lab.ok(&["export", "plan.yaml", "-o", "runs.csv"]);
@@ -158,7 +158,7 @@ fn numbers_carry_the_version_of_the_analysis() {
     };
     baseline["analysis"] = 1.into();
     refused(&baseline, "1");
-    // Files of earlier versions of the program have no such field.
+    // Files of earlier versions of the program do not have this field.
     baseline.as_object_mut().unwrap().remove("analysis");
     refused(&baseline, "1");
     baseline["analysis"] = (version + 1).into();

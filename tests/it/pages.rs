@@ -1,4 +1,4 @@
-//! The code blocks of README.md and docs/, and the comparison of a block with an output.
+//! Reads the code blocks of README.md and docs/, and compares a block with an output.
 
 use std::path::Path;
 
@@ -6,13 +6,13 @@ use super::lab::without_time;
 
 /// A code block: between fences, or indented by four spaces.
 pub struct Block {
-    /// Its file, for example `docs/PLAN.md`.
+    /// The file, for example `docs/PLAN.md`.
     pub page: String,
-    /// The number of its first line.
+    /// The number of the block's first line.
     pub line: usize,
-    /// The language of its fence; empty if it is indented.
+    /// The language of the fence; empty if the block is indented.
     pub language: String,
-    /// Its lines, without their common indentation.
+    /// The lines of the block, without their common indentation.
     pub lines: Vec<String>,
 }
 
@@ -24,18 +24,18 @@ impl Block {
         Block { page: page.to_owned(), line, language: language.to_owned(), lines }
     }
 
-    /// Returns its first line that is not empty.
+    /// Returns the first line that is not empty.
     pub fn first(&self) -> &str {
         self.lines.iter().map(|line| line.trim()).find(|line| !matches!(*line, "" | "…")).unwrap_or_default()
     }
 
-    /// Whether it is the block of this page that begins with this text, ignoring omitted lines.
+    /// Whether this is the block on this page that begins with this text, ignoring omitted lines.
     pub fn is(&self, (page, begin): (&str, &str)) -> bool {
         let text = self.lines.join("\n");
         self.page == page && text.trim_start_matches(['…', '\n']).starts_with(begin)
     }
 
-    /// Returns its place and its first line.
+    /// Returns the place of the block and its first line.
     pub fn place(&self) -> String {
         format!("{}:{}: {}", self.page, self.line, self.first())
     }
@@ -60,7 +60,7 @@ pub fn blocks() -> Vec<Block> {
     pages().iter().flat_map(|(page, text)| blocks_of(page, text)).collect()
 }
 
-/// Returns the one block of a page that begins with this text.
+/// Returns the only block of a page that begins with this text.
 pub fn block(page: &str, begin: &str) -> Block {
     let mut found: Vec<Block> = blocks().into_iter().filter(|block| block.is((page, begin))).collect();
     assert_eq!(found.len(), 1, "blocks of {page} that begin with {begin:?}");
@@ -103,7 +103,7 @@ pub fn shape(line: &str) -> String {
 fn without_verdict(line: &str) -> String {
     let found = ["suspect: ", "invalid: "].iter().find_map(|verdict| line.split_once(&format!(" {verdict}")));
     match found {
-        // The verdict of a run, not a sentence about several.
+        // This matches the verdict of a run, not a sentence about several runs.
         Some((before, reasons)) if !before.contains(" are") && !before.contains(" of ") => {
             let rest = reasons.split_once(" · ").map(|(_, rest)| format!(" · {rest}")).unwrap_or_default();
             format!("{before} valid{rest}")
@@ -134,14 +134,15 @@ fn shape_of_word(word: &str) -> String {
 /// Whether figures are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Figures {
-    /// They are the same in every run.
+    /// Figures are the same in every run.
     Exact,
-    /// They depend on the machine.
+    /// Figures depend on the machine.
     Vary,
 }
 
 /// Returns the lines of a block that an output does not contain. Lines may be wrapped differently, and `…`
-/// matches anything. The last cell of a row may come from another row: outcomes depend on the machine.
+/// matches anything. The last cell of a row may come from another row, because outcomes depend on the
+/// machine.
 pub fn missing<'b>(block: &'b Block, output: &str, figures: Figures) -> Vec<&'b str> {
     let same = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = |line: &str| if figures == Figures::Exact { same(line) } else { shape(line) };

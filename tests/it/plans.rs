@@ -1,5 +1,5 @@
-//! The plans of the repository: each is correct and documents itself, and is run here unchanged except for
-//! its scale: --set shortens its windows and points its endpoints to one mock.
+//! Tests the plans in the repository. Each is correct and documents itself, and is run here unchanged
+//! except for its scale: --set shortens the windows and points the endpoints to one mock.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use sweepline::rows::Outcome;
 use super::lab::{Lab, Server};
 use super::sweeps::honest;
 
-/// Every plan, the selection of its cells that is run here, and their number of runs. `readme` runs the
-/// quickstart, the demonstration and the slow server.
+/// Every plan, the selection of its cells that is run here, and the number of runs in these cells.
+/// `readme` runs the quickstart, the demonstration and the slow server.
 const PLANS: &[(&str, &str, usize)] = &[
     ("flags", "batch_size == 8 and server.max_num_batched_tokens == 2048 and server.max_num_seqs == 64", 4),
     ("cold-start", "repeat < 1", 2),
@@ -36,7 +36,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("plans")
 }
 
-/// Returns the changes that make a run of a plan take a moment, with every server at `url`.
+/// Returns the changes that make the runs of a plan take only a moment, with every server at `url`.
 fn changes(text: &str, url: &str) -> Vec<String> {
     let plan: Value = serde_yaml::from_str(text).unwrap();
     let endpoints = plan["endpoints"].as_object().unwrap().keys();
@@ -54,7 +54,7 @@ fn changes(text: &str, url: &str) -> Vec<String> {
     set.flat_map(|set| ["--set".to_owned(), set]).collect()
 }
 
-/// Replaces a server that a plan launches by the mock: it takes the port, and none of the flags.
+/// Replaces a server that a plan launches with the mock, which uses the port but none of the flags.
 fn launched(endpoint: &str) -> Vec<String> {
     let mock = concat!("exec ", env!("CARGO_BIN_EXE_sweepline"), " mock --ttft 1ms --itl 1ms --port $0");
     let command = format!("[sh, -c, '{mock}', '{{{{ port }}}}', '{{{{ server.args }}}}']");
@@ -90,8 +90,8 @@ fn is_run_at_small_scale(name: &str) {
     let outcomes: Vec<Outcome> =
         stored.values().flat_map(|run| run.records.iter().map(|record| record.row.outcome)).collect();
     assert!(outcomes.contains(&Outcome::Ok), "{name}: {outcomes:?}");
-    // Requests still in flight when the last measured request has ended are cut; no other failure is
-    // allowed.
+    // Requests still in flight when the last measured request has ended are cut off; no other
+    // failure is allowed.
     let is_well = |outcome: &Outcome| matches!(outcome, Outcome::Ok | Outcome::CutAtDrain);
     assert!(outcomes.iter().all(is_well), "{name}: {outcomes:?}");
     assert_eq!(states(&lab, &plan), BTreeMap::from([("cached".to_owned(), runs)]), "nothing remains to be done");

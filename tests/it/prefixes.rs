@@ -1,13 +1,13 @@
-//! Declared shared prefixes of prompts, compared with the hits of a prefix cache: the mock has one, and
-//! does not know the plan.
+//! Tests declared shared prefixes of prompts by comparing them with the hits of a prefix cache in the
+//! mock, which does not know the plan.
 
 use serde_json::Value;
 use sweepline::rows::Phase;
 
 use super::lab::{Lab, Run, Server};
 
-/// Returns a window over `scenarios` (the text of `scenarios:` and the values of the axis), on an embedded
-/// mock whose cache keeps this many tokens, in blocks of the usual size.
+/// Returns a plan with a window over `scenarios` (the text of `scenarios:` and the values of the axis), on
+/// an embedded mock whose cache keeps this many tokens, in blocks of the usual size.
 fn plan(cache: u32, scenarios: &str, values: &str) -> String {
     format!(
         "sweepline: 1\nname: prefixes\nseed: 5\nmodels: {{ m: {{ id: tiny }} }}\nendpoints:\n  a: {{ engine: mock, mock: {{ ttft: 1ms, \
@@ -36,7 +36,7 @@ fn cached(run: &Run) -> f64 {
     points(run, |row| (row.cached_tokens, row.prompt_tokens))
 }
 
-/// Returns the verdict's reasons of a run by name, with the state of each.
+/// Returns the reasons in a run's verdict by name, with the state of each.
 fn reasons(lab: &Lab, run: &Run) -> Vec<(String, String)> {
     let shown = lab.ok(&["show", run.json["id"].as_str().unwrap(), "--format", "json"]).json();
     let reasons = shown["verdict"]["reasons"].as_array().unwrap_or_else(|| panic!("no reasons in {shown}"));
@@ -47,7 +47,8 @@ fn reasons(lab: &Lab, run: &Run) -> Vec<(String, String)> {
 #[timed_test]
 fn a_cache_gives_back_what_is_declared() {
     let lab = Lab::new();
-    // 12 contexts of 1 024 tokens are twice the cache of the tiles, and a fifth of the other cache.
+    // 12 contexts of 1 024 tokens are twice as large as the tiles' cache, and a fifth of the other
+    // cache.
     let groups = "  warm: { base: B1, output_tokens: 4, prompt_tokens: 64, prefix: { share: 0.6, tokens: 1024, groups: 8, order: zipf } }\n  \
                   all: { base: warm, prefix: { tokens: 1024, groups: 3, order: cycle } }\n  \
                   cold: { base: warm, cache: cold }\n  none: { base: warm, prefix: { tokens: 1024, share: 0 } }\n";
@@ -79,7 +80,8 @@ fn a_cache_gives_back_what_is_declared() {
 fn a_leak_is_caught() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--prefix-cache", "1000000"]);
-    // Without a nonce both batch sizes send the same texts: the second run hits what the first one cached.
+    // Without a nonce, both batch sizes send the same texts, so the second run hits the texts that the
+    // first one cached.
     let plan = format!(
         "sweepline: 1\nname: leak\nseed: 5\nnonce: off\nmodels: {{ m: {{ id: tiny }} }}\nendpoints: {{ a: {{ url: '{}', engine: mock }} }}\n\
          phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 300ms, min_requests: 100, at_most: 60s }}, drain: 30s }}\n\

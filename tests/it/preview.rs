@@ -1,5 +1,6 @@
-//! `preview` and `why`: states, reasons with their places, and the estimated cost with its rule; and
-//! `run`'s output for a plan that is done, or for a repetition that was interrupted.
+//! Tests `preview` and `why`: states, reasons with their places, and the estimated cost with its
+//! rule. Also tests the output of `run` for a plan that is done, and for a repetition that was
+//! interrupted.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -30,7 +31,7 @@ fn entries<'a>(preview: &'a Value, state: &str) -> Vec<&'a Value> {
     preview["runs"].as_array().unwrap().iter().filter(|run| run["state"] == state).collect()
 }
 
-/// Replaces ids and instants, which vary; the rest is the text.
+/// Replaces ids and instants, which vary, in the text.
 fn filtered(text: &str) -> String {
     let mut out = String::new();
     for word in text.split_inclusive([' ', '\n']) {
@@ -46,8 +47,8 @@ fn filtered(text: &str) -> String {
     out
 }
 
-/// Removes values that depend on the machine's speed: estimates for closed loops, and whether two runs were
-/// committed in one second.
+/// Removes values that depend on the machine's speed, which are estimates for closed loops, and whether two
+/// runs were committed in the same second.
 fn without_measured(text: &str) -> String {
     let mut out = String::new();
     let mut leaves_out = false;
@@ -86,13 +87,14 @@ fn figures_come_with_their_rules() {
     let errors: Vec<String> = validator.iter_errors(&before).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
     let cost = &before["totals"]["to_do"];
-    // 40/s over 20 ms + 150 ms and half of 20 ms; for the closed loops the number is unknown.
+    // 40/s over 20 ms + 150 ms and half of 20 ms; for closed loops, the number is unknown.
     assert_eq!(
         (&cost["runs"], &cost["requests"], &cost["runs_with_unknown_requests"]),
         (&5.into(), &7.into(), &4.into())
     );
     assert_eq!((&cost["prompt_tokens"], &cost["output_tokens"]), (&280.into(), &28.into()));
-    // Five runs of 190 ms and a pause of 10 ms; three of them on the endpoint that costs 0.01 per second.
+    // Five runs of 190 ms with a pause of 10 ms; three of them are on the endpoint that costs 0.01 per
+    // second.
     let near = |value: &Value, expected: f64| (value.as_f64().unwrap() - expected).abs() < 1e-9;
     assert!(near(&cost["seconds"], 1.0) && near(&cost["money"], 0.006), "{cost}");
     assert_eq!(cost["without_price"], serde_json::json!(["slow"]));
@@ -104,8 +106,8 @@ fn figures_come_with_their_rules() {
     assert_eq!(preview(&lab, &[])["totals"]["to_do"]["runs"], 0);
     let text = lab.ok(&["preview", "plan.yaml"]).stdout;
     assert!(text.contains("in all: 5 cached\n  nothing to do"), "{text}");
-    // A longer window: requests of closed loops scale with the phases, and the result behind the estimate
-    // is named.
+    // With a longer window, the requests of closed loops scale with the phases, and the result on which
+    // the estimate is based is named.
     lab.write("plan.yaml", &PLAN.replace("measure: 150ms", "measure: 910ms"));
     let longer = preview(&lab, &["--only", "batch_size == 2 and endpoint == 'fast'"]);
     let cost = &longer["totals"]["to_do"];
@@ -135,7 +137,8 @@ fn an_open_loops_window_lasts_as_its_rate_tells() {
         .replace("qps: [40]", "qps: [1, 2, 50]");
     lab.write("plan.yaml", &plan);
     let cost = |args: &[&str]| preview(&lab, args)["totals"]["to_do"].clone();
-    // 40 s, of which at_most allows 30; 20 s; 0.8 s, which is shorter than the window.
+    // The windows take 40 s, of which at_most allows 30; 20 s; and 0.8 s, which is shorter than the
+    // minimum window.
     for (only, seconds, requests) in [("qps == 1", 30.0, 30), ("qps == 2", 20.0, 40), ("qps == 50", 1.0, 50)] {
         let cost = cost(&["--only", only]);
         let near = |key: &str| (cost[key].as_f64().unwrap() - seconds).abs() < 1e-6;
@@ -162,7 +165,7 @@ fn runs_are_shown_as_the_plan_names_them() {
     let repeats = runs[..32].iter().map(|run| run["repeat"].as_u64());
     assert!(repeats.is_sorted(), "JSON lists the order of execution: a block of cells for each repeat");
     let text = lab.ok(&["preview", "plan.yaml", "--all"]).stdout;
-    // The table breaks long names, so runs are identified by their ids.
+    // The table wraps long names, so runs are identified by their ids.
     let of_line = |line: &str| {
         let id = line.split_whitespace().nth(1)?;
         let run = runs.iter().find(|run| run["id"].as_str().unwrap().starts_with(id))?;
@@ -191,8 +194,8 @@ fn an_edit_is_told_as_that_edit_and_orphans_are_of_this_plan() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
     lab.run(&["run", "plan.yaml"]);
-    // The other endpoint already has the value that this one gets: its results are equally near, and still
-    // its own.
+    // The other endpoint already has the value that this one gets. Its results are equally close, but
+    // still belong to that endpoint.
     lab.write("plan.yaml", &PLAN.replace("mock: { ttft: 1ms, itl: 1ms }", "mock: { ttft: 1ms, itl: 2ms }"));
     let edited = preview(&lab, &[]);
     let told: Vec<&str> = entries(&edited, "new").iter().map(|run| run["reason"].as_str().unwrap()).collect();
@@ -346,7 +349,7 @@ fn a_finished_plans_table_is_kept_until_something_changes() {
     assert_eq!(derived().len(), 1, "{:?}", derived());
     let again = lab.run(&["run", "plan.yaml"]);
     assert_eq!((again.code, &again.stdout), (first.code, &first.stdout));
-    // If damaged, it is written again.
+    // If the cached table is damaged, it is written again.
     let kept = lab.results().join("derived").join(derived().first().unwrap());
     let whole = std::fs::read_to_string(&kept).unwrap();
     std::fs::write(&kept, whole.replace("fast", "vast")).unwrap();
@@ -360,7 +363,7 @@ fn a_finished_plans_table_is_kept_until_something_changes() {
     bytes[length - 10] ^= 0xff;
     std::fs::write(&file, bytes).unwrap();
     assert_eq!(lab.run(&["run", "plan.yaml"]).code, Some(5), "the damage is reported");
-    // Other thresholds make another table.
+    // Other thresholds lead to another table.
     lab.write("plan.yaml", &PLAN.replace("validity: {", "slo: { ttft: { p50: 1h } }\nvalidity: {"));
     let ended = lab.run(&["run", "plan.yaml", "--only", "qps == 40"]);
     assert!(ended.stdout.lines().count() < first.stdout.lines().count(), "{}", ended.stdout);

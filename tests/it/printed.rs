@@ -1,5 +1,5 @@
-//! The output of the program: no terminal control characters, no secrets, limited length, and all figures
-//! and places.
+//! Tests the output of the program: it has no terminal control characters, no secrets and a limited
+//! length, but all figures and places.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
@@ -84,7 +84,7 @@ fn no_mark_of_a_plan_reaches_the_terminal() {
     let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
     let found: Vec<char> = MARKS.into_iter().filter(|mark| page.contains(*mark)).collect();
     assert!(found.is_empty(), "the report contains {found:?}");
-    // JSON has the same values nevertheless.
+    // JSON still has the same values.
     let json = lab.ok(&["show", &id, "--format", "json"]).json();
     assert_eq!(json["run"]["spec"]["endpoint"]["name"], "e\u{202e}vil");
 
@@ -130,7 +130,7 @@ fn a_key_is_found_in_every_part_of_an_address() {
 fn a_key_that_an_address_repeats_is_not_printed() {
     const KEY: &str = "abcd-efgh-ijkl";
     let lab = Lab::new();
-    // A port on which nothing listens: its own listener is gone.
+    // A port on which nothing listens, because its listener was dropped.
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
     let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let silent = silent.local_addr().unwrap().port();
@@ -162,7 +162,7 @@ fn a_server_that_does_not_end_its_answer_is_named() {
         let (mut stream, _) = listener.accept().unwrap();
         let _ = std::io::Read::read(&mut stream, &mut [0; 4096]);
         let _ = write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{{");
-        // Until the other side closes.
+        // Runs until the other side closes the connection.
         let _ = std::io::Read::read_to_end(&mut stream, &mut Vec::new());
     });
     let lab = Lab::new();
@@ -185,7 +185,7 @@ fn a_server_that_says_nothing_is_not_waited_for_long() {
     let start = Instant::now();
     let running = lab.start(&["run", "plan.yaml"]);
     let ended = running.end();
-    // Without the limit it takes ten minutes; this bound is far from both.
+    // Without the limit it would take ten minutes; this bound is far from both values.
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
     for said in [
@@ -327,7 +327,7 @@ fn import_maps_what_a_plan_has() {
         assert!(!listed.contains(false_sentence) && !plan.contains(false_sentence), "{listed}");
     }
     lab.ok(&["preview", "plan.yaml"]);
-    // If the plan is elsewhere, the file's path is relative to the plan, or not shown.
+    // If the plan is in another folder, the path of the file is relative to the plan, or not shown.
     lab.ok(&["import", "script.sh", "-o", "data/plan.yaml"]);
     assert!(std::fs::read_to_string(lab.path().join("data/plan.yaml")).unwrap().contains("{ file: sharegpt.json,"));
     lab.write("other/here", "");

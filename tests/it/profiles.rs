@@ -1,5 +1,5 @@
-//! Anonymous profiles are replayed: requests have the lengths, arrival times and shared prefixes of the
-//! profile.
+//! Tests that anonymous profiles are replayed: requests have the lengths, arrival times and shared
+//! prefixes of the profile.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use sweepline::rows::RequestRow;
 
 use super::lab::{Lab, Run};
 
-/// Returns a trace in Mooncake's format, 12 s of 25 and then of 75 requests per second: half of the
+/// Returns a trace in Mooncake's format, with 12 s at 25 and then at 75 requests per second. Half of the
 /// requests share nothing, 40 % are in groups of eight that share two blocks, and 10 % start with the same
 /// three blocks.
 fn trace() -> String {
@@ -29,7 +29,7 @@ fn trace() -> String {
     })
 }
 
-/// Returns the fields of a plan up to its scenarios, on a mock whose cache holds everything.
+/// Returns the fields of a plan up to its scenarios, for a mock whose cache holds everything.
 fn plan(scenario: &str, sweep: &str) -> String {
     format!(
         "sweepline: 1\nname: profiles\nmodels: {{ m: {{ id: tiny }} }}\n\
@@ -57,8 +57,8 @@ fn rows(run: &Run) -> impl Iterator<Item = &RequestRow> {
     run.records.iter().map(|record| &record.row)
 }
 
-/// Returns a part of a whole in percent, over requests with a response: the server does not count the
-/// others.
+/// Returns a part of a whole in percent, over requests with a response, because the server does not
+/// count the others.
 fn percent(run: &Run, part: fn(&RequestRow) -> u32, whole: fn(&RequestRow) -> u32) -> f64 {
     let answered = || rows(run).filter(|row| row.prompt_tokens.is_some());
     let sum = |of: fn(&RequestRow) -> u32| answered().map(|row| u64::from(of(row))).sum::<u64>();
@@ -94,11 +94,12 @@ fn a_profile_is_replayed_as_it_says() {
     lab.write("plan.yaml", &plan("profile: { file: profile.json, speed: 2 }", AS_RECORDED));
     lab.run(&["run", "plan.yaml"]);
     let run = lab.only_run();
-    // Twice as fast: 6 s at a mean of 100 per second, with three times as many in the second half.
+    // At twice the speed, the trace takes 6 s at a mean of 100 per second, with three times as many
+    // requests in the second half.
     let halves = [0, 1].map(|half| rows(&run).filter(|row| row.scheduled_ns / 3_000_000_000 == half).count());
     println!("{halves:?} requests, cv {}", run.json["spec"]["load"]["open"]["arrivals"]);
     assert!(halves[0].abs_diff(150) <= 6 && halves[1].abs_diff(450) <= 6, "{halves:?}");
-    // The shared part in the profile, as declared, and at the server.
+    // The shared part according to the profile, to the plan, and to the server.
     let wanted = 100.0 * recorded["prefixes"]["reusable_share"].as_f64().unwrap();
     let declared = percent(&run, |row| row.reusable_tokens.unwrap(), |row| row.intended_prompt_tokens);
     let cached = percent(&run, |row| row.cached_tokens.unwrap_or(0), |row| row.prompt_tokens.unwrap_or(0));
@@ -115,7 +116,7 @@ fn a_profile_is_replayed_as_it_says() {
     let share = |shares: &BTreeMap<String, f64>, range: &String| shares.get(range).copied().unwrap_or(0.0);
     let far: f64 = ranges.iter().map(|range| (share(&before, range) - share(&after, range)).abs()).sum::<f64>() / 2.0;
     println!("{far:.3} of the requests in another range: {before:?} {after:?}");
-    // Four ranges of 600 draws.
+    // Four ranges, from 600 draws.
     assert!(far <= 0.06, "{before:?} {after:?}");
     let cv = |profile: &Value| profile["arrivals"]["gap_cv"].as_f64().unwrap();
     assert!((cv(&recorded) - cv(&again)).abs() <= 0.05, "{} {}", cv(&recorded), cv(&again));
@@ -129,7 +130,7 @@ fn id(lab: &Lab, plan: &str) -> String {
     preview["runs"][0]["id"].as_str().unwrap().to_owned()
 }
 
-/// A profile of one range, with independent arrivals at two per second.
+/// A profile with one range and independent arrivals at two per second.
 const PLAIN: &str = r#"{ "sweepline_profile": 1, "k": 10, "requests": 40,
   "lengths": { "declared": 40, "buckets": [{ "prompt": [64, 95], "output": [4, 5], "requests": 40 }], "suppressed": 0 },
   "arrivals": { "seconds": 20, "gap_cv": 1, "stretches": [{ "seconds": 20, "requests": 40 }] } }"#;
@@ -146,7 +147,7 @@ fn a_run_is_what_the_profile_says_and_what_is_written_beside_it_wins() {
     assert_eq!(said("profile: plain.json", AS_RECORDED), plain, "lengths and the recorded rate");
     assert_eq!(said("profile: { file: plain.json, speed: 3 }", AS_RECORDED), said(&lengths, &axes("qps: [6]")));
     let profile = |scenario: &str, sweep: &str| said(&format!("profile: plain.json, {scenario}"), sweep);
-    // Next to it, in the scenario …
+    // Fields next to the profile replace its parts, in the scenario …
     let own = "lengths: { prompt: 100, output: { uniform: { min: 2, max: 9 } } }";
     assert_eq!(profile(own, AS_RECORDED), said(own, &axes("qps: [2]")));
     let prefix = "prefix: { tokens: 64 }";
@@ -160,7 +161,7 @@ fn a_run_is_what_the_profile_says_and_what_is_written_beside_it_wins() {
     let constant = |axes: String| format!("{axes}, arrivals: constant");
     assert_eq!(profile("", &constant(axes("qps: [9]"))), said(&lengths, &constant(axes("qps: [9]"))));
     assert_eq!(profile("", &constant(AS_RECORDED.to_owned())), said(&lengths, &constant(axes("qps: [2]"))));
-    // Its rate changes and shared prefixes are part of a run's identity.
+    // The profile's rate changes and shared prefixes are part of a run's identity.
     let whole = said("profile: profile.json", &axes("qps: [2]"));
     let others = [
         said("profile: profile.json, prefix: { tokens: 64 }", &axes("qps: [2]")),
@@ -169,7 +170,7 @@ fn a_run_is_what_the_profile_says_and_what_is_written_beside_it_wins() {
         plain,
     ];
     assert!(!others.contains(&whole), "{whole} {others:?}");
-    // The file's name and layout are not part of it.
+    // The file's name and layout are not part of the identity.
     let text = std::fs::read_to_string(lab.path().join("profile.json")).unwrap();
     let value: Value = serde_json::from_str(&text).unwrap();
     lab.write("data/moved.json", &value.to_string());
@@ -200,12 +201,12 @@ fn conversations_of_a_profile_have_its_turns_and_come_when_they_came() {
         let (first, most) = turns.entry(conversation).or_insert((row.scheduled_ns, 0));
         (*first, *most) = ((*first).min(row.scheduled_ns), (*most).max(row.turn.unwrap() + 1));
     }
-    // Conversations that started early had time to end.
+    // Conversations that started early have had time to end.
     let whole: Vec<u32> = turns.values().filter(|(first, _)| *first < 3_000_000_000).map(|(_, most)| *most).collect();
     assert!(whole.len().abs_diff(150) <= 4, "50 conversations a second: {}", whole.len());
     assert!(whole.iter().all(|turns| [1, 3].contains(turns)), "{whole:?}");
     let long = whole.iter().filter(|turns| **turns == 3).count() as f64 / whole.len() as f64;
-    // Within four standard deviations of half of 150.
+    // The number is within four standard deviations of half of 150.
     assert!((long - 0.5).abs() <= 4.0 * 0.5 / 150f64.sqrt(), "{long}");
 }
 
@@ -234,7 +235,7 @@ fn a_lock_names_files_as_from_its_own_folder() {
     let site = "models: { m: { id: tiny, tokenizer: ../words.json } }\nscenarios:\n  traced: { trace: { file: trace.jsonl } }\n  texts: { data: { file: ../chats.json, as: sharegpt } }\n  drawn: { lengths: { data: { file: ../chats.json, as: sharegpt } } }\n";
     lab.write("parts/site.yaml", site);
     std::fs::rename(lab.path().join("trace.jsonl"), lab.path().join("parts/trace.jsonl")).unwrap();
-    // Expanding a plan reads no vocabulary.
+    // The expansion of a plan does not read the vocabulary.
     lab.write("words.json", "{}");
     let sweep =
         "matrix: { scenario: [replay, traced] } }, closed: { matrix: { scenario: [texts, drawn], batch_size: [1] }";
@@ -257,7 +258,7 @@ fn a_lock_names_files_as_from_its_own_folder() {
     lab.ok(&["freeze", "plan.yaml", "-o", "locks/plan.lock", "--allow-outside"]);
     assert_eq!(ids("locks/plan.lock", &["--allow-outside"]), wanted);
     lab.ok(&["preview", "plan.yaml", "--frozen", "locks/plan.lock", "--allow-outside"]);
-    // A plan in a subfolder, named from its parent.
+    // A plan in a subfolder, named relative to the parent folder.
     std::fs::create_dir(lab.path().join("below")).unwrap();
     for file in ["plan.yaml", "profile.json", "words.json", "chats.json", "parts"] {
         std::fs::rename(lab.path().join(file), lab.path().join("below").join(file)).unwrap();

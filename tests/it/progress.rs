@@ -1,4 +1,5 @@
-//! The display of a running sweep: lines with occasional reports, JSON for programs, and the full screen.
+//! Tests the display of a running sweep: lines with occasional reports, JSON for programs, and the full
+//! screen.
 
 use serde_json::Value;
 
@@ -61,7 +62,7 @@ fn a_log_has_a_line_now_and_then() {
     assert!(reports.len() >= 3, "{}", often.log);
     assert!(reports.iter().any(|line| line.contains(" of 20.0 req/s · TTFT ")), "{}", often.log);
     assert!(often.log.lines().any(|line| without_time(line) != line && line.ends_with(" left")), "{}", often.log);
-    // A minute has not passed: only the events are printed.
+    // A minute has not passed, so only the events are printed.
     let seldom = lab.run(&["run", "plan.yaml", "--force"]);
     assert!(!seldom.stderr.lines().any(|line| is_report(&line)), "{}", seldom.log);
     let quiet = lab.run(&["run", "plan.yaml", "--force", "--progress", "json", "--quiet"]);

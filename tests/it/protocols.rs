@@ -1,5 +1,5 @@
-//! Protocols besides chat and completions: the requests of each, how responses are read, and which numbers
-//! it has.
+//! Tests protocols other than chat and completions: the requests of each protocol, how its responses are
+//! parsed, and which numbers it has.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ sweeps:
   c: { matrix: { endpoint: rerank, scenario: search, batch_size: 2 } }
 ";
 
-/// Returns `endpoint scenario`, with ` stream=…` if that is an axis.
+/// Returns `endpoint scenario`, with ` stream=…` if streaming is an axis.
 fn name(run: &Run) -> String {
     let text = |at: &str| run.json.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
     let stream = text("/spec/labels/axes/stream");
@@ -235,8 +235,10 @@ sweeps:
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     let said = format!("{}{}", ended.stdout, ended.stderr);
     for part in [
-        "`ttft` is about tokens, but responses of endpoint `vectors` (`api: embeddings`) have none: it has no `ttft`",
-        "`tpot` is about tokens, but responses of endpoint `vectors` (`api: embeddings`) have none: it has no `tpot`",
+        "`ttft` depends on tokens, but responses of endpoint `vectors` (`api: embeddings`) have none, so `ttft` \
+         cannot be measured there",
+        "`tpot` depends on tokens, but responses of endpoint `vectors` (`api: embeddings`) have none, so `tpot` \
+         cannot be measured there",
         "help: limit `e2e`, or measure that endpoint in a separate plan",
         "scenario `passages` has `inputs`, but endpoint `chat` has `api: chat`",
         "remove them there, or use an endpoint with `api: embeddings`",

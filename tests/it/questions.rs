@@ -1,5 +1,6 @@
-//! Questions after a sweep of a real inference server: where the curve bends, which setting is better, the
-//! capacity for a load, and a workbook to share. Two settings of the server are two endpoints.
+//! Tests answers to questions after a sweep of a real inference server: where the curve bends, which
+//! setting is better, the capacity for a load, and a workbook to share. Two settings of the server are two
+//! endpoints.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -9,7 +10,7 @@ use super::readers::python;
 use super::realserver::{RealServer, up};
 use super::sweeps::honest;
 
-/// Returns a plan with one server that batches requests, and one that serves them one by one and is
+/// Returns a plan with one server that batches requests and one that serves them one by one but is
 /// cheaper.
 fn plan(together: u16, alone: u16) -> String {
     format!(
@@ -70,7 +71,7 @@ fn a_real_server_with_two_settings_is_asked_about() {
     assert_eq!(test["rounds"], 3, "{test:#}");
     assert!(test["change"]["value"].as_f64() > Some(1.0), "eight at once are faster with batching: {test:#}");
 
-    // About eight requests do not show that a server keeps up, however easily it did.
+    // About eight requests do not show that a server keeps up, however easily it kept up.
     let capacity = lab.ok(&["capacity", "plan.yaml", "--target-qps", "15"]);
     let words = capacity.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("it is not shown whether the server keeps up (a window of"), "{words}");

@@ -1,5 +1,5 @@
-//! Percentiles of rates are those of the slowest, generation throughput is the inverse of TPOT, and gaps
-//! are weighted by their information: seen through the program, on the mock.
+//! Tests through the program, with the mock, that percentiles of rates refer to the slowest requests,
+//! that generation throughput is the inverse of TPOT, and that gaps are weighted by their information.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::sweeps::honest;
 
 const FAST: [&str; 4] = ["--ttft", "1ms", "--itl", "1ms"];
 
-/// Measures requests of `output_tokens` tokens at batch 8, at least this many, on a mock with these flags.
+/// Measures at least this many requests of `output_tokens` tokens at batch 8, on a mock with these flags.
 fn measured(flags: &[&str], output_tokens: u32, requests: u32) -> Lab {
     let lab = Lab::new();
     let mock = Mock::start(flags);
@@ -57,7 +57,7 @@ fn a_percentile_of_a_rate_is_what_that_share_got_or_better() {
         let p90 = number(run, &column("p90"));
         assert!(p90 <= number(run, &column("p75")) && number(run, &column("p75")) <= number(run, &column("p50")));
         assert_eq!(number(run, &format!("{rate}_failures")) as usize, failed);
-        // One in twenty failed: the rate that 99 % reach is below every observed rate.
+        // One request in twenty failed, so the rate that 99 % reach is below every observed rate.
         assert_eq!(run[column("p99")], Value::Null);
         assert!(number(run, &column("below")) <= p90 && run[column("above")].is_null());
     }

@@ -1,5 +1,5 @@
-//! The rows in other tools: DuckDB, pyarrow and Python's csv module read the results of a sweep and compute
-//! the same figures (`readers.py`).
+//! Tests the rows in other tools: DuckDB, pyarrow and Python's csv module read the results of a sweep and
+//! compute the same figures (`readers.py`).
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use super::lab::{Ended, Lab};
 use super::pages::block;
 use super::sweeps::honest;
 
-/// A closed, an open and a capped loop; different axes; an endpoint that fails and sends two tokens per
-/// event.
+/// A plan with a closed, an open and a capped loop, different axes, and an endpoint that fails and
+/// sends two tokens per event.
 const PLAN: &str = "
 sweepline: 1
 name: axes
@@ -30,7 +30,7 @@ sweeps:
   faulty: { matrix: { endpoint: [faulty], model: [m], scenario: [short], batch_size: [2] } }
 ";
 
-/// A test server; killed on drop.
+/// A test server, which is killed on drop.
 struct Faulty {
     child: Child,
     url: String,
@@ -107,7 +107,7 @@ fn a_reader_that_goes_away_is_no_error() {
     let lab = super::sweeps::lab();
     honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     for format in ["csv", "json", "markdown"] {
-        // The output is never read: the other end is closed before the program starts.
+        // The output is never read, because the other end is closed before the program starts.
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut export = lab.command(&["export", "--rows", "requests", "--format", format]);

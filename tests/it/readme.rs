@@ -1,5 +1,5 @@
-//! The README is true: its plan is valid, its commands exist, and its terminal screen shows the output of
-//! the program.
+//! Tests that the README is correct: its plan is valid, its commands exist, and its terminal screen shows
+//! the output of the program.
 
 use super::lab::{Lab, without_time};
 use super::pages::shape;
@@ -56,13 +56,15 @@ fn its_picture_of_the_terminal_is_true() {
     assert!(picture.len() > 12, "{picture:?}");
     for line in picture.iter().filter(|line| !line.contains(" · ") && **line != "…" && !line.is_empty()) {
         let first = line.split_whitespace().next().unwrap();
-        // Figures and verdicts of a row depend on the machine; its run must be there.
+        // The figures and the verdict of a row depend on the machine, but the row's run must be
+        // there.
         if first == "lean" || first == "heavy" {
             let run: Vec<&str> = line.split_whitespace().take(4).collect();
             let rows = ended.stdout.lines().map(|row| row.split_whitespace().take(4).collect::<Vec<_>>());
             assert!(rows.into_iter().any(|row| row == run), "{line}\n{}", ended.stdout);
         } else if first != "*" {
-            // The screen is from a machine that was not busy: hints about doubtful runs have other words.
+            // The screen comes from a machine that was not busy; hints about doubtful runs contain other
+            // words.
             let doubtful = ["suspect: ", "invalid: "].iter().any(|verdict| ended.stderr.contains(verdict));
             let expected = match doubtful {
                 true => line.replace("one run in full", "why a run is not valid"),
@@ -85,7 +87,7 @@ fn its_cause_of_a_slow_run_is_what_diagnose_says() {
     let lab = Lab::new();
     lab.write("plans/slow.yaml", &plan.replace(short, "phases: { fill: 300ms, stabilize: 300ms, measure: 1500ms }"));
     lab.measured(&["run", "plans/slow.yaml"]);
-    // Lines wrap elsewhere if figures are shorter, so the words are compared.
+    // Lines wrap in other places if figures are shorter, so only the words are compared.
     let words = |text: &str| shape(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     let said = words(&lab.ok(&["diagnose", "plans/slow.yaml"]).stdout);
     let told = words(&block("seen: requests wait").join(" "));
@@ -102,7 +104,7 @@ fn its_picture_is_made_by_the_commands_that_it_names() {
     assert!(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(picture).is_file(), "{picture}");
     let commands: Vec<&str> = readme.split('`').filter(|code| code.contains("plans/demo.yaml")).collect();
     assert_eq!(commands, ["sweepline run plans/demo.yaml", "sweepline report plans/demo.yaml --figures docs/pictures"]);
-    // The same two commands, with windows short enough for a test.
+    // The same two commands, with windows that are short enough for a test.
     let plan = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/plans/demo.yaml")).unwrap();
     let lab = Lab::new();
     let plan = plan.replace("fill: 1s, stabilize: 1s, measure: 15s", "fill: 20ms, stabilize: 20ms, measure: 300ms");

@@ -1,7 +1,7 @@
-//! Compares the rows with the bytes. A recording proxy stands in front of a server, and a simple
-//! independent parser of its recording must arrive at the same texts, counts and outcomes as the rows. Once
-//! against a real inference server, which is third-party code, and once against the mock, which keeps
-//! connections open and sends chunks.
+//! Compares the rows with the bytes. A recording proxy is in front of a server, and a simple independent
+//! parser of its recording must find the same texts, counts and outcomes as the rows. This is done once
+//! with a real inference server, which is third-party code, and once with the mock, which keeps connections
+//! open and sends chunks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -57,8 +57,8 @@ impl RealServer {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(complaints).unwrap())
-            // A separate process group: on its first run the script installs the server with further
-            // processes.
+            // The script has a separate process group, because on its first run it installs the
+            // server using other processes.
             .process_group(0)
             .spawn()
             .unwrap();
@@ -131,7 +131,7 @@ fn measured(lab: &Lab, port: u16) -> BTreeMap<String, Exchange> {
     let proxy = Proxy::start(port);
     lab.write("plan.yaml", &plan(proxy.port()));
     let ended = lab.run(&["run", "plan.yaml"]);
-    // Exit code 3: some run is invalid, which may happen on a busy machine and is not tested here.
+    // Exit code 3: a run is invalid, which may happen on a busy machine and is not tested here.
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
     let mut wire = BTreeMap::new();
     let mut probes = 0;
@@ -182,7 +182,7 @@ fn agree(id: &str, run: &Run, row: &RequestRow, exchange: &Exchange) {
     let answer = exchange.answer();
     let heard = if row.outcome.is_ok() { answer.content.len() } else { row.events as usize };
     if row.outcome != Outcome::Ok {
-        // Requests in flight at the end: the proxy may have recorded more than the client still read.
+        // For requests in flight at the end, the proxy may have recorded more than the client read.
         assert_eq!((row.outcome, row.phase), (Outcome::CutAtDrain, Phase::Drain), "{id}: {:?}", row.error);
         assert!(heard <= answer.content.len(), "{id}");
         assert_eq!(row.text_digest, answer.digest(heard), "{id}");

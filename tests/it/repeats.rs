@@ -1,5 +1,6 @@
-//! Repeats that end early: once a cell's means are known, or an arm differs from its baseline. Unneeded
-//! repeats are skipped with the reason, and a sweep that is killed and resumed skips the same ones.
+//! Tests repeats that end early: once a cell's means are known, or an arm differs from its baseline.
+//! Unneeded repeats are skipped with the reason, and a sweep that is killed and resumed skips the same
+//! ones.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ phases: { fill: 0s, stabilize: 0s, measure: 400ms, drain: 5s }
 validity: { client_late: { suspect: 100%, invalid: 100% } }
 ";
 
-/// Returns the ids of the runs in a state, from `preview`, and its section on repeats.
+/// Returns the ids of the runs in a state according to `preview`, and the section on repeats.
 fn preview(lab: &Lab, state: &str) -> (BTreeSet<String>, Vec<Value>) {
     let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
     lab.follows("preview", &preview);
@@ -64,17 +65,17 @@ fn repeats_end_when_means_are_known_and_a_killed_sweep_leaves_out_the_same() {
     let made: u64 = after.iter().map(|cell| cell["finished"].as_u64().unwrap()).sum();
     assert_eq!(made, cached.len() as u64);
     assert!(
-        made < 12 && after.iter().all(|cell| cell["standing"].as_str().unwrap().starts_with("known within ")),
+        made < 12 && after.iter().all(|cell| cell["standing"].as_str().unwrap().starts_with("known to within ")),
         "{after:#?}"
     );
-    // The same rows, read again: nothing to do, for users, pipelines and locks.
+    // When the same rows are read again, there is nothing to do for users, pipelines and locks.
     let again = lab.ok(&["run", "plan.yaml", "--frozen", "plan.lock"]);
     assert!(again.stderr.contains("nothing to do") && again.stderr.contains(" skipped"), "{}", again.stderr);
     lab.ok(&["preview", "plan.yaml", "--exit-code"]);
     let id = pruned.first().unwrap();
     let why = lab.ok(&["why", id, "--plan", "plan.yaml"]).stdout;
-    assert!(why.contains("pruned") && why.contains("known within "), "{why}");
-    // Runs that are requested again are decided again.
+    assert!(why.contains("pruned") && why.contains("known to within "), "{why}");
+    // For runs that are requested again, the decision is made again.
     let forced = lab.ok(&["preview", "plan.yaml", "--force", "--format", "json"]).json();
     assert_eq!(forced["totals"]["states"]["pruned"], 0, "{}", forced["totals"]);
 }
@@ -111,7 +112,7 @@ fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
              last: {{ matrix: {{ endpoint: fast, scenario: short, batch_size: 5 }}, optional: true }}\n"
         )
     };
-    // A budget below a single run is rejected, at its place.
+    // A budget that is too small for a single run is rejected, with its place.
     lab.write("plan.yaml", &plan("100ms"));
     for command in ["check", "run"] {
         let refused = lab.run(&[command, "plan.yaml"]);
@@ -119,11 +120,12 @@ fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
         assert!(refused.stderr.contains("plan.yaml:12:17"), "{}", refused.stderr);
         assert!(refused.stderr.contains("`budget.time` is 0.1s, and one run takes 0.4s"), "{}", refused.stderr);
     }
-    // Sweeps that are not optional run in spite of the budget, which is reported.
+    // Sweeps that are not optional run in spite of the budget; the output reports this.
     lab.write("plan.yaml", &plan("1s"));
     let shown = lab.ok(&["preview", "plan.yaml"]).stdout;
     assert!(shown.contains("sweeps that are not optional take"), "{shown}");
-    // 1.6 s at most, of which optional sweeps of 1.2 and 0.4 s leave too little; the final need is 1.2 s.
+    // The budget is 1.6 s, of which optional sweeps of 1.2 and 0.4 s leave too little; the sweeps that
+    // are finally made need 1.2 s.
     lab.write("plan.yaml", &plan("2500ms"));
     let budget = || lab.ok(&["preview", "plan.yaml", "--format", "json"]).json()["budget"].clone();
     let left_out = |budget: &Value| -> Vec<String> {
@@ -148,7 +150,8 @@ fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
 #[timed_test]
 fn a_budget_is_looked_at_again_before_each_optional_run_where_its_cost_was_not_known() {
     let lab = Lab::new();
-    // The token cost of a closed loop is unknown before it has been measured; one run costs more than this.
+    // The token cost of a closed loop is unknown before it has been measured; one run costs more than this
+    // budget.
     let plan = format!(
         "{HEAD}budget: {{ tokens: 20 }}\nsweeps:\n  \
          must: {{ matrix: {{ endpoint: fast, scenario: short, batch_size: 1 }} }}\n  \

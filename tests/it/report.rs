@@ -1,5 +1,5 @@
-//! `report`: one HTML file that sends no requests, with the numbers of `curves`, `compare`, `capacity` and
-//! `export`.
+//! Tests `report`: one HTML file that sends no requests, with the numbers of `curves`, `compare`,
+//! `capacity` and `export`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::given_up::give_up_saying;
 use super::lab::Lab;
 use super::sweeps::honest;
 
-/// Two arms under closed and open loops, with an objective, a comparison and prices.
+/// A plan with two arms under closed and open loops, with an objective, a comparison and prices.
 const PLAN: &str = "\
 sweepline: 1
 name: which
@@ -39,7 +39,7 @@ pub(super) struct Page {
     pub(super) text: String,
 }
 
-/// A table of a page: headings, and rows of texts with the numbers behind them.
+/// A table of a page: headings, and rows of texts with the numbers that they show.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) headings: Vec<String>,
@@ -56,7 +56,7 @@ impl Page {
         text.split(from).skip(1).filter_map(|rest| rest.split_once(to)).map(|(inside, _)| inside).collect()
     }
 
-    /// Returns the section of an anchor.
+    /// Returns the section with an anchor.
     pub(super) fn section(&self, id: &str) -> Option<&str> {
         let rest = self.text.split_once(&format!("<section id=\"{id}\""))?.1;
         rest.split_once("</section>").map(|(inside, _)| inside)
@@ -160,7 +160,7 @@ fn loads_are_those_of_curves(page: &Page, curves: &Value) -> usize {
     compared
 }
 
-/// Every run is the run of `export`.
+/// Every run equals the run in `export`.
 fn runs_are_those_of_exports(page: &Page, export: &Value) {
     let tables = page.tables("runs");
     let table = &tables[0];
@@ -232,7 +232,7 @@ fn capacity_is_that_of_capacity(page: &Page, capacity: &Value) {
         let money = "money per million output tokens";
         assert_eq!(table.number(row, money), instance["cost_per_million_output_tokens"].as_f64());
         assert_eq!(table.text(row, "cheapest") == "yes", one["cheapest"] == true);
-        // The values of the figures are the same.
+        // The values in the figures are the same.
         let others = tables.iter().filter(|other| other.at("cheapest").is_none());
         for heading in others.flat_map(|other| other.at(money).map(|_| other.number(row, money))) {
             assert_eq!(heading, table.number(row, money));
@@ -244,7 +244,7 @@ fn capacity_is_that_of_capacity(page: &Page, capacity: &Value) {
 /// reader.
 pub(super) fn is_sound(page: &Page) {
     let text = &page.text;
-    // Texts are escaped: every `<` opens a tag.
+    // Texts are escaped, so every `<` opens a tag.
     let tags = || text.split('<').skip(1).map(|rest| rest.split('>').next().unwrap());
     for tag in tags() {
         assert!(!tag.contains("src=\""), "{tag}");
@@ -282,7 +282,7 @@ pub(super) fn is_sound(page: &Page) {
     for id in named.iter().flat_map(|attribute| Page::between(text, attribute, "\"")) {
         assert!(unique.contains(id), "{id} is referenced, but missing");
     }
-    // Headings in order: none more than one level deeper than the previous one.
+    // Headings are in order: none is more than one level deeper than the previous one.
     let mut last = 0;
     for level in text.split("<h").skip(1).filter_map(|rest| rest.chars().next()?.to_digit(10)) {
         assert!(level <= last + 1, "h{level} follows h{last}");
@@ -305,7 +305,7 @@ fn a_report_has_the_numbers_of_every_answer() {
     assert!(changes_are_those_of_compare(&page, &json(&lab, &["compare", "plan.yaml"])) >= 4);
     capacity_is_that_of_capacity(&page, &json(&lab, &["capacity", "plan.yaml"]));
     let words = page.words();
-    // Every load meets the objective, so the heaviest is drawn as the result, and no other.
+    // Every load meets the objective, so only the heaviest is drawn as the result.
     for (said, times) in [
         ("at the highest load that meets the objective", 2),
         ("at the first load that misses the objective", 0),
@@ -330,7 +330,7 @@ fn a_report_has_the_numbers_of_every_answer() {
     let answer = page.section("answer").unwrap();
     assert!(answer.contains("class=\"answer\"") && unescaped(answer).contains('['), "{answer}");
 
-    // The figures alone, each as a standalone file.
+    // The figures are written alone, each as a standalone file.
     lab.ok(&["report", "plan.yaml", "--figures", "figures"]);
     let files: Vec<_> =
         std::fs::read_dir(lab.path().join("figures")).unwrap().map(|file| file.unwrap().path()).collect();
@@ -349,7 +349,7 @@ fn a_report_has_the_numbers_of_every_answer() {
     assert!(refused.code == Some(2) && refused.stderr.contains("is not a figure of a report"), "{}", refused.stderr);
     lab.ok(&["report", "plan.yaml", "--figures", "figures", "--force"]);
 
-    // It overwrites its own files, and nothing else.
+    // The command overwrites only its own files.
     lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
     lab.write("notes.html", "<!doctype html><p>mine</p>");
     let refused = lab.run(&["report", "plan.yaml", "-o", "notes.html"]);
@@ -375,11 +375,11 @@ pub(super) fn browser() -> Option<&'static str> {
     found
 }
 
-/// Returns the DOM that a browser builds for an address, without console messages; it cannot reach other
-/// machines. `None` if it does not work.
+/// Returns the DOM that a browser builds for an address, without console messages. The browser cannot
+/// reach other machines. `None` if it does not work.
 pub(super) fn dom_of(browser: &str, url: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
-    // A browser that hangs is killed with its processes.
+    // A browser that hangs is killed together with its child processes.
     let output = Command::new("timeout")
         .args(["--kill-after=5", "120", browser])
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
@@ -452,7 +452,7 @@ sweeps:
     });
     assert_eq!(states.get("not measured"), Some(&1), "{states:?}");
 
-    // Selected runs of a changed plan, from any folder.
+    // Tests selected runs of a changed plan, from any folder.
     let of_one = ["report", "plan.yaml", "--only", "batch_size == 1", "-o", "one.html"];
     lab.ok(&of_one);
     assert_eq!(Page::of(&lab, "one.html").tables("runs")[0].rows.len(), 1);

@@ -1,5 +1,5 @@
-//! The claims of a report and the tables, through the program: never more than the measurements show, with
-//! every limitation next to them.
+//! Tests the claims of a report and of tables, through the program: they never claim more than the
+//! measurements show, and every limitation is next to them.
 //!
 //! A mock with four slots and 40 ms per response serves at most 100 requests per second; 8 % of its
 //! responses are errors.
@@ -48,9 +48,9 @@ fn what_weakens_an_answer_stands_beside_it() {
     ] {
         assert!(words.contains(said), "{said} is not in\n{words}");
     }
-    // For two repeats the two values are shown, without an interval.
+    // With two repeats, the two values are shown, without an interval.
     assert!(words.contains("(2 repeats: ") && words.contains("the values of 2 repeats"), "{words}");
-    // Backticks of the program's own texts mark code.
+    // Backticks in the program's own texts mark code.
     let answer = page.section("answer").unwrap();
     assert!(!answer.split("class=\"facts\"").nth(1).unwrap().contains('`'), "{answer}");
 
@@ -59,7 +59,7 @@ fn what_weakens_an_answer_stands_beside_it() {
         text.contains("TTFT p95") && text.contains(" and ") && text.contains("for two runs, both values"),
         "{text}"
     );
-    // More than a twentieth fails, so p95 is among the failures.
+    // More than a twentieth of the requests fails, so p95 falls among the failures.
     assert!(text.contains("> ") && text.contains("lies among failed requests"), "{text}");
     let curve = &json(&lab, &["curves", "plan.yaml"])["curves"][0];
     let light = &curve["rungs"][0];
@@ -72,7 +72,8 @@ fn what_weakens_an_answer_stands_beside_it() {
     let head = csv.lines().next().unwrap();
     assert!(head.contains("ttft_p95_at_least_ms"), "{head}");
 
-    // Its throughput when overloaded bounds its capacity: far less than the 200 that arrived.
+    // The server's throughput under overload bounds its capacity, which is far less than the 200
+    // requests that arrived.
     let capacity =
         &json(&lab, &["capacity", "plan.yaml", "--set", "slo={ ttft: { p50: 200ms } }", "--target-qps", "240"]);
     let one = &capacity["configurations"][0];

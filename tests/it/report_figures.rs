@@ -1,5 +1,5 @@
-//! The figures of `report` other than those of loads: heat maps, evenness, classes, fronts and the
-//! generator, each with the numbers of the command that computes it; and figures as images.
+//! Tests the figures of `report` other than those about loads: heat maps, evenness, classes, fronts
+//! and the generator, each with the numbers of the command that computes it; and figures as images.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::lab::Lab;
 use super::report::{Page, Table, is_sound, json, measured};
 
-/// Two servers, one of which misses the objective, three scenarios including a mix, and two loads.
+/// A plan with two servers, one of which misses the objective, three scenarios including a mix, and
+/// two loads.
 const PLAN: &str = "\
 sweepline: 1
 name: figures
@@ -31,7 +32,7 @@ sweeps:
   s: { matrix: { endpoint: [slow, quick], model: [m], scenario: [short, long, both], batch_size: [2, 6] } }
 ";
 
-/// Returns the figure of a curve's load, by endpoint, scenario and load.
+/// Returns the figure for a load of a curve, by endpoint, scenario and load.
 fn figure<'j>(curves: &'j Value, (endpoint, scenario, load): (&str, &str, f64), key: &str) -> &'j Value {
     &rung(curves, (endpoint, scenario, load))["figures"][key]
 }
@@ -43,7 +44,7 @@ fn rung<'j>(curves: &'j Value, (endpoint, scenario, load): (&str, &str, f64)) ->
     curve["rungs"].as_array().unwrap().iter().find(|rung| rung["load"] == load).unwrap()
 }
 
-/// Returns the figures of a section, each with its table.
+/// Returns the figures in a section, each with its table.
 fn figures<'p>(page: &'p Page, section: &str) -> Vec<(&'p str, Table)> {
     let section = page.section(section).unwrap_or_else(|| panic!("no section {section}"));
     let of = |figure: &'p str| {
@@ -75,7 +76,8 @@ fn heat_maps_are_those_of_curves(page: &Page, curves: &Value) -> usize {
             compared += usize::from(table.number(row, &key).is_some());
         }
         assert_eq!(marks(figure), table.rows.len(), "each measured cell shows its value");
-        // Frames and crosses: three strokes in the objective's color in each cell that misses.
+        // Frames and crosses are drawn as three strokes in the objective's color in each cell that
+        // misses.
         let missed = (0..table.rows.len()).filter(|row| table.text(*row, "objective").contains("misses")).count();
         assert_eq!(figure.matches("stroke=\"#B42318\"").count(), 3 * missed, "{figure}");
         assert_eq!(figure.matches("<figcaption>").count(), 1);
@@ -149,7 +151,7 @@ fn classes_are_those_of_curves_and_exports(page: &Page, lab: &Lab) -> usize {
     compared
 }
 
-/// Returns the heading of a figure's value, with its unit.
+/// Returns the heading for a value in a figure, with its unit.
 fn heading(table: &Table, key: &str) -> String {
     table.headings.iter().find(|heading| heading.starts_with(key)).unwrap().clone()
 }
@@ -184,8 +186,8 @@ fn fronts_are_those_of_curves(page: &Page, curves: &Value) -> usize {
             let is_on = table.text(row, "on the front") == "yes";
             assert_eq!(is_on, rung(curves, at)["pareto"][flag] == true, "{at:?} {flag}");
             if flag == "cost_over_latency" {
-                // Lower price and latency are better: a point is dominated by any point that is at least as
-                // good in both and better in one.
+                // Lower price and latency are better, so a point is dominated by any point that is at least
+                // as good in both and better in one.
                 let pair = |row| keys.map(|key| table.number(row, &heading(&table, key)).unwrap());
                 let [cost, latency] = pair(row);
                 let beats = |[c, l]: [f64; 2]| c <= cost && l <= latency && (c < cost || l < latency);
@@ -228,8 +230,8 @@ fn the_generator_is_that_of_exports_and_calibrate(page: &Page, export: &Value, c
     }
 }
 
-/// Asserts that each figure has an image: twice the size of its drawing, white, with ink where its title
-/// is.
+/// Asserts that each figure has an image that is twice the size of its drawing, and white with dark
+/// pixels where its title is.
 fn pictures_are_those_of_drawings(folder: &Path) -> usize {
     let files = || std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
     let drawings: Vec<_> = files().filter(|path| path.extension().unwrap() == "svg").collect();
@@ -243,7 +245,7 @@ fn pictures_are_those_of_drawings(folder: &Path) -> usize {
         assert_eq!((pixels.width(), pixels.height()), (2 * size("width"), 2 * size("height")), "{}", picture.display());
         let title = &Page::between(&svg, "<title id=\"title\">", "</title>")[0];
         assert!(title.len() > 10, "{title}");
-        // The first line of the title, located between the top and its baseline.
+        // The first line of the title is between the top and its baseline.
         let base: u32 = Page::between(&svg, "<tspan x=\"12\" y=\"", "\"")[0].parse().unwrap();
         let dots = pixels.pixels().iter().zip(0u32..).filter(|(_, at)| at / pixels.width() < base);
         let dark = dots.filter(|(dot, _)| dot.red() < 110 && dot.green() < 110 && dot.blue() < 110).count();
@@ -255,8 +257,8 @@ fn pictures_are_those_of_drawings(folder: &Path) -> usize {
     drawings.len()
 }
 
-/// On a machine without fonts the images are byte-identical. Skipped if a folder cannot be hidden from a
-/// process.
+/// On a machine without fonts, the images are byte-identical. The test is skipped if a folder cannot be
+/// hidden from a process.
 fn no_font_of_the_machine_is_looked_at(lab: &Lab) {
     let program = lab.command(&[]).get_program().to_owned();
     let hide =
@@ -293,7 +295,7 @@ fn every_figure_has_the_numbers_of_the_command_that_answers_it() {
     let page = Page::of(&lab, "report.html");
     is_sound(&page);
     let curves = json(&lab, &["curves", "plan.yaml"]);
-    // Two servers × three scenarios × two loads, for a latency and for throughput.
+    // There are two servers × three scenarios × two loads, for a latency and for throughput.
     assert_eq!(heat_maps_are_those_of_curves(&page, &curves), 24);
     assert!(jitter_is_that_of_curves(&page, &curves) >= 2);
     assert!(classes_are_those_of_curves_and_exports(&page, &lab) >= 16);
@@ -306,7 +308,7 @@ fn every_figure_has_the_numbers_of_the_command_that_answers_it() {
     let drawn = pictures_are_those_of_drawings(&lab.path().join("figures"));
     assert_eq!(drawn, page.text.matches("<figure id").count());
     no_font_of_the_machine_is_looked_at(&lab);
-    // It replaces its own images only.
+    // The command replaces only its own images.
     lab.ok(&["report", "plan.yaml", "--figures", "figures"]);
     let mine = std::fs::read_dir(lab.path().join("figures")).unwrap().map(|file| file.unwrap().path());
     let mine = mine.into_iter().find(|path| path.extension().unwrap() == "png").unwrap();

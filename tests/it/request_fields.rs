@@ -1,5 +1,5 @@
-//! Fields of a request other than its text: another name of the length field, another model id, no
-//! temperature.
+//! Tests fields of a request other than its text: another name for the length field, another model
+//! id, and no temperature.
 
 use std::collections::BTreeMap;
 

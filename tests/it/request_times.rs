@@ -1,4 +1,5 @@
-//! The times that a server reports for each request: in every form, compared with the mock's log.
+//! Tests the times that a server reports for each request, in every form, compared with the mock's
+//! log.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use sweepline::rows::RequestRow;
 use super::lab::{Lab, Run};
 use super::mock::Mock;
 
-/// One slot for two requests at a time: one of them waits in the queue.
+/// There is one slot for two requests at a time, so one of them waits in the queue.
 const FLAGS: [&str; 7] = ["--ttft", "20ms", "--itl", "2ms", "--slots", "1", "--trace-ids"];
 
 const PLAN: &str = "\
@@ -42,14 +43,14 @@ fn between(line: &Value, from: &str, to: &str) -> u64 {
     line[to].as_u64().unwrap() - line[from].as_u64().unwrap()
 }
 
-/// Returns a row's times according to the log: queue, prefill, decode, total.
+/// Returns the times of a row according to the log: queue, prefill, decode, total.
 fn done(line: &Value) -> [u64; 4] {
     [("body_ns", "slot_ns"), ("slot_ns", "first_write_ns"), ("first_write_ns", "last_write_ns"), ("body_ns", "done_ns")]
         .map(|(from, to)| between(line, from, to))
 }
 
-/// Compares each completed row with its line: reported times are near, unreported ones are null. A write
-/// follows its instant by a moment, longer on a busy machine.
+/// Compares each completed row with its log line: reported times are close, and unreported ones are
+/// null. A write happens shortly after its intended instant, and later on a busy machine.
 fn compared(run: &Run, log: &HashMap<u64, Value>, told: [bool; 4], coarse_ns: u64) {
     let rows: Vec<&RequestRow> =
         run.records.iter().map(|record| &record.row).filter(|row| row.outcome.is_ok()).collect();
@@ -63,7 +64,7 @@ fn compared(run: &Run, log: &HashMap<u64, Value>, told: [bool; 4], coarse_ns: u6
         assert_eq!(found.map(|ns| ns.is_some()), told, "{row:?}");
         let (mut found, mut done) = (found, done(line));
         if line["stream"] == false {
-            // Everything is written at once, with the last token.
+            // All output is written at once, with the last token.
             (found[1], found[2]) = (found[1].zip(found[2]).map(|(prefill, decode)| prefill + decode), None);
             (done[1], done[2]) = (between(line, "slot_ns", "last_write_ns"), 0);
         }
@@ -85,7 +86,7 @@ fn compared(run: &Run, log: &HashMap<u64, Value>, told: [bool; 4], coarse_ns: u6
 fn llama_cpp_tells_prefill_and_decode_in_the_last_chunk() {
     let (lab, run, log) = measured("timings", "http: 1.1", "stream: true");
     compared(&run, &log, [false, true, true, false], 0);
-    // Without a metrics page, the sums have the values in responses.
+    // Without a metrics page, the sums use the values in responses.
     let id = run.json["id"].as_str().unwrap();
     let shown = lab.ok(&["show", id, "--format", "json"]).json();
     lab.follows("show", &shown);
@@ -93,11 +94,11 @@ fn llama_cpp_tells_prefill_and_decode_in_the_last_chunk() {
     let part =
         |name: &str| e2e["parts"].as_array().unwrap().iter().find(|part| part["name"] == name).unwrap()["ms"].as_f64();
     let (prefill, decode) = (part("prefill").unwrap(), part("decode").unwrap() + part("stalls").unwrap_or(0.0));
-    // Tokens have absolute due times: the lateness of the first does not delay the others.
+    // Tokens have absolute due times, so the lateness of the first token does not delay the others.
     assert!(prefill >= 19.9 && prefill + decode >= 41.0, "{e2e:#}");
     assert_eq!((part("queue"), part("server_unassigned")), (None, None), "it does not report its queue: {e2e:#}");
     assert!(part("unknown").unwrap() > 10.0, "{e2e:#}");
-    // The table of requests has them too.
+    // The table of requests also contains these times.
     let columns = "request,server_prefill_ns,server_decode_ns,server_queue_ns,trace_id,stalled_ms";
     let table = lab.ok(&["export", "--rows", "requests", "--format", "json", "--columns", columns]).json();
     let row = table.as_array().unwrap().iter().find(|row| row["server_prefill_ns"].is_u64()).unwrap();

@@ -1,4 +1,4 @@
-//! Fragments, variables, `--set` and frozen plans, through the program.
+//! Tests fragments, variables, `--set` and frozen plans, through the program.
 
 use crate::lab::{Ended, Lab};
 
@@ -51,7 +51,7 @@ fn a_plan_of_fragments_and_variables_runs() {
         "--set",
         "vars.quick=150ms",
     ]);
-    // On a busy machine such a short window may be invalid.
+    // A run with such a short window may be invalid on a busy machine.
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
     let run = lab.only_run();
     assert_eq!(run.json["spec"]["phases"]["measure"]["for"], "150ms");
@@ -61,7 +61,8 @@ fn a_plan_of_fragments_and_variables_runs() {
     let id = run.json["id"].as_str().unwrap();
     let why = lab.ok(&["why", &id[..12], "--plan", "plans/p.yaml", "--set", "vars.quick=150ms"]);
     assert!(why.stdout.contains("cached"), "{}", why.stdout);
-    // Without it the plan requests another run, and the reason shows where its values are.
+    // Without the set value, the plan requests a different run, and the reason shows where its
+    // values are.
     let why = lab.ok(&["why", "batch_size == 4", "--plan", "plans/p.yaml"]);
     assert!(why.stdout.contains("quick at plans/p.yaml:4:16"), "{}", why.stdout);
     let why = lab.ok(&["why", "batch_size == 4", "--plan", "plans/p.yaml", "--set", "vars.quick=1s"]);
@@ -156,8 +157,8 @@ fn a_frozen_plan_gives_the_same_runs_and_freezes_to_itself() {
         .map(|path| path.to_str().unwrap().to_owned())
         .collect();
     files.push("plans/p.yaml".to_owned());
-    // A trace is not part of the plan's text: it stays at its path relative to the plan, and the frozen
-    // plan needs it too.
+    // A trace is not part of the plan's text. It stays at its path relative to the plan, and the frozen
+    // plan also needs it.
     let trace = include_str!("../../plans/data/conversations.jsonl");
     lab.write("data/conversations.jsonl", trace);
     lab.write("data/profile.json", include_str!("../../plans/data/profile.json"));
@@ -235,7 +236,7 @@ fn secrets_stay_references_when_frozen() {
 fn a_plan_that_differs_from_its_lock_is_refused() {
     let lab = lab();
     lab.ok(&["freeze", "plans/p.yaml", "-o", "plan.lock"]);
-    // Edits that do not affect runs are not a difference.
+    // Edits that do not affect runs do not count as a difference.
     lab.write("plans/p.yaml", &PLAN.replace("name: reuse", "name: other # name"));
     lab.ok(&["preview", "plans/p.yaml", "--frozen", "plan.lock"]);
     lab.write("plans/p.yaml", &PLAN.replace("quick: 100ms", "quick: 120ms"));
@@ -291,7 +292,7 @@ fn a_plan_is_compared_with_what_is_set_in_it() {
     refused(&lab.run(&["diff", "plans/p.yaml"]), &["--set vars.smoke=true"]);
 }
 
-/// The smoke test as docs/PLAN.md writes it.
+/// The smoke test as shown in docs/PLAN.md.
 #[timed_test]
 fn a_smoke_test_is_one_variable() {
     let lab = lab();
@@ -313,7 +314,7 @@ fn a_smoke_test_is_one_variable() {
     }
 }
 
-/// Hardware that two endpoints share, as docs/PLAN.md writes it.
+/// Hardware that two endpoints share, as shown in docs/PLAN.md.
 #[timed_test]
 fn a_fragment_gives_several_endpoints_their_hardware() {
     let lab = Lab::new();

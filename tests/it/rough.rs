@@ -1,4 +1,4 @@
-//! Unusual use: what the first users did with the program.
+//! Tests unusual use of the program, as observed with its first users.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -73,7 +73,7 @@ fn one_damaged_run_hides_no_other() {
 fn a_page_is_no_completion() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    // Ends with the test's process; every connection gets a page.
+    // The server runs until the test's process ends; every connection gets a page.
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let _ = stream.read(&mut [0; 65_536]);
@@ -113,8 +113,8 @@ fn no_load_is_too_high_to_be_stopped() {
 fn the_objective_is_answered() {
     let lab = Lab::new();
     let slo = "slo: { ttft: { p50: 10s }, e2e: { p50: 1us }, cost_per_million: 0.01 }\nsweeps:";
-    // Long enough that even if the machine slows requests down together, about a hundred independent ones
-    // remain.
+    // The window is so long that about a hundred independent requests remain even if the machine slows
+    // requests down together.
     let plan = PLAN.replace("measure: 200ms", "measure: 3s").replace("\nsweeps:", &format!("\n{slo}"));
     lab.write("plan.yaml", &plan);
     honest(&lab.measured(&["run", "plan.yaml"]));

@@ -1,4 +1,5 @@
-//! `report`: a part for each run, and a timeline of the runs, with the numbers of `export` and `show`.
+//! Tests the part of `report` for each run, and its timeline of the runs, with the numbers of `export`
+//! and `show`.
 
 use serde_json::Value;
 
@@ -23,7 +24,7 @@ sweeps:
   rates: { matrix: { endpoint: [one], model: [m], scenario: [short], qps: [60] } }
 ";
 
-/// Returns the points of a path: absolute starts, then steps.
+/// Returns the points of a path, which consists of absolute starting points followed by steps.
 fn points(path: &str) -> Vec<Vec<(i64, i64)>> {
     let mut parts: Vec<Vec<(i64, i64)>> = Vec::new();
     let mut pen = (0, 0);
@@ -48,7 +49,7 @@ fn points(path: &str) -> Vec<Vec<(i64, i64)>> {
     parts
 }
 
-/// Returns the heights of values above the foot of a strip.
+/// Returns the heights of values above the bottom of a strip.
 fn heights(values: &[f64]) -> Vec<i64> {
     let most = values.iter().copied().fold(0.0, f64::max);
     values.iter().map(|value| (value / most * 70.0).round() as i64).collect()
@@ -74,7 +75,7 @@ fn drawing_is_that_of_show(part: &str, load: &Value) {
         assert_eq!(found, heights(&numbers(&load[key])), "{key}");
         assert!(line.iter().enumerate().all(|(part, (x, _))| *x == 5 + 10 * part as i64), "{key}: {line:?}");
     }
-    // The minimum and the maximum of each part; parts without a response are gaps.
+    // Each part has a minimum and a maximum; parts without a response are gaps.
     let band = load["ttft_ms"].as_array().unwrap();
     let most = band.iter().filter(|ends| !ends.is_null()).map(|ends| ends[1].as_f64().unwrap()).fold(0.0, f64::max);
     let height = |value: &Value| (value.as_f64().unwrap() / most * 70.0).round() as i64;
@@ -87,14 +88,15 @@ fn drawing_is_that_of_show(part: &str, load: &Value) {
     let pieces = band.split(Value::is_null).filter(|piece| !piece.is_empty()).count();
     let found = points(drawn[2]);
     assert_eq!((found.len(), found.concat()), (pieces, wanted));
-    // Failures are drawn where they ended.
+    // Failures are drawn at the time when they ended.
     let failed = load["failed"].as_array().unwrap();
     let wanted: Vec<i64> = (0..60).filter(|at| failed[*at as usize] != 0).map(|at| 5 + 10 * at).collect();
     let marks = Page::between(part, "class=\"f\" d=\"", "\"").first().map(|path| points(path)).unwrap_or_default();
     assert_eq!(marks.iter().map(|mark| mark[0].0).collect::<Vec<_>>(), wanted);
 }
 
-/// The numbers below a drawing are those of `show`, part by part, and each is shown on hover.
+/// The numbers below a drawing are those of `show`, part by part, and each of them is shown on
+/// hover.
 fn numbers_are_those_of_show(part: &str, load: &Value) {
     let table = Table::of(Page::between(part, "<table>", "</table>")[2]);
     assert_eq!(table.rows.len(), 60);
@@ -173,14 +175,14 @@ fn each_run_has_a_part_with_the_numbers_of_show_and_export() {
         {
             assert!(words.contains(reason["text"].as_str().unwrap()), "{reason} is not in {words}");
         }
-        // The table of runs links to it.
+        // The table of runs links to the run's part.
         let anchor = Page::between(part, "<div id=\"", "\"")[0];
         let link = format!("<a href=\"#{anchor}\">{short}</a>");
         assert_eq!(page.section("runs").unwrap().matches(&link).count(), 1, "{link}");
     }
     assert!(compared >= 4 * 20, "{compared}");
 
-    // The timeline has the instants of run.json.
+    // The timeline shows the instants in run.json.
     let timeline = &page.tables("timeline")[0];
     assert_eq!(timeline.rows.len(), 4);
     let mut told: Vec<(String, f64)> = (0..4)

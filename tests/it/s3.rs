@@ -10,16 +10,16 @@ use std::time::SystemTime;
 
 /// The only bucket.
 const BUCKET: &str = "/bench";
-/// Number of objects in a page of a listing: few, so that listings have several pages.
+/// Number of objects in a page of a listing. It is low, so that listings have several pages.
 const PAGE: usize = 5;
 
 /// A fault of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     None,
-    /// `503 SlowDown` for this many requests.
+    /// The server returns `503 SlowDown` for this many requests.
     SlowDown(usize),
-    /// `400 ExpiredToken` for every request, as S3 responds.
+    /// The server returns `400 ExpiredToken` for every request, as S3 does.
     Expired,
     /// Every connection ends before a response.
     Away,
@@ -32,7 +32,7 @@ struct Inside {
     log: Vec<String>,
 }
 
-/// The server; it ends with the test.
+/// The server; it stops when the test ends.
 pub struct S3 {
     port: u16,
     inside: Arc<Mutex<Inside>>,
@@ -40,7 +40,7 @@ pub struct S3 {
 }
 
 impl S3 {
-    /// Starts a server that respects conditions, or lets every writer create every object.
+    /// Starts a server that either respects conditions or lets every writer create every object.
     pub fn start(is_conditional: bool) -> S3 {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -55,7 +55,7 @@ impl S3 {
         S3 { port, inside, fault }
     }
 
-    /// Configures a program to use it, with a separate cache and short retries.
+    /// Configures a program to use the server, with a separate cache and short retries.
     pub fn reached_by(&self, command: &mut Command, cache: &std::path::Path) {
         command
             .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port))
@@ -92,7 +92,7 @@ impl S3 {
         self.inside().objects.get_mut(key).unwrap().0 = bytes.to_vec();
     }
 
-    /// Returns the number of requests of a method for keys that begin with this prefix.
+    /// Returns the number of requests with a method for keys that begin with this prefix.
     pub fn count(&self, method: &str, prefix: &str) -> usize {
         let begin = format!("{method} {prefix}");
         self.inside().log.iter().filter(|line| line.starts_with(&begin)).count()

@@ -1,6 +1,6 @@
-//! Screens of a terminal at 80, 100 and 140 columns, through tmux: a run, a resumed sweep, an outage and a
-//! comparison. Figures are replaced, since they vary between machines; words, their order and line breaks
-//! are as a user sees them.
+//! Tests terminal screens at 80, 100 and 140 columns, through tmux: a run, a resumed sweep, an outage and
+//! a comparison. Figures are replaced, because they vary between machines; words, their order and line
+//! breaks are as users see them.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,8 @@ const COLUMNS: [u16; 3] = [80, 100, 140];
 /// The effects of a busy machine on the client's figures are not tested here.
 const MILD: &str = "validity: { client_late: { suspect: 100%, invalid: 100% }, unsteady: { suspect: 100% } }\n";
 
-/// Two settings of one server under two loads; the second setting generates tokens at half the rate.
+/// A plan with two settings of one server under two loads; the second setting generates tokens at
+/// half the rate.
 const TWO_SETTINGS: &str = "sweepline: 1
 name: two settings
 endpoints:
@@ -28,7 +29,7 @@ compare: { by: endpoint, baseline: base, metrics: [tpot_p50, output_throughput] 
 sweeps: { s: { matrix: { endpoint: [base, patched], scenario: short, batch_size: [4, 8] }, repeats: 4 } }
 ";
 
-/// Returns one setting under two loads, each with a window of this length.
+/// Returns a plan with one setting under two loads, each with a window of this length.
 fn one_setting(endpoint: &str, measure: &str) -> String {
     format!(
         "sweepline: 1
@@ -46,12 +47,13 @@ fn embedded() -> String {
     one_setting("candidate: { engine: mock, mock: { ttft: 40ms, itl: 10ms } }", "1s")
 }
 
-/// Returns the screen after the program has ended. No line is longer than the terminal: none was broken at
-/// its edge.
+/// Returns the screen after the program has ended. No line is longer than the terminal, that is, no line
+/// was broken at its edge.
 fn at_the_end(terminal: &Terminal) -> String {
     let has_ended = |screen: &String| screen.contains("ended with ");
     let screen = wait_for("the end", || Some(terminal.screen(false)).filter(has_ended));
-    // The program does not wrap a command to be copied: the terminal wraps it, and copies it whole.
+    // The program does not wrap commands that users copy; the terminal wraps them, and copies them
+    // as a whole.
     let without_commands = |text: &str| -> Vec<String> {
         let is_command = |line: &str| line.contains(env!("CARGO_BIN_EXE_sweepline"));
         text.lines().map(str::trim_end).filter(|line| !is_command(line)).map(str::to_owned).collect()
@@ -63,7 +65,8 @@ fn at_the_end(terminal: &Terminal) -> String {
     terminal.unbroken()
 }
 
-/// Rejoins the lines that the program wrapped between words: line breaks depend on the digits of a figure.
+/// Rejoins the lines that the program wrapped between words, because line breaks depend on the number of
+/// digits in figures.
 fn rejoined(screen: &str, columns: usize) -> String {
     let mut whole: Vec<String> = Vec::new();
     let mut before = 0;
@@ -79,7 +82,7 @@ fn rejoined(screen: &str, columns: usize) -> String {
     whole.join("\n")
 }
 
-/// Compares with the stored screen.
+/// Compares a screen with the stored one.
 #[track_caller]
 fn keeps(lab: &Lab, what: &str, columns: u16, screen: &str) {
     let runs = lab.runs();
@@ -91,10 +94,11 @@ fn keeps(lab: &Lab, what: &str, columns: u16, screen: &str) {
     let filters = [
         (r"(?m)^\d\d:\d\d:\d\d ", "hh:mm:ss "),
         (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
-        // A minute, or the rest of one; a figure, or a range.
+        // Matches a minute or a part of a minute, and a figure or a range.
         (r"\d+m\d+s", "#s"),
         (r"\d+(\.\d+)? to (\d+(\.\d+)? %)", "$2"),
-        // A number with its mark for few samples, and the spaces that align it with its heading.
+        // Matches a number with its mark for few samples, and the spaces that align it with its
+        // heading.
         (r"[+-]?\d+(\.\d+)?\*?", "#"),
         (r"(?m)(\S) {2,}", "$1  "),
     ];

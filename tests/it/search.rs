@@ -1,5 +1,5 @@
-//! Searches and ladders: the measurements determine the next runs, and a sweep that is killed and resumed
-//! makes the same decisions.
+//! Tests searches and ladders: the measurements determine the next runs, and a sweep that is killed and
+//! resumed makes the same decisions.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::lab::{Ended, Lab, Server, wait_for};
 use super::sweeps::{end, honest, names, wait_until_gone};
 
-/// A server with four slots: with up to four requests in flight none waits, and a fifth waits for a quarter
-/// of a response, 17 ms.
+/// A server with four slots. With up to four requests in flight, none waits; a fifth waits for a quarter of
+/// a response, which is 17 ms.
 const HEAD: &str = "
 sweepline: 1
 name: limit
@@ -57,8 +57,8 @@ fn a_search_finds_the_knee_of_the_mock_and_is_done_then() {
     let ids = finished(&after[0]);
     assert_eq!(ids, names(&lab, "runs"), "the requested runs are the runs that were made");
     assert!(ids.len() <= most, "{} of at most {most}", ids.len());
-    // Each probe is an ordinary run: every command that reads results shows the probes and the result of
-    // the search.
+    // Each probe of a search is an ordinary run, so every command that reads results shows the probes
+    // and the result of the search.
     let curves = lab.ok(&["curves", "plan.yaml", "--format", "json"]).json();
     lab.follows("curves", &curves);
     assert_eq!(curves["choices"][0]["found"].as_f64(), Some(4.0), "{curves:#}");
@@ -69,10 +69,10 @@ fn a_search_finds_the_knee_of_the_mock_and_is_done_then() {
     let again = lab.ok(&["run", "plan.yaml"]);
     assert!(again.stderr.contains("nothing to do; the results of all"), "{}", again.stderr);
     assert!(again.stderr.contains("4 in flight meets the objective"), "{}", again.stderr);
-    // Frozen values apply, whatever was found in the meantime.
+    // Frozen values apply, whatever has been found in the meantime.
     lab.ok(&["freeze", "plan.yaml", "-o", "plan.lock"]);
     lab.ok(&["run", "plan.yaml", "--frozen", "plan.lock", "-q"]);
-    // An edited range requests the same loads, and finds them.
+    // An edited range requests the same loads, and finds their results.
     lab.write("wider.yaml", &plan(&SEARCH.replace("to: 32", "to: 64")));
     let wider = finished(&choices(&lab, "wider.yaml")[0]);
     assert!(wider.len() > 1 && wider.is_subset(&ids), "{wider:?}");
@@ -158,15 +158,15 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
     assert!(ended.stderr.contains(standing), "{}", ended.stderr);
     let answer = &choice["answers"][0];
     assert_eq!((&answer["end"], &answer["found"]), (&"too_few_requests".into(), &Value::Null), "{choice:#}");
-    // A sweep that would use its load reports why there is none.
+    // A sweep that would use the found load reports why there is none.
     let taking = "  later: { matrix: { scenario: short, qps: { from: limit, take: max_qps_under_slo } } }\n";
     lab.write("later.yaml", &plan(&format!("{search}{taking}")).replace("p90", "p99"));
     let ended = lab.run(&["run", "later.yaml"]);
     assert!(ended.code == Some(3) && ended.stderr.contains("no load to use: limit: a · m · short"), "{}", ended.stderr);
 }
 
-/// Each sweep starts with a run that only it needs, and reaches one that another sweep needs too: an end, a
-/// step of a search, or a cell of a list.
+/// Each sweep starts with a run that no other sweep needs, and reaches a run that another sweep also needs:
+/// an end, a step of a search, or a cell of a list.
 #[timed_test]
 fn a_run_that_several_sweeps_come_to_is_measured_once_in_an_invocation() {
     let lab = Lab::new();
@@ -200,8 +200,8 @@ fn a_run_that_several_sweeps_come_to_is_measured_once_in_an_invocation() {
     assert_eq!(one.union(&two).cloned().collect::<BTreeSet<_>>(), names(&lab, "runs"));
 }
 
-/// Kills it `times` times, at random instants during a run and after commits, when the next run was chosen
-/// and nothing was sent; then lets it finish.
+/// Kills a sweep `times` times, at random instants during a run and after commits, when the next run has
+/// been chosen but nothing has been sent. Then lets the sweep finish.
 fn killed_and_resumed(lab: &Lab, times: u32, seed: u64) -> Ended {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut hit = 0;
@@ -225,7 +225,7 @@ fn killed_and_resumed(lab: &Lab, times: u32, seed: u64) -> Ended {
     lab.measured(&["run", "plan.yaml"])
 }
 
-/// Returns the number of kills of a search: `SWEEPLINE_KILLS`, or a small default.
+/// Returns the number of times a search is killed: `SWEEPLINE_KILLS`, or a small default.
 fn kills() -> u32 {
     std::env::var("SWEEPLINE_KILLS").map_or(6, |kills| kills.parse().expect("a number of kills"))
 }
@@ -239,8 +239,8 @@ fn a_search_that_is_killed_at_any_instant_decides_what_it_would_have_decided() {
     let ended = choices(&lab, "plan.yaml");
     let ids = finished(&ended[0]);
     assert!(ended[0]["next"].is_null() && ids == names(&lab, "runs"), "{ended:#?}");
-    // A sweep that was never interrupted sees the same rows: it requests each of them, in the same order,
-    // and no other.
+    // A sweep that was never interrupted would see the same rows: it requests exactly these runs, in the
+    // same order.
     let whole: Vec<Value> = ended[0]["finished"].as_array().unwrap().clone();
     let dir = lab.results().join("runs");
     let aside = lab.path().join("aside");
@@ -311,8 +311,8 @@ fn a_server_that_never_meets_the_objective_and_one_that_always_does_are_said_to_
 #[timed_test]
 fn one_search_answers_for_each_limit_of_the_objective() {
     let lab = Lab::new();
-    // Each further response slows the tokens of all by half: 5 ms for one, 7.5 ms for two, 10 ms for three.
-    // Four have a slot at once.
+    // Each additional response slows down the tokens of all by half of the base time: 5 ms with one
+    // response, 7.5 ms with two, 10 ms with three. Four responses can have a slot at once.
     let slower = HEAD.replace("slots: 4", "slots: 4, load: 0.5").replace("output_tokens: 12", "output_tokens: 6");
     let slower = slower.replace("p90: 18ms } }", "p50: 18ms }, tpot: { p50: 8700us } }").replace("1200ms", "800ms");
     let search = "  limit: { matrix: { scenario: short }, search: { batch_size: { from: 1, to: 8, within: 20% }, \
@@ -325,13 +325,13 @@ fn one_search_answers_for_each_limit_of_the_objective() {
         let answers = choice["answers"].as_array().unwrap();
         answers.iter().find(|answer| answer["objective"] == objective).cloned().unwrap()
     };
-    // One of five in flight waits, and the median hardly shows it. Without long runs a result may be a step
-    // off.
+    // One of five in flight waits, and the median hardly shows it. Without long runs, a result may be off
+    // by one step.
     let [whole, alone] = ["slo", "ttft"].map(|objective| of(ended, objective)["found"].as_f64().unwrap());
     assert!((2.0..=3.0).contains(&whole) && (4.0..=6.0).contains(&alone), "{ended:#}");
     assert_eq!((&ended["binds"], &of(ended, "tpot")["asked"]), (&"tpot".into(), &false.into()), "{ended:#}");
     let standing = ended["standing"].as_str().unwrap();
-    // Without long runs, a short run may show the load, or only meet the objective as observed.
+    // Without long runs, a short run may show that a load meets the objective, or only suggest it.
     let says = |load: f64, what: &str| {
         let said = [format!("meets {what}, "), format!("met {what} as observed, ")];
         said.iter().any(|said| standing.contains(&format!("{load} in flight {said}")))
@@ -339,7 +339,7 @@ fn one_search_answers_for_each_limit_of_the_objective() {
     assert!(says(whole, "the objective") && standing.contains("(tpot)"), "{standing}");
     assert!(standing.contains("; ttft alone: ") && says(alone, "it"), "{standing}");
     assert_eq!(finished(ended), names(&lab, "runs"), "the requested runs are the runs that were made");
-    // Each step is judged by the objective that requested it: the full objective is missed at loads at
+    // Each step is judged by the objective that requested it. The full objective is missed at loads at
     // which the first token alone is still in time.
     let why = lab.ok(&["why", "limit", "--plan", "plan.yaml", "--format", "json"]).json();
     lab.follows("why", &why);
@@ -348,7 +348,7 @@ fn one_search_answers_for_each_limit_of_the_objective() {
     assert!(!asked("slo").is_empty() && asked("slo").len() + asked("ttft").len() == steps.len(), "{why:#}");
     let is_met = |step: &&Value| step["load"].as_f64().is_some_and(|load| load > whole) && step["answer"] != "misses";
     assert!(asked("ttft").into_iter().any(|step| is_met(&step)), "{why:#}");
-    // The full objective alone requests no further run.
+    // The full objective alone does not request any other run.
     lab.write("whole.yaml", &plan("slo"));
     let same = &choices(&lab, "whole.yaml")[0];
     assert!(same["next"].is_null() && of(same, "slo")["found"] == whole, "{same:#}");
@@ -357,7 +357,8 @@ fn one_search_answers_for_each_limit_of_the_objective() {
 #[timed_test]
 fn a_search_over_arriving_conversations_counts_conversations() {
     let lab = Lab::new();
-    // One slot and two turns of 12 ms each: it serves at most 41 conversations per second.
+    // The server has one slot, and conversations have two turns of 12 ms each, so it serves at most
+    // 41 conversations per second.
     let server = HEAD.replace("ttft: 10ms, itl: 5ms, slots: 4", "ttft: 4ms, itl: 1ms, slots: 1");
     let plan = server.replace("p90: 18ms", "p50: 60ms").replace("1200ms", "600ms");
     let plan = plan.replace(
@@ -462,8 +463,8 @@ fn one_command_writes_the_plan_of_a_search_and_goes_on_with_it() {
     let written = std::fs::read_to_string(lab.path().join("search.yaml")).unwrap();
     insta::assert_snapshot!("search", written.replace(&url, "http://127.0.0.1:PORT/v1"));
     lab.ok(&["check", "search.yaml"]);
-    // The same command resumes with the plan that it wrote; a command that describes another plan does not
-    // overwrite it.
+    // The same command resumes with the plan that it wrote; a command that describes a different plan does
+    // not overwrite it.
     let short = written.replace("fill: 10s", "fill: 0s").replace("stabilize: 20s", "stabilize: 100ms");
     lab.write("search.yaml", &(short + "validity: { client_late: { suspect: 100%, invalid: 100% } }\n"));
     let refused = asked(&[]);

@@ -1,4 +1,4 @@
-//! A canary key goes to the server and nowhere else.
+//! Tests that a canary key is sent to the server and appears nowhere else.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write as _};
@@ -12,14 +12,15 @@ use super::mock::Mock;
 use super::outcomes::by_number;
 use super::server::{Server, stream_of, token};
 
-/// In lower case, as the test server repeats it.
+/// The key is in lower case, as the test server repeats it.
 const CANARY: &str = "canary7f3a9c51d2e84b60";
-/// Text that may appear nowhere: the start of the key reveals it too.
+/// Text that must not appear anywhere; the start of the key would also reveal it.
 const TRACE: &str = "canary7f";
-/// So does its end.
+/// The end of the key would also reveal it.
 const END: &str = "51d2e84b60";
 
-/// Returns a plan over endpoints in YAML's flow style, with one closed loop on each, in this order.
+/// Returns a plan over endpoints in YAML's flow style, with one closed loop on each endpoint, in
+/// this order.
 fn plan(endpoints: &[(&str, String)], requests: usize) -> String {
     let mut text = "sweepline: 1\nname: keys\nendpoints:\n".to_owned();
     for (name, endpoint) in endpoints {
@@ -74,7 +75,8 @@ fn is_clean(folder: &Path) -> usize {
     files
 }
 
-/// Asserts that the output of every command that reads results is clean, and so are the files.
+/// Asserts that the key does not appear in the output of any command that reads results, nor in any
+/// file.
 fn everything_is_clean(lab: &Lab, with_key: impl Fn(&[&str]) -> Ended) {
     for args in [
         &["list"][..],
@@ -146,7 +148,7 @@ fn the_key_reaches_the_server_and_nothing_else() {
     let runs = lab.runs();
     assert_eq!(runs.len(), 3, "{}", ended.stderr);
     for run in runs.into_values() {
-        // The last request may be cut at the end.
+        // The last request may be cut off at the end.
         let records = by_number(run);
         assert!(records.iter().take(5).all(|record| record.row.outcome.is_ok()), "the server accepted the key");
     }
@@ -169,14 +171,15 @@ fn echoes() -> Vec<Vec<u8>> {
         stream_of(&format!("{}data: {{\"choices\":[{{\"finish_reason\":\"{CANARY}\"}}]}}\n\n", token("a"))),
         format!("HTTP/1.1 {CANARY}\r\n\r\n").into_bytes(),
     ];
-    // Invisible characters are removed before a text is shown: until then they must not hide the key.
+    // Invisible characters are removed before a text is shown, and they must not hide the key before
+    // that.
     for mark in ["\u{1}", "\u{200b}", "\u{202e}", "\\u0001"] {
         let split = format!("{}{mark}{}", &CANARY[..10], &CANARY[10..]);
         echoes.push(status(401, &format!("{{\"error\":{{\"message\":\"bad key {split}\"}}}}")));
         echoes.push(status(401, &format!("bad key {split}")));
         echoes.push(status(400, &format!("{{\"headers\":{{\"authorization\":\"Bearer {split}\"}}}}")));
     }
-    // Wherever a message is cut, no part of the key remains.
+    // Wherever a message is truncated, no part of the key remains.
     for before in 170..205 {
         echoes.push(status(401, &format!("{} {CANARY}", "x".repeat(before))));
         echoes.push(stream_of(&format!("data: {{\"error\":\"{} {CANARY}\"}}\n\n", "x".repeat(before))));
@@ -216,7 +219,7 @@ fn a_server_that_repeats_the_key_finds_no_reader() {
 fn a_refused_key_is_not_shown() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
-    // Two commands send one request each; the thread ends when it has responded to both.
+    // Two commands send one request each; the thread ends after it has responded to both.
     let answering = std::thread::spawn(move || {
         for (before, mark) in [(10, "\u{1}"), (190, "")] {
             let (mut stream, _) = listener.accept().unwrap();

@@ -1,4 +1,5 @@
-//! `compare: { sequential: true }`: the results of rounds that could have stopped at any look.
+//! Tests `compare: { sequential: true }`: the results of rounds that could have stopped at any
+//! interim analysis.
 
 use serde_json::{Value, json};
 
@@ -29,7 +30,7 @@ sweeps:
 fn a_sequential_comparison_is_judged_at_its_look_and_says_so() {
     let lab = Lab::new();
     let [good, other] = [Server::start(&lab, &["--slots", "16"]), Server::start(&lab, &["--slots", "16"])];
-    // A fixed number of rounds, so that all are run whatever they show.
+    // The number of rounds is fixed, so that all are run whatever their results are.
     lab.write("plan.yaml", &plan([&good, &other], 4, ""));
     honest(&lab.measured(&["run", "plan.yaml", "-q"]));
     let compared = |args: &[&str]| -> Value {
@@ -41,7 +42,7 @@ fn a_sequential_comparison_is_judged_at_its_look_and_says_so() {
     let fixed = test(&compared(&[]));
     assert_eq!(fixed["sequence"], Value::Null);
 
-    // The same runs as the first four of at most ten rounds.
+    // The runs are the same as in the first four of at most ten rounds.
     lab.write("plan.yaml", &plan([&good, &other], 10, ", sequential: true"));
     let answer = compared(&[]);
     let looked = test(&answer);
@@ -53,7 +54,7 @@ fn a_sequential_comparison_is_judged_at_its_look_and_says_so() {
     assert_eq!(looked["change"]["value"], fixed["change"]["value"]);
     assert_eq!((&looked["arm"]["low"], &looked["p_wilcoxon"]), (&Value::Null, &Value::Null));
     let notes = answer["families"][0]["notes"].to_string();
-    assert!(notes.contains("group-sequential: p and intervals"), "{notes}");
+    assert!(notes.contains("group-sequential: the p-values and intervals"), "{notes}");
     // Rounds that could have stopped are judged as such in every command.
     let asked = test(&compared(&["--by", "endpoint", "--baseline", "other", "--metrics", "ttft_p50"]));
     assert_eq!(asked["sequence"], looked["sequence"]);

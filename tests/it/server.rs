@@ -1,4 +1,4 @@
-//! A test server for cases that the mock cannot reproduce: it responds to the probe and passes every
+//! A test server for cases that the mock cannot reproduce. It responds to the probe and passes every
 //! measured request to the test, byte for byte. It shares no code with the program.
 
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A running server, stopped on drop.
+/// A running server, which is stopped on drop.
 pub struct Server {
     pub port: u16,
     seen: Arc<Mutex<Vec<String>>>,
@@ -18,13 +18,13 @@ pub struct Server {
 
 impl Server {
     /// Serves the `n`-th measured request (from 0) with `serve`, which writes the response; then the
-    /// connection closes.
+    /// connection is closed.
     pub fn start(serve: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static) -> Server {
         Server::start_with(|_| {}, serve)
     }
 
-    /// Calls `probed` just before the response to the probe's generation. While it runs no connections are
-    /// accepted, and if it takes the listener the server stops listening.
+    /// Calls `probed` just before the response to the probe's generation. While `probed` runs, no
+    /// connections are accepted. If it takes the listener, the server stops listening.
     pub fn start_with(
         probed: impl Fn(&mut Option<TcpListener>) + Send + Sync + 'static,
         serve: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static,
@@ -48,7 +48,8 @@ impl Server {
                 if end.load(Ordering::SeqCst) {
                     return;
                 }
-                // Longer than any wait of a test: a failed test's thread must end eventually.
+                // A limit that is longer than any wait in a test, so that the thread of a failed
+                // test ends eventually.
                 stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
                 let Some(mut head) = read_request(&mut stream) else { continue };
                 while head.contains("x-request-id: sweepline-probe") {
@@ -69,7 +70,7 @@ impl Server {
         Server { port, seen, over, accepting: Some(accepting) }
     }
 
-    /// Returns the requests so far, heads in lower case and bodies, in the order of arrival.
+    /// Returns the requests so far in the order of arrival, each as head in lower case and body.
     pub fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }
@@ -123,7 +124,7 @@ pub fn answer_probe(stream: &mut TcpStream, head: &str) {
     let answer = format!(
         r#"{{"data":[{{"id":"id{key}"}}],"model":"{key}","choices":[{{"message":{{"content":"hi"}}}}],"usage":{{"completion_tokens":1}}}}"#
     );
-    // The probe may be gone.
+    // The probe may have disconnected.
     let _ = write!(stream, "HTTP/1.1 200 OK\r\nserver: odd {key}\r\ncontent-length: {}\r\n\r\n{answer}", answer.len());
 }
 

@@ -1,5 +1,5 @@
-//! Streams in each shape that real servers send: all are complete responses, with the server's own
-//! instants, tokens and text.
+//! Tests streams in each form that real servers send: all are complete responses, with the server's
+//! own instants, tokens and text.
 
 use std::fmt::Write as _;
 
@@ -14,13 +14,13 @@ use super::server::{Server, stream_of, token};
 
 const TOKENS: u32 = 12;
 
-/// A shape: flags of the mock, and the expected values of its rows.
+/// A form of stream: flags of the mock, and the expected values of its rows.
 struct Shape {
     flags: &'static [&'static str],
     endpoint: &'static str,
     events: u32,
     source: TokenSource,
-    /// Leading tokens that are reasoning.
+    /// Number of leading tokens that are reasoning.
     reasoning: usize,
 }
 
@@ -68,7 +68,7 @@ fn digest(text: &str) -> String {
     })
 }
 
-/// Returns the response of a log line as a row digests it: content first, then reasoning.
+/// Returns the response of a log line as a row's digest covers it: content first, then reasoning.
 fn content_first(answer: &str, reasoning: usize) -> String {
     // Every word except the first starts with its space.
     let border = answer.match_indices(' ').nth(reasoning.wrapping_sub(1)).map_or(answer.len(), |(at, _)| at);
@@ -112,7 +112,7 @@ fn every_shape_is_a_whole_answer() {
         let id = format!("{}-{}", &run.json["id"].as_str().unwrap()[..16], run.json["attempt"]);
         let origin = run.json["facts"]["start_monotonic_ns"].as_u64().unwrap();
         let mut records = by_number(run);
-        // Requests dispatched after the window are cut at the end.
+        // Requests that are dispatched after the window are cut off at the end.
         records.retain(|record| record.row.phase == sweepline::rows::Phase::Measure);
         assert!(records.len() >= 4);
         let log = mocks[at].log(records.len() + 2);
@@ -147,7 +147,7 @@ fn compare(shape: &Shape, record: &Record, line: &Value, origin: u64) {
     if shape.source == TokenSource::Usage {
         assert_eq!(row.reasoning_tokens, Some(shape.reasoning as u32), "{flags:?}");
     }
-    // One clock for both: nothing is received before it was written.
+    // Both sides use the same clock, so nothing is received before it was written.
     let written = |name: &str| line[name].as_u64().unwrap() - origin;
     assert!(row.sent_ns.unwrap() <= written("arrival_ns"), "{flags:?}");
     assert!(
@@ -164,7 +164,8 @@ fn compare(shape: &Shape, record: &Record, line: &Value, origin: u64) {
     match shape.reasoning {
         0 => assert_eq!(row.first_output_ns, row.first_token_ns, "{flags:?}"),
         all if all == TOKENS as usize => assert_eq!(row.first_output_ns, None, "{flags:?}: reasoning is not output"),
-        // On a busy machine one read may contain the last of the reasoning and the first of the output.
+        // On a busy machine, a single read may contain the last reasoning token and the first output
+        // token.
         _ => assert!(row.first_output_ns >= row.first_token_ns, "{flags:?}"),
     }
 }
@@ -174,7 +175,7 @@ fn role_chunk_is_no_token(shape: &Shape, records: &[Record]) {
     let ahead = |record: &Record| record.row.first_token_ns.unwrap() - record.row.first_chunk_ns.unwrap();
     let most = records.iter().map(ahead).max().unwrap();
     let opens = !(shape.flags.contains(&"content") || shape.endpoint.contains("completions") && shape.flags.is_empty());
-    // Late reads can bring both together, but not in every request.
+    // Late reads can return both together, but not in every request.
     assert_eq!(most > 10_000_000, opens, "{:?} {}: {most} ns", shape.flags, shape.endpoint);
 }
 
@@ -216,7 +217,7 @@ fn streams_that_the_mock_does_not_send() {
         r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}"#;
     let usage = r#"data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":7}}"#;
     let (a, b) = (token("a"), token("b"));
-    // Body, events, tokens, and the source of the token count.
+    // The body, the events, the tokens, and the source of the token count.
     let answers: Vec<(String, u32, u32, TokenSource)> = vec![
         (format!("{a}{b}{finish}"), 2, 2, TokenSource::Events),
         (format!("\u{feff}{a}{b}data:[DONE]"), 2, 2, TokenSource::Events),

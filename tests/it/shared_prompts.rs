@@ -1,5 +1,5 @@
-//! Undeclared common beginnings of prompts: recorded texts, traces, histories and classes that begin alike,
-//! compared with the hits of a prefix cache.
+//! Tests undeclared common beginnings of prompts: recorded texts, traces, histories and classes that begin
+//! alike, compared with the hits of a prefix cache.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ fn words(key: usize, count: usize) -> String {
     (0..count).fold(String::new(), |text, at| text + WORDS[(key * 31 + at * (key % 5 + 3) + at / 7) % 8] + " ")
 }
 
-/// Returns a log of `count` records with `turns` questions after one of two system messages.
+/// Returns a log of `count` records, each with `turns` questions after one of two system messages.
 fn log(count: usize, turns: usize) -> String {
     let one = |k: usize| {
         let system = format!("You answer for desk {}. {}", k % 2, words(k % 2, 900));
@@ -40,8 +40,8 @@ fn log(count: usize, turns: usize) -> String {
     (0..count).map(one).collect()
 }
 
-/// Returns two shares of the window's requests, in percent: reusable of intended prompt tokens, and cached
-/// of the server's prompt tokens.
+/// Returns two shares for the window's requests, in percent: the reusable share of the intended prompt
+/// tokens, and the cached share of the server's prompt tokens.
 fn shares(run: &Run) -> (f64, f64) {
     let rows = || {
         run.records.iter().map(|record| &record.row).filter(|row| row.phase == Phase::Measure && row.outcome.is_ok())
@@ -65,8 +65,8 @@ fn warm_cache(shown: &Value) -> Option<String> {
     found.map(|reason| text(&reason["state"])).or_else(|| verdict["not_checked"].get("warm_cache").map(text))
 }
 
-/// Asserts for the runs of a plan that each declares the cached share to within 2 points, and that the
-/// verdict raises nothing.
+/// Asserts for each run of a plan that the declared share is within 2 points of the cached share, and
+/// that the verdict reports nothing.
 fn holds(lab: &Lab, plan: &str, least: f64) -> Vec<Run> {
     lab.write("plan.yaml", plan);
     let ended = lab.run(&["run", "plan.yaml"]);
@@ -93,8 +93,8 @@ fn holds(lab: &Lab, plan: &str, least: f64) -> Vec<Run> {
 fn a_log_whose_records_share_a_system_prompt_is_valid_without_nonces_of_their_own() {
     let lab = Lab::new();
     lab.write("log.jsonl", &log(500, 1));
-    // One request after the other: two that start together share a prefix by our count, but a server
-    // computes both.
+    // Requests are sent one after the other, because two that start together share a prefix by our
+    // count although a server computes both.
     let rest = "scenarios: { log: { data: { file: log.jsonl }, output_tokens: 4 } }\n\
                 sweeps: { s: { matrix: { scenario: [log], batch_size: [1] } } }\n";
     for (api, nonce) in [("chat", "off"), ("completions", "off"), ("chat", "run")] {
@@ -102,7 +102,7 @@ fn a_log_whose_records_share_a_system_prompt_is_valid_without_nonces_of_their_ow
         lab.write("log.jsonl", &log(500, 1));
         holds(&lab, &plan(api, nonce, rest), 60.0);
     }
-    // With a nonce for each request the same records share nothing.
+    // With a nonce for each request, the same records share nothing.
     lab.write("plan.yaml", &plan("chat", "on", rest));
     lab.run(&["run", "plan.yaml"]);
     assert_eq!(shares(&lab.only_run()), (0.0, 0.0));
@@ -152,7 +152,8 @@ fn a_data_set_that_comes_again_is_known_then() {
 
 #[timed_test]
 fn conversations_with_real_and_with_scripted_histories_share_what_they_open_with() {
-    // Each on a separate server: without a nonce the second would hit what the first left in the cache.
+    // Each plan uses a separate server, because without a nonce the second one would hit texts that the
+    // first one left in the cache.
     for history in ["real", "scripted"] {
         let lab = Lab::new();
         lab.write("log.jsonl", &log(40, 4));
@@ -172,8 +173,8 @@ fn classes_of_a_mix_share_what_both_send() {
     let lab = Lab::new();
     lab.write("log.jsonl", &log(300, 1));
     lab.write("talks.jsonl", &log(30, 3));
-    // Two classes of one log, one class of conversations with the same opening, and two that draw the same
-    // texts.
+    // Two classes come from one log, one class has conversations with the same opening, and two draw the
+    // same texts.
     let rest = "scenarios:\n  brief: { data: { file: log.jsonl }, output_tokens: 2 }\n  longer: { base: brief, output_tokens: 8 }\n  \
                 talks: { base: D, data: { file: talks.jsonl }, output_tokens: 8 }\n  \
                 mixed: { mix: [{ scenario: brief, share: 1 }, { scenario: longer, share: 1 }, { scenario: talks, share: 2 }] }\n  \
@@ -186,7 +187,7 @@ fn classes_of_a_mix_share_what_both_send() {
 #[timed_test]
 fn a_trace_whose_texts_begin_alike_declares_it() {
     let lab = Lab::new();
-    // Blocks have names; only the blocks before them matter, not their position.
+    // Blocks have names. Only the blocks before a block matter, not its position.
     let lines = (0..60u64).fold(String::new(), |mut lines, at| {
         let blocks = if at % 2 == 0 { vec![1, 2, 100 + at] } else { vec![2, 1, 100 + at] };
         let input = 512 * 3 - 100;
@@ -208,7 +209,7 @@ fn a_trace_whose_texts_begin_alike_declares_it() {
     let runs = holds(&lab, &whole, 60.0);
     let of =
         |request: u64| runs[0].records.iter().find(|record| record.row.request == request).unwrap().row.reusable_tokens;
-    // The second request has the first one's blocks, all at other positions.
+    // The second request has the same blocks as the first one, all at different positions.
     assert!(of(1).unwrap() < 8, "{:?}", of(1));
     assert!(of(2).unwrap() >= 1024 - 1024 / 128, "{:?}", of(2));
 }

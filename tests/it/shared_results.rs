@@ -1,5 +1,5 @@
-//! `--results URL`: readers read from object storage, workers share the runs of a plan, and failures lose
-//! nothing.
+//! Tests `--results URL`: commands read from object storage, workers share the runs of a plan, and
+//! failures do not lose anything.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,10 +12,10 @@ use super::mock::Mock;
 use super::s3::{Fault, S3};
 use super::sweeps::{PLAN, honest, lab, planned};
 
-/// Location of the results on the tests' server.
+/// Location of the results on the test server.
 const URL: &str = "s3://bench/team";
 
-/// Returns the program with the server, and this folder for its copy.
+/// Returns the program, configured for the server and with this folder for its copy.
 fn command(s3: &S3, lab: &Lab, cache: &str, args: &[&str]) -> Command {
     let mut command = lab.command(args);
     s3.reached_by(&mut command, &lab.path().join(cache));
@@ -32,14 +32,14 @@ fn ok(s3: &S3, lab: &Lab, cache: &str, args: &[&str]) -> Ended {
     ended
 }
 
-/// Returns the short ids of the runs that are committed there.
+/// Returns the short ids of the runs that are committed on the store.
 fn committed(s3: &S3) -> BTreeSet<String> {
     let id = |key: String| key.trim_start_matches("team/runs/").trim_end_matches(".json").to_owned();
     s3.keys("team/runs/").into_iter().map(id).collect()
 }
 
-/// Returns everything in copies except committed runs: contains every run that was measured and whose
-/// result was not kept.
+/// Returns everything in copies except committed runs; this includes every run that was measured but
+/// whose result was not kept.
 fn leftovers(lab: &Lab, caches: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for copy in caches.iter().flat_map(|cache| std::fs::read_dir(lab.path().join(cache)).unwrap()) {
@@ -98,14 +98,14 @@ fn readers_see_shared_results_and_fetch_rows_when_they_read_them() {
         .map(|key| key.split('/').nth(2).unwrap().to_owned())
         .collect();
     assert_eq!(rows, BTreeSet::from([id.clone()]), "only those of the run that is shown");
-    // A second look requests nothing that is already local.
+    // A second read does not request anything that is already local.
     let before = s3.count("GET", "team/rows/");
     run(&s3, &lab, "reader", &["show", id, "--plan", "plan.yaml", "--results", URL]);
     assert_eq!(s3.count("GET", "team/rows/"), before);
     let export = ok(&s3, &lab, "reader", &["export", "plan.yaml", "--results", URL, "-o", "runs.csv"]);
     let lines = std::fs::read_to_string(lab.path().join("runs.csv")).unwrap().lines().count();
     assert_eq!(lines, 1 + ids.len(), "{}", export.stderr);
-    // Nothing to do, and no request to the store: a commit never changes.
+    // There is nothing to do, and no request is sent to the store, because a commit never changes.
     s3.set(Fault::Away);
     let again = run(&s3, &lab, "reader", &MEASURE);
     honest(&again);
@@ -190,7 +190,7 @@ fn the_run_of_a_killed_worker_is_taken_over_when_its_claim_is_over() {
 #[timed_test]
 fn another_result_that_came_first_stands_in_the_copy_too() {
     let (lab, s3) = (lab(), S3::start(true));
-    // Measured here first, as if disconnected, and by another worker in the meantime.
+    // The run is first measured here, as if disconnected, and by another worker in the meantime.
     let mut running = Running::start(command(&s3, &lab, "cut-off", &MEASURE).env("SWEEPLINE_LEASE_MS", "600"));
     wait_for("an attempt", || (running.has_ended() || is_measuring(&lab.path().join("cut-off"))).then_some(()));
     s3.set(Fault::Away);
@@ -209,7 +209,8 @@ fn another_result_that_came_first_stands_in_the_copy_too() {
 fn two_workers_take_turns_at_a_server_that_they_share() {
     let (lab, s3) = (lab(), S3::start(true));
     let server = Mock::start(&["--ttft", "2ms", "--itl", "1ms"]);
-    // Its address leads to another machine, so only its resource shows that both workers use the same server.
+    // The endpoint's address leads to another machine, so only its resource shows that both workers use the
+    // same server.
     let one =
         format!("url: \"http://127.0.0.1:{}/v1\", resource: gpu-7, hardware: {{ network: ssh tunnel }}", server.port);
     let plan = PLAN.replace("endpoints: { demo: {", &format!("endpoints: {{ one: {{ engine: mock, {one} }}, demo: {{"));

@@ -1,5 +1,5 @@
-//! `push` and `pull`: results of a colleague are hits, each run keeps one result, and failures lose
-//! nothing.
+//! Tests `push` and `pull`: results of a colleague are used, each run keeps one result, and
+//! failures do not lose anything.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::pages::{Figures, block, missing};
 use super::s3::{Fault, S3};
 use super::sweeps::{files, honest, lab, names, planned};
 
-/// Location of the results on the tests' server.
+/// Location of the results on the test server.
 const URL: &str = "s3://bench/chat";
 
 /// Runs the program against the server.
@@ -35,7 +35,7 @@ fn measured() -> Lab {
     lab
 }
 
-/// Returns how many runs had each result.
+/// Returns the number of runs for each kind of result.
 fn outcomes(document: &Value) -> [usize; 3] {
     let runs = document["runs"].as_array().unwrap();
     ["committed", "unchanged", "other_result"]
@@ -77,7 +77,8 @@ fn what_a_colleague_pushed_is_a_hit_and_the_first_result_stays() {
     assert_eq!(outcomes(&late), [0, 0, 5]);
     assert_eq!(std::fs::read_dir(shared.path().join("team/attempts")).unwrap().count(), 5);
     assert_eq!(outcomes(&other.ok(&["pull", &url, "--format", "json"]).json()), [0, 0, 5]);
-    // With a plan, only its runs, with changes as in every command.
+    // With a plan, only the plan's runs are transferred; changes to the plan work as in every
+    // command.
     let some = |count: usize, args: &[&str]| {
         let document =
             self::lab().ok(&[&["pull", &url, "--plan", "plan.yaml", "--format", "json"], args].concat()).json();

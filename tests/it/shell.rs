@@ -1,11 +1,12 @@
-//! The integration with shells: completions that bash itself accepts, and manual pages that groff formats.
+//! Tests the integration with shells: completions that bash itself accepts, and manual pages that groff
+//! formats.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use super::lab::{Ended, Lab};
 
-/// Returns whether a program is installed; if not, prints a message for the tests that need it.
+/// Whether a program is installed; if not, prints a message for the tests that need it.
 fn has(program: &str) -> bool {
     let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let has = found.is_ok_and(|status| status.success());
@@ -18,7 +19,8 @@ fn has(program: &str) -> bool {
 /// Returns bash's completions for a line that ends at the cursor.
 fn completed(lab: &Lab, line: &str) -> Vec<String> {
     let words: Vec<String> = line.split(' ').map(|word| format!("'{word}'")).collect();
-    // The function is found as bash finds it: from the completion registered for the program.
+    // The function is found in the same way as bash finds it, from the completion that is
+    // registered for the program.
     let script = format!(
         "source completions.bash || exit 1\n\
          COMP_WORDS=({words}) COMP_CWORD={last} COMP_LINE='{line}' COMP_POINT={point} COMP_TYPE=9 COMP_KEY=9\n\
@@ -49,7 +51,7 @@ fn bash_completes_commands_flags_values_and_files() {
     assert_eq!(run, ["--fail-fast"]);
     assert_eq!(completed(&lab, "sweepline graph --format m"), ["mermaid"]);
     assert_eq!(completed(&lab, "sweepline export --output nigh"), ["nightly.yaml"]);
-    // Plans are arguments without a flag: those are left to bash's own completion of file names.
+    // Plans are arguments without a flag, which are left to bash's own completion of file names.
     assert!(lab.ok(&["completions", "bash"]).stdout.contains("-o bashdefault -o default sweepline"));
     let all = completed(&lab, "sweepline ");
     for command in lab.ok(&["--help"]).stdout.split("Commands:\n").nth(1).unwrap().lines() {
@@ -76,8 +78,8 @@ fn every_shell_gets_a_script_of_its_own() {
     assert_eq!(lab.run(&["completions"]).code, Some(2));
 }
 
-/// Returns a page as `man` shows it, without the terminal's bold sequences; groff's warnings are errors of
-/// the page.
+/// Returns a page as `man` shows it, without the terminal's bold sequences; warnings of groff count as
+/// errors in the page.
 fn set(page: &str) -> String {
     let mut groff = Command::new("groff")
         .args(["-Kutf8", "-man", "-Tutf8", "-ww", "-P-cbou"])
@@ -92,7 +94,7 @@ fn set(page: &str) -> String {
     let ended = Ended::from(groff.wait_with_output().unwrap());
     writer.join().unwrap().unwrap();
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
-    // groff spreads words over the line.
+    // groff adds spaces between words to fill the line.
     ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

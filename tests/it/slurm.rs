@@ -1,4 +1,5 @@
-//! A plan on a real Slurm of two nodes: `submit`, `status`, `cancel`, and `run --part`.
+//! Tests a plan on a real Slurm cluster with two nodes: `submit`, `status`, `cancel`, and `run
+//! --part`.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
@@ -10,18 +11,18 @@ use serde_json::Value;
 
 use super::lab::{Lab, wait_for};
 
-/// Slurm with a controller and two nodes on loopback, for one test. It ends with the test.
+/// Slurm with a controller and two nodes on loopback, for one test. It stops when the test ends.
 struct Slurm {
-    /// Its configuration, state and logs.
+    /// The folder with the configuration, state and logs of Slurm.
     folder: tempfile::TempDir,
     munge: Child,
     controller: Child,
-    /// n1 and n2.
+    /// The nodes n1 and n2.
     nodes: Vec<Child>,
 }
 
 impl Slurm {
-    /// Starts it; `None`, with a note, if it is not installed or may not be started.
+    /// Starts Slurm; `None`, with a note, if it is not installed or must not be started.
     fn start() -> Option<Slurm> {
         let is_there = |program: &str| Path::new("/usr/sbin").join(program).exists();
         if !["slurmctld", "slurmd", "munged"].into_iter().all(is_there) {
@@ -73,10 +74,10 @@ impl Slurm {
         wait_for(state, || Some(self.status(lab)).filter(all))
     }
 
-    /// Ends a node like a power cut: its daemon, and every process of its jobs.
+    /// Ends a node as a power failure would: kills its daemon and every process of its jobs.
     fn lose(&mut self, node: usize) {
         let mut lost = vec![self.nodes[node].id()];
-        // Steps detach from their daemon; each has its node's name in its environment.
+        // Job steps detach from their daemon; each has the name of its node in its environment.
         let name = format!("SLURMD_NODENAME=n{}", node + 1);
         lost.extend(with_variable(&name));
         let jobs = self.call("squeue", &["-h", "-t", "running", "-w", &format!("n{}", node + 1), "-o", "%A"]);
@@ -146,7 +147,7 @@ fn munge(folder: &Path) -> Child {
 fn daemon(folder: &Path, program: &str, args: &[&str]) -> Child {
     let mut command = Command::new(Path::new("/usr/sbin").join(program));
     command.arg("-D").arg("-f").arg(folder.join("slurm.conf")).args(args).current_dir(folder);
-    // Jobs get the daemon's environment unless they bring their own.
+    // Jobs get the daemon's environment unless they have their own.
     command.env("SLURM_CONF", folder.join("slurm.conf"));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
@@ -186,7 +187,8 @@ fn elements(status: &Value) -> &Vec<Value> {
     status["elements"].as_array().unwrap()
 }
 
-/// Returns a plan with two servers, each with its own node, and a sweep that comes after both.
+/// Returns a plan with two servers, each with its own node, and a sweep that comes after the sweeps
+/// of both.
 fn plan(measure: &str) -> String {
     format!(
         "sweepline: 1
@@ -246,7 +248,7 @@ fn a_lost_node_a_new_controller_and_cancelled_jobs_cost_no_run() {
     let lab = Lab::new();
     lab.write("plan.yaml", &plan("1500ms"));
     slurm.sweepline(&lab, &["submit", "plan.yaml", "--on", "slurm"]);
-    // Each of the two has one run done, and the next one in progress.
+    // Each of the two jobs has completed one run and is measuring the next one.
     let attempts = || std::fs::read_dir(lab.results().join("attempts")).map_or(0, Iterator::count);
     wait_for("two runs", || (lab.runs().len() == 2 && attempts() == 2).then_some(()));
     let (code, _, stderr) = slurm.sweepline(&lab, &["run", "plan.yaml"]);

@@ -1,4 +1,4 @@
-//! The whole workflow once: a plan, two runs, a table, nothing left to do.
+//! Tests the whole workflow once: a plan, two runs, a table, and nothing left to do.
 
 use super::lab::Lab;
 
@@ -23,7 +23,7 @@ fn a_plan_becomes_judged_rows_once() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
     let first = lab.run(&["run", "plan.yaml"]);
-    // On a busy machine the client may be late; the run then reports it, correctly.
+    // The client may be late on a busy machine; the run then correctly reports this.
     assert!(matches!(first.code, Some(0 | 3)), "{}{}", first.stdout, first.stderr);
     let runs = lab.runs();
     assert_eq!(runs.len(), 2);

@@ -1,5 +1,5 @@
-//! Sweeps that use the result of an earlier one: staged runs, kills between the stages, gates and omitted
-//! sweeps.
+//! Tests sweeps that use the result of an earlier sweep: staged runs, kills between the stages, gates and
+//! skipped sweeps.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -8,9 +8,9 @@ use super::lab::Lab;
 use super::optimize::spoil;
 use super::sweeps::{Talking, honest, names};
 
-/// A server with four slots: with up to four requests in flight none waits, and with eight each waits for a
-/// whole response, 60 ms. A window has so many responses that enough of them are left to decide even if a
-/// busy machine slows them down together.
+/// A server with four slots. With up to four requests in flight, none waits; with eight, each waits for a
+/// whole response, which is 60 ms. A window has so many responses that enough independent ones are left for
+/// a decision, even if a busy machine slows them down together.
 const HEAD: &str = "
 sweepline: 1
 name: staged
@@ -25,7 +25,7 @@ sweeps:
   ladder: { matrix: { scenario: short, batch_size: [2, 4, 8] }, stop: slo_missed }
 ";
 
-/// Returns the ladder, followed by a sweep.
+/// Returns a plan with the ladder, followed by a sweep.
 fn behind(sweep: &str) -> String {
     format!("{HEAD}{sweep}\n")
 }
@@ -67,8 +67,8 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
         drawn.contains("pending   sustained: ") && drawn.contains("0.8 × ladder.max_batch_size_under_slo"),
         "{drawn}"
     );
-    // The cost of these cells is unknown, and no budget counts it. An optional sweep does not wait for a
-    // sweep that the budget omits.
+    // The cost of these cells is unknown, and is not counted in budgets. An optional sweep does not wait
+    // for a sweep that the budget skips.
     lab.write("budget.yaml", &format!("{}budget: {{ time: 20s }}\n", behind(SUSTAINED)));
     assert_eq!(preview(&lab, "budget.yaml")["budget"]["limits"][0]["runs_not_counted"], 2);
     let optional = SUSTAINED.replace("repeats: 2", "repeats: 2, optional: true");
@@ -78,7 +78,7 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     assert_eq!(left["budget"]["left_out"], serde_json::json!(["sustained", "ladder"]));
     assert_eq!(left["pending"][0]["state"], "left_out");
     lab.ok(&["freeze", "plan.yaml", "-o", "plan.lock"]);
-    // Killed once the value is known, before any run at it.
+    // The sweep is killed when the value is known, but before any run at this value.
     let run = ["run", "plan.yaml", "--progress", "plain"];
     let talking = Talking::start(&mut lab.command(&run), lab.path().join("stderr"));
     talking.wait_to_say("× 0.8 → 3 in flight");
@@ -89,8 +89,8 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     assert!(ended.stderr.contains("(a · m · short) × 0.8 → 3 in flight"), "{}", ended.stderr);
     assert_eq!(names(&lab, "runs").len(), 5, "2, 4 and 8, and twice the resulting 3");
     assert_eq!(pending(&preview(&lab, "plan.yaml")), []);
-    // If the ladder is edited, its result is open again: any load may follow from it, so no result at such
-    // a load is an orphan.
+    // If the ladder is edited, its result is unknown again. Any load may follow from it, so results at
+    // such loads are not orphans.
     lab.write("edited.yaml", &behind(SUSTAINED).replace("[2, 4, 8]", "[2, 4, 6]"));
     let edited = preview(&lab, "edited.yaml");
     assert_eq!(
@@ -99,7 +99,8 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     );
     lab.write("fewer.yaml", &behind(""));
     assert_eq!(preview(&lab, "fewer.yaml")["totals"]["states"]["orphan"], 2, "3 in flight, twice, without that sweep");
-    // Its runs equal those of the same load written as a number, and record the source of the load.
+    // The sweep's runs equal those with the same load written as a number, and record the source of
+    // the load.
     lab.write("written.yaml", &behind("  sustained: { matrix: { scenario: short, batch_size: 3 }, repeats: 2 }"));
     let written = preview(&lab, "written.yaml");
     let states: Vec<&Value> = written["runs"].as_array().unwrap().iter().map(|run| &run["state"]).collect();
@@ -114,8 +115,8 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     assert_eq!(taken["found"][0]["runs"].as_array().unwrap().len(), 3, "{taken:#}");
 }
 
-/// Before any run: cells of `sustained` have no ids, and are found by their sweep, by their values, and by
-/// an expression.
+/// Before any run, the cells of `sustained` have no ids. They can be found by their sweep, by their
+/// values, and by an expression.
 fn cells_that_wait_are_asked_for(lab: &Lab, why: &str) {
     let only = ["--only", "sweep == 'sustained' and repeat < 1"];
     let ended = lab.run(&[&["run", "plan.yaml"][..], &only].concat());
@@ -168,7 +169,7 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     let row =
         "| checked | ladder: a · m · short | max\\_batch\\_size\\_under\\_slo | 4 in flight | n/a | at least 5 | no |";
     assert!(page.contains(row), "{page}");
-    // Both are stopped by the gate of the first, and the ladder is decided.
+    // Both sweeps are stopped by the gate of the first one, and the ladder is decided.
     for (sweep, why) in [("checked", "ladder: a"), ("behind", "gate of `checked`: ladder: a")] {
         let told = lab.ok(&["why", sweep, "--plan", "no.yaml", "--format", "json"]).json();
         let cell = &told["waiting"][0];
@@ -186,11 +187,11 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     let told = lab.ok(&["why", "later", "--plan", "skip.yaml"]).stdout;
     assert!(told.contains("skipped by `skip_if`: ladder: a · m · short: max_batch_size_under_slo is 4"), "{told}");
     assert!(told.contains("max_batch_size_under_slo of ladder: a · m · short: 4 in flight (runs "), "{told}");
-    // The ladder holds at its heaviest load: the limit above that is unknown.
+    // The ladder meets the objective at its heaviest load, so the limit above that load is unknown.
     lab.write("unknown.yaml", &gate("at_least: 5").replace("[2, 4, 8]", "[2, 4]"));
     let ended = lab.run(&["run", "unknown.yaml"]);
     assert!(ended.code == Some(2) && ended.stderr.contains("cannot be decided"), "{:?}: {}", ended.code, ended.stderr);
-    // No load of this ladder meets the objective: there is none to use, and none is guessed.
+    // No load of this ladder meets the objective, so there is no load to use, and none is guessed.
     lab.write("none.yaml", &behind(SUSTAINED).replace("[2, 4, 8]", "[8, 16]"));
     let ended = lab.run(&["run", "none.yaml"]);
     let why =
@@ -230,7 +231,7 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     let why = "stopped by the gate: smoke: a · m · short · 4: e2e_p50 is 6";
     assert!(ended.code == Some(4) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
     assert!(ended.stderr.contains("above 30ms"), "{}", ended.stderr);
-    // The interval of a share of none extends further than this.
+    // The interval of a share of 0 extends further than this.
     lab.write("few.yaml", &plan("metric: error_share, at_most: 0.01%"));
     let ended = lab.run(&["run", "few.yaml", "--gate"]);
     assert!(ended.stderr.contains("gate: nothing failed; 1 question is undecided"), "{}", ended.stderr);
@@ -244,7 +245,7 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     assert_eq!(names(&lab, "runs").len(), 3, "no run after either gate");
     lab.write("yes.yaml", &plan("metric: e2e_p50, at_most: 2s"));
     honest(&lab.measured(&["run", "yes.yaml"]));
-    // It is undecided whether the objective holds in such a short window.
+    // In such a short window, it remains undecided whether the objective holds.
     let ended = lab.run(&["run", "yes.yaml", "--gate"]);
     let kept = "conditions met\n  gate of `checked`: smoke: a · m · short · 4: e2e_p50 is 6";
     assert!(ended.stderr.contains(kept) && ended.stderr.contains(", at most 2s: yes"), "{}", ended.stderr);
@@ -286,14 +287,14 @@ fn an_invalid_probe_that_its_search_made_again_is_named_and_changes_no_exit_code
     let ended = spoil(&lab, &[1]);
     let named = "limit: a · m · short: run ";
     let line = ended.stderr.lines().find(|line| line.starts_with(named)).unwrap_or_else(|| panic!("{}", ended.stderr));
-    assert!(line.ends_with(" is invalid: client_paused; another one replaced it"), "{line}");
+    assert!(line.ends_with(" is invalid: client_paused; another run replaced it"), "{line}");
     assert!(!ended.stderr.contains("--redo invalid"), "{}", ended.stderr);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     lab.write("no.yaml", &plan(16));
     let refused = lab.run(&["run", "no.yaml"]);
     assert!(refused.code == Some(4) && refused.stderr.contains(named), "{:?}: {}", refused.code, refused.stderr);
-    // A run that the search does not decide on stays invalid: if another sweep requests it, it is missing
-    // there.
+    // A run on which the search does not base a decision stays invalid. If another sweep requests the
+    // run, it is missing there.
     let id = &line[named.len()..][..8];
     let record = lab.runs().into_iter().find(|(short, _)| short.starts_with(id)).expect("the run").1.json;
     let spec = &record["spec"];
@@ -358,7 +359,7 @@ fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
     refused("good.yaml", &good.replace(", stop: slo_missed", ""), "the plan does not define good requests");
     let ladder = behind("  dear: { matrix: { scenario: short, batch_size: [1, 2] }, stop: { cost_per_million: 3 } }");
     refused("dear.yaml", &ladder, "`stop: { cost_per_million: … }` needs a price, but endpoint `a` has none");
-    // About forty requests have no p99; running it anyway is possible.
+    // With about forty requests there is no p99, but the sweep can be run anyway.
     lab.write("few.yaml", &gate("ttft_p99", "at_most: 1s"));
     let told = lab.ok(&["check", "few.yaml", "--format", "json"]).json();
     let few = told["diagnostics"].as_array().unwrap().iter().find(|one| one["code"] == "M032").expect("a warning");

@@ -1,5 +1,5 @@
-//! A results folder that is full, read-only, damaged or in use: exit code 5 with the name of the file or
-//! folder, and nothing lost.
+//! Tests a results folder that is full, read-only, damaged or in use: commands exit with code 5 and name
+//! the file or folder, and nothing is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
@@ -59,7 +59,7 @@ fn a_limit_on_file_sizes_names_the_file_and_the_sweep_goes_on_without_it() {
     goes_on(&lab, &files(&lab, "runs"));
 }
 
-/// A file system mounted at a folder; unmounted on drop.
+/// A file system that is mounted at a folder, and unmounted on drop.
 struct Mounted(PathBuf);
 
 impl Mounted {
@@ -111,8 +111,8 @@ fn a_full_disk_loses_nothing_and_the_sweep_goes_on_when_there_is_space() {
         assert!(named(&ended, "results").starts_with("results"), "{}", ended.stderr);
         lab.ok(&["verify"]);
         refusals += 1;
-        // In small steps, so that the disk fills up at many different points, but by more than the size of
-        // an abandoned attempt.
+        // The size grows in small steps, so that the disk fills up at many different points, but each step
+        // is larger than an abandoned attempt.
         kilobytes += 12 + kilobytes / 4;
         assert!(kilobytes < 32 * 1024, "the sweep fits on no disk: {}", ended.stderr);
         disk.grow(&format!("{kilobytes}k"));
@@ -125,7 +125,7 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Runs the program as a user who is subject to file modes. `None`, with a message, if root cannot switch
+/// Runs the program as a user to whom file modes apply. `None`, with a message, if root cannot switch
 /// users.
 fn unprivileged(lab: &Lab, args: &[&str]) -> Option<Ended> {
     const NOBODY: u32 = 65534;
@@ -160,7 +160,7 @@ fn a_folder_that_cannot_be_written_is_named_and_still_read() {
         let ended = unprivileged(&lab, reader).unwrap();
         assert_eq!(ended.code, Some(0), "{reader:?}: {}", ended.stderr);
     }
-    // The lab's own folder belongs to another user, too.
+    // The lab's own folder also belongs to another user.
     refused(&unprivileged(&lab, &["run", "plan.yaml", "--results", "new"]).unwrap(), &["cannot write new"]);
     refused(&unprivileged(&lab, &["export", "--format", "parquet"]).unwrap(), &["cannot write results/runs.parquet"]);
 
@@ -209,7 +209,7 @@ fn results_under_a_file_are_refused_by_name() {
     assert_eq!(std::fs::read_to_string(lab.path().join("notes.txt")).unwrap(), "not a folder");
 }
 
-/// A damage done to a file, with the file's name in the program's messages.
+/// A way to damage a file, with the file's name in the program's messages.
 type Damage = (&'static str, fn(&Path), &'static str);
 
 const DAMAGES: [Damage; 4] = [
@@ -293,9 +293,9 @@ fn a_changed_byte_is_found_and_never_read_as_a_figure() {
     for reader in [["export"].as_slice(), &["export", "plan.yaml"], &["show", &id], &["export", "--rows", "requests"]] {
         refused(&lab.run(reader), &["requests.parquet is damaged", "--force"]);
     }
-    // A sweep checks only sizes, but must not show figures of such a file either.
+    // A sweep checks only sizes, but must not show figures from such a file either.
     refused(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 1"]), &["requests.parquet is damaged", "--force"]);
-    // The advice of `verify` works.
+    // The remedy that `verify` suggests works.
     let advice = verified.stdout.lines().find(|line| line.contains("--force")).expect("advice");
     let only = advice.split('"').nth(1).expect("an expression in quotes");
     honest(&lab.run(&["run", "plan.yaml", "--force", "--only", only]));
@@ -337,7 +337,7 @@ fn one_writer_at_a_time_and_readers_as_they_like() {
         lab.ok(reader);
     }
     lab.ok(&["export", "--format", "parquet"]);
-    // Commands that write nothing need no lock.
+    // Commands that do not write need no lock.
     let idle = lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]);
     honest(&idle);
     assert!(idle.stderr.contains("nothing to do"), "{}", idle.stderr);

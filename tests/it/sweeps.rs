@@ -1,4 +1,5 @@
-//! Shared by the tests of the results folder: a sweep of five short runs, and readers of the files on disk.
+//! Code that is shared by the tests of the results folder: a sweep of five short runs, and readers of the
+//! files on disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use super::lab::{Ended, Lab, Running, wait_for};
 
-/// Five runs on an embedded mock, each a quarter of a second long.
+/// A plan with five runs on an embedded mock, each of which takes a quarter of a second.
 pub const PLAN: &str = "
 sweepline: 1
 name: short
@@ -61,9 +62,9 @@ fn collect(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-/// Runs the plan until it ends. Asserts that no byte of `before`, the files of the committed runs, has
-/// changed, that every run of the plan exists and is complete, and that only figures spoiled by the machine
-/// may prevent exit code 0.
+/// Runs the plan until it ends. Asserts that no byte of the committed runs' files (`before`) has changed,
+/// and that every run of the plan exists and is complete. Exit codes other than 0 are accepted only if the
+/// machine spoiled figures.
 pub fn goes_on(lab: &Lab, before: &BTreeMap<PathBuf, Vec<u8>>) -> Ended {
     let ended = lab.run(&["run", "plan.yaml"]);
     honest(&ended);
@@ -87,7 +88,7 @@ pub fn unchanged(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, 
     }
 }
 
-/// A process, identified by its id and start time, since ids are reused.
+/// A process, identified by its id and start time, because ids are reused.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Process {
     id: u32,
@@ -110,7 +111,7 @@ pub fn children(parent: u32) -> BTreeSet<Process> {
     ids.filter_map(child).collect()
 }
 
-/// Waits until these processes have ended; a zombie has ended, too.
+/// Waits until these processes have ended; a zombie also counts as ended.
 pub fn wait_until_gone(processes: &BTreeSet<Process>) {
     for process in processes {
         wait_for(&format!("the end of {process:?}"), || {
@@ -120,7 +121,7 @@ pub fn wait_until_gone(processes: &BTreeSet<Process>) {
     }
 }
 
-/// Waits for the end of a program; also returns the children that it was seen to have.
+/// Waits for the end of a program, and returns the children that were observed.
 pub fn end(mut running: Running) -> (Ended, BTreeSet<Process>) {
     let mut seen = BTreeSet::new();
     wait_for("the program's end", || {
@@ -150,7 +151,7 @@ impl Talking {
         Talking { child: command.stdout(Stdio::null()).stderr(file).spawn().unwrap(), stderr }
     }
 
-    /// Waits until it has printed this.
+    /// Waits until the program has printed this text.
     pub fn wait_to_say(&self, text: &str) {
         wait_for(text, || std::fs::read_to_string(&self.stderr).unwrap().contains(text).then_some(()));
     }
@@ -159,7 +160,7 @@ impl Talking {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits until it ends and returns its exit code.
+    /// Waits until the program ends and returns its exit code.
     pub fn end(mut self) -> Option<i32> {
         wait_for("the program's end", || self.child.try_wait().unwrap()).code()
     }

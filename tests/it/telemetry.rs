@@ -1,5 +1,5 @@
-//! Pages of metrics scraped during a run: they agree with the client's observations, and no page can harm a
-//! run.
+//! Tests pages of metrics that are scraped during a run: they agree with the client's observations, and no
+//! page can harm a run.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -15,7 +15,8 @@ use super::lab::{Lab, Run, Server, wait_for};
 use super::live::{Listening, is_there};
 use super::mock::Mock;
 
-/// A closed loop with more requests than the server has slots, whose prompts share their beginnings.
+/// A plan with a closed loop that has more requests than the server has slots, whose prompts share
+/// their beginnings.
 const CLOSED: &str = "\
 sweepline: 1
 name: watched
@@ -94,7 +95,7 @@ fn what_the_mock_says_of_itself_is_what_the_client_saw() {
     let ok = run.records.iter().filter(|record| record.row.outcome.is_ok());
     assert_eq!(telemetry["counted"]["requests"], ok.clone().count() as f64, "{telemetry}");
     let tokens: u32 = ok.clone().map(|record| record.row.output_tokens.unwrap()).sum();
-    // The server had generated some of the 16 tokens of a request that was cut at the end.
+    // The server had generated some of the 16 tokens of a request that was cut off at the end.
     let cut = run.records.len() - ok.count();
     let [least, most] = [tokens, tokens + 16 * cut as u32].map(f64::from);
     let counted = telemetry["counted"]["generation_tokens"].as_f64().unwrap();
@@ -144,7 +145,7 @@ fn two_in_a_hundred_of_somebody_else_are_found() {
     let reason = reason.unwrap_or_else(|| panic!("{:#}{:#}", shown["verdict"], run.json["facts"]["telemetry"]));
     assert_eq!(reason["state"], "suspect");
     assert!(reason["text"].as_str().unwrap().contains("something else used it too"), "{reason}");
-    // With the server to itself, the same plan raises nothing.
+    // If nothing else uses the server, the same plan reports no problem.
     lab.ok(&["run", "plan.yaml", "--force"]);
     assert!(!reasons(&self::shown(&lab, &lab.only_run())).contains(&"server_counts"));
 }
@@ -160,7 +161,7 @@ fn ask(address: &str, line: &str, body: &str) -> String {
     text
 }
 
-/// Returns the number of requests that the mock has answered successfully.
+/// Returns the number of requests to which the mock has responded successfully.
 fn succeeded(address: &str) -> f64 {
     let page = ask(address, "GET /metrics", "");
     let lines = page.lines().filter(|line| line.starts_with("vllm:request_success_total"));
@@ -170,7 +171,7 @@ fn succeeded(address: &str) -> f64 {
         .sum()
 }
 
-/// A page with configurable responses: `answer` writes the response to its nth request.
+/// A page with configurable responses: `answer` writes the response to the nth request.
 pub struct FakePage {
     pub url: String,
     heads: Arc<Mutex<Vec<String>>>,
@@ -250,7 +251,7 @@ fn no_page_harms_a_run() {
     }
     for (url, kind) in [(1, "timeout"), (2, "too_large"), (3, "malformed"), (4, "status"), (5, "cut")] {
         let found = &errors[&url];
-        // 16 MiB may take longer than the interval on a busy machine.
+        // On a busy machine, 16 MiB may take longer than the interval.
         let is_kind = |error: &String| error == kind || url == 2 && error == "timeout";
         assert!(!found.is_empty() && found.iter().all(is_kind), "{url} {kind}: {found:?}");
     }
@@ -263,7 +264,7 @@ fn no_page_harms_a_run() {
     assert!(!reasons(&shown).contains(&"server_counts"), "pages that never responded count nothing: {shown:#}");
 }
 
-/// The mock's responses do not report its prefix cache hits, like vLLM's; its metrics do.
+/// Like vLLM's, the mock's responses do not report prefix cache hits; its metrics do.
 #[timed_test]
 fn prefix_hits_are_held_against_what_prompts_share() {
     let lab = Lab::new();
@@ -301,10 +302,10 @@ fn prefix_hits_are_held_against_what_prompts_share() {
 #[timed_test]
 fn what_a_server_says_of_itself_speaks_against_a_run() {
     let lab = Lab::new();
-    // Eight requests need more than its 64 tokens of room.
+    // Eight requests need more than the 64 tokens for which the server has room.
     let flags = ["--ttft", "30ms", "--itl", "2ms", "--slots", "8", "--prefix-cache", "64"];
     let server = Mock::start(&flags);
-    // A replica with other users, which preempts requests, is hot, and is restarted at the end.
+    // A replica that has other users, preempts requests, is hot, and is restarted at the end.
     let replica = FakePage::of(|nth| {
         let start = 1_764_000_000 + if nth < 8 { 0 } else { 90 };
         format!(
@@ -320,7 +321,7 @@ fn what_a_server_says_of_itself_speaks_against_a_run() {
     let shown = shown(&lab, &run);
     let found = shown["verdict"]["reasons"].as_array().unwrap();
     for (name, told) in [
-        ("server_restarted", "was one started 90 s later from "),
+        ("server_restarted", "was one that was started 90 s later, from "),
         ("server_not_idle", "had 3 requests running and 1 waiting at the scrape just before the load"),
         ("server_throttled", "(100.0%) at which they were used: heat, by the driver;"),
         ("server_preempting", "requests were preempted in the window"),
@@ -395,7 +396,7 @@ fn what_cannot_be_scraped_is_told_before_anything_runs() {
     }
 }
 
-/// The embedded mock has a page, too, at a port that is unknown in advance.
+/// The embedded mock also has a page, at a port that is unknown in advance.
 #[timed_test]
 fn the_embedded_mock_is_scraped() {
     let lab = Lab::new();
@@ -408,8 +409,8 @@ fn the_embedded_mock_is_scraped() {
     assert!(figure(&shown(&lab, &run), "generation_tokens").unwrap() > 0.0);
 }
 
-/// The system's node exporter next to the server's own page: its figures for this machine match the
-/// kernel's.
+/// Tests the system's node exporter together with the server's own page: its figures for this
+/// machine match those of the kernel.
 #[timed_test]
 fn a_node_exporter_tells_of_the_host() {
     let program = "prometheus-node-exporter";

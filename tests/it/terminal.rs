@@ -1,5 +1,5 @@
-//! The output that a user sees: progress bars with a terminal, plain lines without one, and the text that
-//! the README quotes.
+//! Tests the output that users see: progress bars with a terminal, plain lines without one, and the text
+//! that the README quotes.
 
 use super::lab::{Lab, wait_for};
 use super::tmux::Terminal;
@@ -18,7 +18,7 @@ fn quickstart() -> String {
 #[timed_test]
 fn a_terminal_shows_bars_then_the_table() {
     let lab = Lab::new();
-    // Runs of some seconds, so that their live line can be read.
+    // The runs take a few seconds, so that their live line can be read.
     let plan = quickstart().replace("measure: 400ms", "measure: 4s");
     lab.write("plan.yaml", &plan);
     let only = "\"endpoint == 'lean' and batch_size == 8\"";
@@ -129,7 +129,7 @@ fn the_quickstart_says_what_the_readme_quotes() {
     let announce = stderr.lines().next().unwrap();
     insta::assert_snapshot!(announce, @"quickstart: 12 runs to do, about 6s; results go to results");
     let hints = &stderr[stderr.find("\nrows: ").unwrap()..];
-    // A busy machine makes runs suspect, and then the hint names the first suspect run.
+    // A busy machine makes runs suspect, and the hint then names the first suspect run.
     let hints = hints.replace("why a run is not valid  ", "one run in full         ");
     insta::assert_snapshot!(hints.trim(), @r"
     rows: results/runs/*/requests.parquet (one row per request)
@@ -150,7 +150,7 @@ fn the_quickstart_says_what_the_readme_quotes() {
         "endpoint scenario load requests TTFT p50 TTFT tail TPOT p50 output verdict"
     );
     assert_eq!(table[1].split_whitespace().collect::<Vec<_>>(), ["ms", "ms", "ms", "tok/s"]);
-    // The order of the plan, whatever the order of execution.
+    // The rows are in the order of the plan, whatever the order of execution was.
     let rows: Vec<String> = table
         .iter()
         .skip(2)

@@ -1,4 +1,5 @@
-//! `record: { text: true }`: the prompts and responses, word for word, compared with the servers' own logs.
+//! Tests `record: { text: true }`: the prompts and responses, word for word, compared with the servers' own
+//! logs.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +28,8 @@ sweeps:
     )
 }
 
-/// Runs the plan. Exit code 3 is accepted: on a busy machine some run may be invalid, which is not tested
-/// here.
+/// Runs the plan. Exit code 3 is accepted, because a run may be invalid on a busy machine, which is not
+/// tested here.
 fn run(lab: &Lab, more: &[&str]) -> String {
     let ended = lab.command(&[&["run", "plan.yaml"], more].concat()).env("KEY", CANARY).output().unwrap();
     let said = String::from_utf8(ended.stderr).unwrap();
@@ -70,7 +71,7 @@ fn agree(run: &Run, mock: &mut Mock) -> usize {
         assert_eq!((text.request, text.conversation, text.turn), (row.request, row.conversation, row.turn));
         assert_eq!((text.truncated, &text.tool_calls), (false, &None));
         let Some((body, answer)) = log.get(&text.request) else {
-            // It was cut at the end of the run before the server had read it.
+            // The request was cut off at the end of the run before the server had read it.
             assert!(!row.outcome.is_ok(), "request {} is not in the log", text.request);
             continue;
         };
@@ -128,8 +129,8 @@ fn nothing_is_kept_unasked_and_nothing_is_measured_again_for_it() {
         assert!(!run.dir.join("texts.parquet").exists() && run.json["files"]["texts.parquet"].is_null());
         assert!(run.json["spec"]["record"].is_null());
     }
-    // A sweep can enable it for itself; the results are kept, and a message shows the command that measures
-    // again.
+    // A sweep can enable the recording for itself. Existing results are kept, and a message shows the
+    // command that measures them again.
     lab.write("plan.yaml", &plan(&mocks, "", "record: { text: true },"));
     let said = run(&lab, &[]);
     assert!(said.contains("nothing to do"), "{said}");
@@ -145,7 +146,7 @@ fn nothing_is_kept_unasked_and_nothing_is_measured_again_for_it() {
     let kept = of(&runs, "b");
     assert_eq!(kept.json["files"]["texts.parquet"]["rows"], texts(kept).len());
     assert!(!texts(kept).is_empty());
-    // A sweep can disable it in spite of its plan.
+    // A sweep can disable the recording that its plan enables.
     lab.write("plan.yaml", &plan(&mocks, "record: { text: true }", "record: { text: false },"));
     let said = run(&lab, &["--only", "sweep == 'short'"]);
     assert!(!said.contains("without texts"), "{said}");

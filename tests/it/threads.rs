@@ -1,12 +1,12 @@
-//! `engine: { threads }`: several I/O threads, the same table of requests.
+//! Tests `engine: { threads }`: with several I/O threads, the table of requests is the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::lab::Lab;
 use super::mock::Mock;
 
-/// Runs a closed and an open loop with this many threads, and without nonces, which differ between
-/// attempts; returns digest and prompt of each request by run and number.
+/// Runs a closed and an open loop with this many threads and without nonces, which differ between
+/// attempts. Returns digest and prompt of each request by run and number.
 fn table(threads: u32) -> BTreeMap<(String, u64), (Option<String>, Option<u32>)> {
     let mut mock = Mock::start(&["--slots", "64", "--ttft", "2ms", "--itl", "1ms", "--seed", "4"]);
     let lab = Lab::new();
@@ -21,7 +21,7 @@ fn table(threads: u32) -> BTreeMap<(String, u64), (Option<String>, Option<u32>)>
     );
     lab.write("plan.yaml", &plan);
     let ended = lab.run(&["run", "plan.yaml"]);
-    // Exit code 3: a busy machine makes runs invalid, which is not tested here.
+    // Exit code 3 means that a busy machine made runs invalid, which is not tested here.
     assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
     mock.terminate();
     let sent: BTreeSet<String> =

@@ -1,6 +1,6 @@
-//! Where the time went: each part of a mean latency compared with the mock's own times and a network path
-//! of known delay, from a light load to one near the server's limit, and with a cap that makes requests
-//! wait in the client.
+//! Tests how the time was spent: each part of a mean latency is compared with the mock's own times and a
+//! network path of known delay, from a light load to one near the server's limit, and with a cap that
+//! makes requests wait in the client.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ use super::lab::{Lab, Run};
 use super::mock::Mock;
 use super::report::{Page, Table, is_sound};
 
-/// Four slots with 40 ms to the first token and 15 gaps of 2 ms serve 57 requests per second.
+/// Four slots with 40 ms to the first token and 15 gaps of 2 ms can serve 57 requests per second.
 const FLAGS: [&str; 6] = ["--ttft", "40ms", "--itl", "2ms", "--slots", "4"];
 
 const PLAN: &str = "\
@@ -52,7 +52,7 @@ fn way_to(port: u16) -> u16 {
     own
 }
 
-/// Forwards bytes, each `WAY` after its arrival, however many arrive in between.
+/// Forwards bytes, each `WAY` after its arrival, however many other bytes arrive in between.
 fn delayed(mut from: TcpStream, mut to: TcpStream) {
     let (sender, receiver) = channel::<(Instant, Vec<u8>)>();
     let writer = thread::spawn(move || {
@@ -79,8 +79,8 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Returns the mock's mean times for the requests that ended in the window: queue, to the first token, from
-/// there to the last; in ms.
+/// Returns the mock's mean times for the requests that ended in the window, in ms: in the queue, to the
+/// first token, and from the first token to the last.
 fn done(log: &[Value], run: &Run) -> [f64; 3] {
     let origin = run.json["facts"]["start_monotonic_ns"].as_u64().unwrap();
     let [start, end] = ["measure_start_ns", "measure_end_ns"].map(|name| origin + run.window(name));
@@ -90,8 +90,8 @@ fn done(log: &[Value], run: &Run) -> [f64; 3] {
     [between("body_ns", "slot_ns"), between("slot_ns", "first_write_ns"), between("first_write_ns", "last_write_ns")]
 }
 
-/// Returns the client's mean times for the requests that ended in the window: schedule to send without
-/// connecting, connecting, send to first token, first token to last; in ms.
+/// Returns the client's mean times for the requests that ended in the window, in ms: from schedule to
+/// send without connecting, connecting, from send to first token, and from first to last token.
 fn seen(run: &Run) -> [f64; 4] {
     let [start, end] = ["measure_start_ns", "measure_end_ns"].map(|name| run.window(name));
     let rows = run.records.iter().map(|record| &record.row);
@@ -117,7 +117,7 @@ fn checked(lab: &Lab, run: &Run, log: &[Value]) -> [f64; 2] {
     let shown = lab.ok(&["show", id, "--plan", "plan.yaml", "--format", "json"]).json();
     lab.follows("show", &shown);
     let ([queue, prefill, decode], [client, connection, first, rest]) = (done(log, run), seen(run));
-    // Tokens have absolute due times: a late first token does not delay the others.
+    // Tokens have absolute due times, so a late first token does not delay the others.
     let told = prefill >= 39.9 && prefill + decode >= 69.9;
     assert!(told, "15 gaps of 2 ms after 40 ms: {prefill} and {decode} ms");
     let outside = first - queue - prefill;
@@ -135,11 +135,12 @@ fn checked(lab: &Lab, run: &Run, log: &[Value]) -> [f64; 2] {
         for (name, wanted) in wanted {
             is_near(&format!("{of} {name} of {id}"), part(name), wanted);
         }
-        // TCP ends at the near end of the path, on this machine: the network's share beyond it is unknown.
+        // The TCP connection ends at the near end of the path, on this machine, so the network's share
+        // beyond that point is unknown.
         is_near(&format!("{of} outside of {id}"), part("network") + part("outside_server"), outside);
         assert!(part("network") > 0.0 && part("outside_server") >= way - 2.0, "{whole:#}");
         if of == "e2e" {
-            // If a busy machine delays tokens, one of the two contains the delay.
+            // If a busy machine delays tokens, one of the two values contains the delay.
             is_near("decode", part("decode") + known("stalls").unwrap_or(0.0), decode);
         }
         let mean_ms = whole["mean_ms"].as_f64().unwrap();
@@ -156,8 +157,8 @@ fn checked(lab: &Lab, run: &Run, log: &[Value]) -> [f64; 2] {
     [client, queue]
 }
 
-/// `diagnose` names the deliberate delays: the cap in the client and the path outside the server, and no
-/// more than was measured.
+/// `diagnose` names the deliberate delays: the cap in the client and the path outside the server, and
+/// claims no more than was measured.
 fn diagnosed(lab: &Lab, runs: &BTreeMap<String, Run>) {
     let found = lab.ok(&["diagnose", "plan.yaml", "--format", "json"]).json();
     lab.follows("diagnose", &found);
@@ -167,7 +168,7 @@ fn diagnosed(lab: &Lab, runs: &BTreeMap<String, Run>) {
     };
     let outside = symptom("outside_the_server");
     assert_eq!(outside["found"], "seen", "a path of 20 ms next to 40 ms of prefill: {found:#}");
-    // In the capped load, too, where the delay is in the client.
+    // This also applies to the capped load, in which the delay is in the client.
     let capped = runs.values().find(|run| run.json["facts"]["batch_size"].is_u64()).unwrap();
     let named = outside["evidence"].as_array().unwrap().iter().find(|one| one["runs"][0] == capped.json["id"]).unwrap();
     let text = named["text"].as_str().unwrap();
@@ -181,7 +182,7 @@ fn diagnosed(lab: &Lab, runs: &BTreeMap<String, Run>) {
     assert!(unmeasured.contains("GPU use") && !unmeasured.contains("time in the queue"), "{unmeasured}");
 }
 
-/// The report contains the numbers of `show`: in a figure for each curve and sum, and on each run's part of
+/// The report contains the numbers of `show`, in a figure for each curve and sum, and in each run's part of
 /// the page.
 fn reported(lab: &Lab, runs: &BTreeMap<String, Run>) {
     lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
@@ -212,7 +213,7 @@ fn reported(lab: &Lab, runs: &BTreeMap<String, Run>) {
         assert!(drawn >= 3 * table.rows.len(), "{drawn} stripes show their value: {figure}");
         assert!(figure.contains("What is TTFT from schedule?") || figure.contains("What is E2E from schedule?"));
     }
-    // Two sums of three loads and of the capped load.
+    // There are two sums for each of three loads and for the capped load.
     assert!(compared >= 4 * (8 + 9), "{compared} numbers");
     for run in runs.values() {
         let id = run.json["id"].as_str().unwrap();
@@ -254,7 +255,7 @@ fn the_parts_of_a_mean_are_what_happened() {
         let qps = run.json["facts"]["qps"].as_f64().unwrap_or_else(|| panic!("{open}"));
         waits.push((qps, run.json["facts"]["batch_size"].is_u64(), checked(&lab, run, &log)));
     }
-    // The loads are as intended: the queue grows, and the cap moves it into the client.
+    // The loads are as intended: the queue grows, and the cap moves the queue into the client.
     waits.sort_by(|a, b| a.0.total_cmp(&b.0));
     let open: Vec<f64> = waits.iter().filter(|one| !one.1).map(|(.., [_, queue])| *queue).collect();
     assert!(open[0] < 3.0 && open[0] < open[2] && open[1] < open[2], "{waits:?}");

@@ -1,17 +1,17 @@
-//! A real terminal, through tmux: the program's output as a user sees it.
+//! A real terminal, through tmux, which shows the program's output as users see it.
 
 use std::process::Command;
 
 use super::lab::{Lab, wait_for};
 
-/// A terminal with a program in it, closed on drop.
+/// A terminal in which a program runs; it is closed on drop.
 pub struct Terminal {
     socket: String,
 }
 
 impl Terminal {
-    /// Runs the program in a terminal of this width; `None` without tmux. Its last line is `ended with
-    /// CODE`.
+    /// Runs the program in a terminal of this width; `None` if there is no tmux. The last line of its
+    /// output is `ended with CODE`.
     pub fn start(lab: &Lab, args: &[&str], columns: u16) -> Option<Terminal> {
         let has_tmux = Command::new("tmux").arg("-V").output().is_ok_and(|output| output.status.success());
         if !has_tmux {
@@ -51,7 +51,7 @@ impl Terminal {
         command.output().unwrap()
     }
 
-    /// Returns whether the terminal shows its alternate screen, which leaves no trace in the scrollback.
+    /// Whether the terminal shows its alternate screen, which leaves no trace in the scrollback.
     pub fn is_on_other_screen(&self) -> bool {
         let answer = self.tmux(&["display-message", "-p", "#{alternate_on}"], None).stdout;
         String::from_utf8(answer).unwrap().trim() == "1"
@@ -62,12 +62,13 @@ impl Terminal {
         self.tmux(&["send-keys", key], None);
     }
 
-    /// Returns the screen with the lines that the terminal wrapped rejoined, as the program wrote them.
+    /// Returns the screen, rejoining lines that the terminal wrapped, so that they are as the program
+    /// wrote them.
     pub fn unbroken(&self) -> String {
         String::from_utf8(self.tmux(&["capture-pane", "-p", "-J"], None).stdout).unwrap()
     }
 
-    /// Returns the screen, with color sequences if requested.
+    /// Returns the screen, optionally with color sequences.
     pub fn screen(&self, colour: bool) -> String {
         let flags: &[&str] = if colour { &["capture-pane", "-p", "-e"] } else { &["capture-pane", "-p"] };
         String::from_utf8(self.tmux(flags, None).stdout).unwrap()

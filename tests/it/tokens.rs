@@ -1,5 +1,5 @@
-//! Prompts of exact lengths: each generated prompt is encoded again by the tokenizer library itself, with
-//! the chat template written out by hand, and has the requested number of tokens.
+//! Tests prompts of exact lengths: each generated prompt is encoded again by the tokenizer library
+//! itself, with the chat template written out by hand, and has the requested number of tokens.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn specials() -> Vec<AddedToken> {
     ["<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>"].map(|text| AddedToken::from(text, true)).into()
 }
 
-/// Returns text to train on: our own prose and the words of a chat.
+/// Returns text for training tokenizers: our own prose and the words of a chat.
 fn text() -> Vec<String> {
     let content = Content { prompt_tokens: 500, ..Content::default() };
     let generator = Generator::new(&content, Seed(3), 0, Some(NonceKey::new(NonceSeed([7; 16]))));
@@ -51,7 +51,8 @@ pub fn bpe() -> Library {
     library
 }
 
-/// Returns a unigram tokenizer over words whose space is a mark, as in SentencePiece.
+/// Returns a unigram tokenizer over words in which a mark stands for the space, as in
+/// SentencePiece.
 fn unigram() -> Library {
     let mut library = Library::new(Unigram::default());
     library.with_pre_tokenizer(Some(Metaspace::new('▁', PrependScheme::Always, true)));
@@ -93,8 +94,8 @@ fn prompts() -> u64 {
     std::env::var("SWEEPLINE_PROMPTS").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000)
 }
 
-/// Returns a length: lengths of 16 to 8 192 tokens, including each from 16 to 79, with one in thirty above
-/// 4 096.
+/// Returns a length. The lengths are from 16 to 8 192 tokens, including each one from 16 to 79, and one in
+/// thirty is above 4 096.
 fn length(k: u64) -> u32 {
     match k {
         0..64 => 16 + k as u32,
@@ -112,7 +113,7 @@ fn every_prompt_is_as_long_as_asked(library: &Library, tokenizer: Tokenizer) {
     let (mut making, mut tokens, mut smallest_chats) = (0.0, 0, 0);
     let smallest = smallest_chat(library);
     for k in 0..prompts() {
-        // A third of the chats is as short as possible, or a few tokens longer.
+        // A third of the chats are as short as possible, or a few tokens longer.
         let asked = if k % 6 == 2 { smallest.max(16) + (k / 6 % 24) as u32 } else { length(k) };
         let api = if k % 2 == 0 && asked >= smallest { Api::Chat } else { Api::Completions };
         smallest_chats += u64::from(api == Api::Chat && asked == smallest.max(16));
@@ -137,7 +138,7 @@ fn every_prompt_is_as_long_as_asked(library: &Library, tokenizer: Tokenizer) {
     );
 }
 
-/// Returns the tokens of the shortest chat: those of the template plus one.
+/// Returns the number of tokens of the shortest chat, which is that of the template plus one.
 fn smallest_chat(library: &Library) -> u32 {
     let empty = Prompt {
         system: None,
@@ -184,8 +185,8 @@ fn a_real_models_prompts_are_exact() {
     every_prompt_is_as_long_as_asked(&library, load(&model));
 }
 
-/// Returns the plan: lengths of 16 to 3 500 tokens on both APIs of one server, with a model whose tokenizer
-/// is next to it.
+/// Returns a plan with lengths of 16 to 3 500 tokens on both APIs of one server, and a model whose
+/// tokenizer is next to the plan.
 fn on_a_server(port: u16, lengths: &str) -> String {
     format!(
         "
@@ -205,8 +206,8 @@ sweeps:
     )
 }
 
-/// The server's own count equals the intended length to the token, for both APIs. With SWEEPLINE_PROMPTS
-/// there are more lengths than the few needed to show it.
+/// The server's own count equals the intended length to the token, for both APIs. With
+/// SWEEPLINE_PROMPTS, more lengths are tested than the few that are needed to show this.
 #[timed_test]
 fn a_real_server_counts_what_we_meant_to_send() {
     let lab = Lab::new();
@@ -242,14 +243,14 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A server that counts differently from its model's tokenizer is detected: the mock has no tokenizer.
+/// A server that counts differently from its model's tokenizer is detected. The mock has no tokenizer.
 #[timed_test]
 fn a_server_of_another_tokenizer_is_told() {
     let (lab, library) = (Lab::new(), bpe());
     folder(&lab, &library);
     let mock = Mock::start(&[]);
-    // Words and the tokens of a small vocabulary differ only slightly, so this plan reports every
-    // difference.
+    // The number of words and of tokens in a small vocabulary differ only slightly, so this plan
+    // reports every difference.
     let plan = on_a_server(mock.port, "[400]").replace("validity: {", "validity: { prompt_length: { suspect: 0% },");
     lab.write("plan.yaml", &plan);
     let ended = lab.run(&["run", "plan.yaml"]);
@@ -335,7 +336,7 @@ fn what_cannot_be_reached_is_told_as_it_is() {
     assert_eq!(prompt.intended_prompt_tokens as usize, counted(&library, Api::Chat, &prompt));
 }
 
-/// One message of each kind costs as many tokens as the rendered template has: `expected` is the output of
+/// A message of each kind costs as many tokens as the rendered template has. `expected` is the output of
 /// Hugging Face's library (transformers 5.23, jinja2 3.1.6) for the same template.
 #[timed_test]
 fn a_template_is_rendered_as_hugging_faces_library_does() {

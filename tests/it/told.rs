@@ -1,11 +1,12 @@
-//! Explanations in tables and results: units, reasons, names, remedies, and missing values.
+//! Tests explanations in tables and results: units, reasons, names, remedies, and missing values.
 
 use serde_json::Value;
 
 use super::lab::{Ended, Lab};
 use super::sweeps::honest;
 
-/// Two sweeps that share a run of a mix; one of its classes meets the threshold and the other cannot.
+/// A plan with two sweeps that share a run of a mix. One class of the mix meets the threshold, and
+/// the other cannot meet it.
 const MIXED: &str = "\
 sweepline: 1
 name: told
@@ -25,7 +26,7 @@ sweeps:
   b: { matrix: { scenario: both, qps: 40 } }
 ";
 
-/// One scenario with an axis of requests, and no variation within a run.
+/// A plan with one scenario, an axis of requests, and no variation within a run.
 const PLAIN: &str = "\
 sweepline: 1
 name: plain
@@ -83,7 +84,11 @@ fn columns_of_curves_have_the_units_of_runs_and_say_from_when_latencies_count() 
     let says = |name: &str| columns[name]["description"].as_str().unwrap().to_owned();
     for name in ["ttft_p50_ms", "ttft_p99_ms", "e2e_p95_ms"] {
         assert!(says(name).contains("in open loops from the schedule"), "{name}: {}", says(name));
-        assert!(says(name).contains("in `runs` the column of this name is from the send"), "{name}: {}", says(name));
+        assert!(
+            says(name).contains("the column of this name in `runs` counts from the send"),
+            "{name}: {}",
+            says(name)
+        );
     }
     assert!(says("user_throughput_mean_tokens_per_s").contains("from the send, in open loops too"));
     assert!(says("left_out").contains("excluded from all figures"), "{}", says("left_out"));
@@ -135,8 +140,8 @@ fn a_load_without_p99_is_neither_on_the_front_nor_off_it() {
     assert_eq!(state(&found)["found"], "not_checked", "less than one request in flight at either load: {found:#}");
     let limited = ["diagnose", "plan.yaml", "--format", "json", "--set", "slo={ tpot: { p50: 0.5ms } }"];
     let high = state(&lab.ok(&limited).json());
-    // Ten requests have no interval above the limit: it is not shown, but the declaration is wrong
-    // nevertheless.
+    // The interval of ten requests is not entirely above the limit, so a violation is not shown,
+    // but the declaration is still wrong.
     let text = high["why"].as_str().unwrap();
     assert!(text.starts_with("not shown: "), "{text}");
     assert!(text.contains("the declared figures do not match the actual setup"), "1000 tokens/s of 150: {text}");
@@ -216,7 +221,7 @@ fn one_damaged_run_is_mended_by_what_the_error_says() {
     let file = dirs[0].join("requests.parquet");
     let id = dirs[0].file_name().unwrap().to_str().unwrap();
 
-    // Its size is unchanged: only its digest reveals the damage.
+    // The size of the file is unchanged, so only its digest reveals the damage.
     let mut bytes = std::fs::read(&file).unwrap();
     let end = bytes.len() - 12;
     bytes[end..].fill(0);
@@ -263,7 +268,7 @@ fn an_empty_window_is_the_reason_where_it_is() {
     for wrong in ["none declared", "no price)", "no thresholds", "p50 is 0"] {
         assert!(!text.contains(wrong), "{wrong}: {text}");
     }
-    // It is not a run of this plan: the phases differ.
+    // The run does not belong to this plan, because the phases differ.
     let other = lab.ok(&show);
     assert!(other.stderr.contains("is not a run of plan.yaml"), "{}", other.stderr);
     assert!(!lab.ok(&[&show, &set[..]].concat()).stderr.contains("is not a run of"));

@@ -1,5 +1,5 @@
-//! Traces are replayed unchanged: arrival times, lengths and shared prefixes of prompts. A run's identity
-//! depends on the file's bytes, not on its path.
+//! Tests that traces are replayed unchanged: arrival times, lengths and shared prefixes of prompts. A
+//! run's identity depends on the file's bytes, not on its path.
 
 use std::fmt::Write as _;
 
@@ -21,8 +21,8 @@ fn trace(count: u64) -> String {
     })
 }
 
-/// Returns a plan that replays `trace` (the fields of a scenario's `trace`) on embedded mocks whose caches
-/// hold everything.
+/// Returns a plan that replays `trace` (the fields under a scenario's `trace`) on embedded mocks whose
+/// caches hold everything.
 fn plan(endpoints: &str, trace: &str) -> String {
     let mock = "{ engine: mock, mock: { ttft: 1ms, itl: 1ms, prefix_cache: 1000000 } }";
     let endpoints: Vec<String> = endpoints.split(' ').map(|name| format!("  {name}: {mock}\n")).collect();
@@ -71,9 +71,10 @@ fn a_trace_is_replayed_as_it_was() {
 fn a_trace_that_is_repeated_begins_again_and_its_blocks_are_known() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(20));
-    // 20 requests 80 ms apart last 1.6 s including the last gap: two and a half rounds in 4 s. Even on a
-    // busy machine a request ends before the next one of its session arrives. Whole prompts are repeated:
-    // for such short prompts a partial block of 16, plus the template, is more than 2 %.
+    // 20 requests 80 ms apart take 1.6 s including the last gap, so there are two and a half rounds in 4
+    // s. Even on a busy machine a request ends before the next one of its session arrives. Whole prompts
+    // are repeated, because for such short prompts a partial block of 16 tokens, plus the template, is
+    // more than 2 %.
     let plan = plan("a", "file: trace.jsonl, repeat: true, speed: 0.25").replace("measure: 1s", "measure: 4s");
     lab.write("plan.yaml", &plan.replace("prefix_cache: 1000000", "prefix_cache: 1000000, prefix_block: 4"));
     lab.run(&["run", "plan.yaml"]);
@@ -86,7 +87,7 @@ fn a_trace_that_is_repeated_begins_again_and_its_blocks_are_known() {
         assert_eq!(*prompt, sent[*number as usize % 20].2);
     }
     assert_eq!(run.json["spec"]["load"]["open"]["qps"].as_f64(), Some(12.5));
-    // The server counts nothing for requests that were not sent or got no response in time.
+    // The server has no counts for requests that were not sent or got no response in time.
     let rows = || run.records.iter().map(|record| &record.row).filter(|row| row.prompt_tokens.is_some());
     for row in rows().filter(|row| row.request >= 20) {
         assert_eq!(row.reusable_tokens, Some(row.intended_prompt_tokens), "{row:?}");
@@ -101,8 +102,8 @@ fn a_trace_that_is_repeated_begins_again_and_its_blocks_are_known() {
 fn blocks_are_shared_as_the_trace_says() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(50));
-    // At half the pace, so that even on a busy machine a session's request ends before the next one
-    // arrives.
+    // The trace is replayed at half its speed, so that even on a busy machine a session's request
+    // ends before the next one arrives.
     let slowly = |trace: &str| plan("a", trace).replace("measure: 1s", "measure: 2s");
     lab.write("plan.yaml", &slowly("file: trace.jsonl, as: mooncake, speed: 0.5"));
     lab.run(&["run", "plan.yaml"]);
@@ -191,10 +192,10 @@ fn a_run_of_a_trace_says_that_its_arrivals_are_the_traces() {
     lab.run(&["run", "plan.yaml"]);
     let run = lab.only_run();
     assert_eq!(run.json["spec"]["load"]["open"]["arrivals"], "trace");
-    // Stored values are read again: the run exists and is not repeated.
+    // Stored values are read again, so the run exists and is not repeated.
     let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
     assert_eq!(preview["runs"][0]["state"], "cached", "{preview}");
-    // Plans cannot set it.
+    // Plans cannot set this value.
     lab.write("word.yaml", &plan("a", "file: trace.jsonl").replace("matrix: {", "arrivals: trace, matrix: {"));
     let check = lab.run(&["check", "word.yaml"]);
     assert!(check.code == Some(2) && check.stderr.contains("unknown arrival process `trace`"), "{check:?}");

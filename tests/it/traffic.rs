@@ -1,8 +1,8 @@
-//! The requests that were sent, from the servers' own logs: the same for all compared sides, and nothing
-//! twice by accident.
+//! Tests the requests that were sent, based on the servers' own logs: they are the same for all compared
+//! sides, and nothing is sent twice by accident.
 //!
-//! Texts are read from the bodies that the mock logged, and cut and compared by code that belongs to the
-//! tests.
+//! Texts are read from the bodies that the mock logged, and are split and compared by code that belongs
+//! to the tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +12,18 @@ use sweepline::rows::{Phase, RequestRow};
 use super::lab::{Lab, Run};
 use super::mock::Mock;
 
-/// Tokens that the chat template puts before the first text of the mock: a mark, the role, a mark.
+/// Number of tokens that the mock's chat template puts before the first text: a mark, the role, and
+/// a mark.
 const TEMPLATE: usize = 3;
-/// `[`, `ref`, four numbers.
+/// The tokens of a nonce: `[`, `ref` and four numbers.
 const NONCE: usize = 6;
-/// Requests of a run that are compared with all others.
+/// Number of requests of a run that are compared with all others.
 const COMPARED: usize = 40;
 
 /// Attempts at runs by name (`run id-attempt`), each with the bodies of its requests in order.
 type Traffic = BTreeMap<String, Vec<Sent>>;
 
-/// One request as a server saw it.
+/// One request as received by a server.
 struct Sent {
     number: u64,
     arrival: u64,
@@ -31,8 +32,8 @@ struct Sent {
     body: Value,
 }
 
-/// Returns the requests that the servers logged, without the probes. Every request of an attempt is there:
-/// none is missing between the first and the last.
+/// Returns the requests that the servers logged, without the probes. Asserts that no request of an attempt
+/// is missing between the first and the last.
 fn traffic(mocks: &mut [Mock]) -> Traffic {
     let mut traffic = Traffic::new();
     for mock in mocks {
@@ -70,8 +71,8 @@ fn offsets(run: &Run) -> BTreeMap<u64, u64> {
     rows(run).map(|row| (row.request, row.scheduled_ns)).collect()
 }
 
-/// Runs the plan. Exit code 3 is accepted: on a busy machine some run may be invalid, which is not tested
-/// here.
+/// Runs the plan. Exit code 3 is accepted, because a run may be invalid on a busy machine, which is not
+/// tested here.
 fn run(lab: &Lab, more: &[&str]) {
     let ended = lab.run(&[&["run", "plan.yaml"], more].concat());
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
@@ -87,7 +88,7 @@ fn plan(mocks: &[Mock], rest: &str) -> String {
     plan + rest
 }
 
-/// Splits a text from the nonce at its front.
+/// Separates the nonce at the front of a text from the rest.
 fn cut_nonce(text: &str) -> (&str, Option<&str>) {
     match text.strip_prefix("[ref ").and_then(|rest| rest.split_once("] ")) {
         Some((nonce, rest)) => {
@@ -98,7 +99,7 @@ fn cut_nonce(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns a body without model and nonces, and the nonces.
+/// Returns a body without its model and its nonces, and the nonces.
 fn without_nonces(body: &Value) -> (Value, Vec<String>) {
     let (mut body, mut nonces) = (body.clone(), Vec::new());
     body["model"] = json!(null);
@@ -111,7 +112,8 @@ fn without_nonces(body: &Value) -> (Value, Vec<String>) {
     (body, nonces)
 }
 
-/// Splits a prompt into tokens: the template's marks, runs of letters and digits, single marks.
+/// Splits a prompt into tokens: the template's marks, sequences of letters and digits, and single
+/// characters.
 fn tokens(body: &Value) -> Vec<String> {
     let mut tokens = Vec::new();
     for message in body["messages"].as_array().unwrap() {
@@ -163,7 +165,8 @@ sweeps:
             for (one, other) in pairs {
                 let ((one, nonces), (other, others)) = (without_nonces(&one.body), without_nonces(&other.body));
                 assert_eq!(one, other);
-                // One nonce at the front; after a shared text the question has its own nonce, too.
+                // There is one nonce at the front; after a shared text, the question also has its
+                // own nonce.
                 assert_eq!((nonces.len(), others.len()), if scenario == "s" { (1, 1) } else { (2, 2) });
                 assert!(nonces.iter().zip(&others).all(|(one, other)| one != other), "{nonces:?} {others:?}");
             }
@@ -175,7 +178,7 @@ sweeps:
     for run in runs.values() {
         let origin = run.json["facts"]["start_monotonic_ns"].as_u64().unwrap();
         if run.json["spec"]["load"]["open"].is_object() {
-            // The offsets are equal, and no request arrives before its own.
+            // The offsets are equal, and no request arrives before its scheduled offset.
             let schedule = offsets(run);
             for other in open.iter().filter(|other| scenario(other) == scenario(run)) {
                 assert!(schedule.iter().zip(&offsets(other)).all(|(one, other)| one == other));
@@ -245,8 +248,8 @@ sweeps:
     assert!(pairs > 10_000 && longest >= TEMPLATE + 2);
     assert!(longest < TEMPLATE + NONCE, "a nonce occurred twice");
 
-    // The cache hits confirm it: none if nothing is shared, and never any for the first request of an
-    // attempt, even if earlier attempts sent the same texts.
+    // The cache hits confirm this: there are none if nothing is shared, and never any for the first
+    // request of an attempt, even if earlier attempts sent the same texts.
     for (attempt, sent) in &traffic {
         assert_eq!(sent[0].cached, 0, "{attempt}, a run of {}", scenarios[attempt]);
         if nothing_declared(attempt) {
@@ -330,7 +333,7 @@ sweeps:
 fn a_leak_between_runs_is_a_warm_cache() {
     let lab = Lab::new();
     let mocks = [Mock::start(&["--ttft", "1ms", "--prefix-cache", "10000000"])];
-    // Without nonces the second attempt hits what the first one left in the server's cache.
+    // Without nonces, the second attempt hits texts that the first one left in the server's cache.
     let rest = "nonce: off
 scenarios: { leak: { base: B2, output_tokens: 4 } }
 phases: { fill: 20ms, stabilize: 0s, measure: { for: 200ms, min_requests: 20 }, drain: 30s }

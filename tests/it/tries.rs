@@ -1,5 +1,6 @@
-//! Attempts that were never committed: counted over invocations, given up, requested again, with their
-//! messages. Also the lines of a sweep: the time of day, and numbers that continue after a resume.
+//! Tests attempts that were never committed: they are counted over invocations, given up, and
+//! requested again, with their messages. Also tests the lines of a sweep: the time of day, and numbers
+//! that continue after a resume.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -17,7 +18,8 @@ sweeps:
   s: { matrix: { endpoint: [demo], model: [m], scenario: [s], batch_size: [1, 2] } }
 ";
 
-/// Returns a lab with that plan, one run of which was started and killed, and its short id.
+/// Returns a lab with a plan, one run of which was started and killed, and the short id of that
+/// run.
 fn killed() -> (Lab, String) {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -28,7 +30,8 @@ fn killed() -> (Lab, String) {
     (lab, attempt[..16].to_owned())
 }
 
-/// Adds attempt `number` to the run, as a copy of its first, killed attempt with these fields changed.
+/// Adds attempt `number` to the run, as a copy of its first attempt, which was killed, with these
+/// fields changed.
 fn plant(lab: &Lab, id: &str, number: u32, fields: &Value) {
     let at = |number: u32| lab.results().join("attempts").join(format!("{id}.{number}"));
     let mut record: Value = serde_json::from_slice(&std::fs::read(at(1).join("attempt.json")).unwrap()).unwrap();
@@ -38,8 +41,8 @@ fn plant(lab: &Lab, id: &str, number: u32, fields: &Value) {
     std::fs::write(at(number).join("attempt.json"), record.to_string()).unwrap();
 }
 
-/// Returns the fields of an attempt that a rate-limited gateway spoiled; with `given_up` the run may be
-/// given up.
+/// Returns the fields of an attempt that a rate-limited gateway spoiled; with `given_up`, the run may
+/// be given up.
 fn limited(given_up: Option<u32>) -> Value {
     let detail = "HTTP 429 of the gateway: slow down";
     let spoiled = json!({ "cause": "rate_limited", "detail": detail });
@@ -56,13 +59,13 @@ fn entry(lab: &Lab, id: &str, flags: &[&str]) -> Value {
     runs.iter().find(|run| run["id"].as_str().unwrap().starts_with(id)).unwrap().clone()
 }
 
-/// Returns state and reason of the run.
+/// Returns the state and the reason of the run.
 fn decided(lab: &Lab, id: &str, flags: &[&str]) -> (String, String) {
     let entry = entry(lab, id, flags);
     (entry["state"].as_str().unwrap().to_owned(), entry["reason"].as_str().unwrap().to_owned())
 }
 
-/// Returns whether the words are `before` and a time of day, possibly after a date.
+/// Whether the words are `before` and a time of day, possibly after a date.
 fn is_at(words: &str, before: &str) -> bool {
     let time = words.strip_prefix(before).unwrap_or_default();
     let time = time.rsplit(' ').next().unwrap_or_default().as_bytes();
@@ -88,7 +91,7 @@ fn what_was_interrupted_says_when() {
     }
     let list = lab.ok(&["list"]).stdout;
     assert!(list.starts_with(&format!("tried {id} demo · s · batch ")) && list.contains(": interrupted "), "{list}");
-    // On another day the time follows the date, in local time.
+    // On another day, the time follows the date, in local time.
     let written = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
     for file in std::fs::read_dir(lab.results().join("attempts").join(format!("{id}.1"))).unwrap() {
         let file = std::fs::File::options().write(true).open(file.unwrap().path()).unwrap();
@@ -119,7 +122,7 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
     assert_eq!(state(&[]), new("failed: 429 (2 of 3)"));
     plant(&lab, &id, 7, &limited(Some(3)));
 
-    // Given up: no work, and no request is sent.
+    // The run is given up, so there is nothing to do, and no request is sent.
     let given_up = "given up: 429 (3 of 3)";
     assert_eq!(state(&[]), ("given_up".to_owned(), given_up.to_owned()));
     let tries = entry(&lab, &id, &[])["tries"].clone();
@@ -152,7 +155,7 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
     assert_eq!((&tried["state"], &tried["committed"]), (&json!(given_up), &json!(false)), "{list}");
     assert!(tried["id"].as_str().unwrap().starts_with(&id) && tried["tries"]["given_up"] == 3, "{list}");
 
-    // Requested again, or with more retries allowed.
+    // The run is requested again, or more retries are allowed.
     for flags in [&["--redo", "given-up"] as &[&str], &["--redo", "invalid,given-up"], &["--force"]] {
         assert_eq!(state(flags), new(&format!("{given_up}, and requested again")), "{flags:?}");
     }
@@ -173,7 +176,7 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
 #[timed_test]
 fn a_new_count_begins_only_when_it_is_asked_for() {
     let lab = Lab::new();
-    // The probe gets its response on the second try; a run hits the limit at once.
+    // The probe gets its response on the second try; a run hits the limit immediately.
     let server = Server::start(&lab, &["--fault", "http:429@every:2"]);
     let endpoint = format!("url: '{}', retries: {{ runs: 1 }}", server.url());
     let plan = PLAN.replace("engine: mock, retries: { runs: 3 }, mock: { ttft: 1ms, itl: 1ms }", &endpoint);
@@ -192,7 +195,7 @@ fn a_new_count_begins_only_when_it_is_asked_for() {
     assert_eq!(names(&lab, "attempts").len(), 4, "{}", again.log);
     assert_eq!((&record(3)["afresh"], &record(4)["afresh"]), (&json!(true), &Value::Null));
     assert_eq!((&record(3)["given_up"], &record(4)["given_up"]), (&Value::Null, &json!(1)));
-    // With more retries the count continues.
+    // With more retries, the count continues.
     assert_eq!(decided(&lab, &id, &["--set", "endpoints.demo.retries.runs=2"]).1, "failed: 429 (1 of 2)");
     let more = lab.run(&["run", "plan.yaml", "--set", "endpoints.demo.retries.runs=2"]);
     assert_eq!((names(&lab, "attempts").len(), &record(5)["given_up"]), (5, &json!(2)), "{}", more.log);

@@ -1,8 +1,8 @@
 //! Compares the client's figures with the server's own log. The mock records every event on the same clock.
 //!
-//! Everything that must hold on any machine is asserted exactly: causes before effects, counts, order and
-//! equality of texts. Differences between the figures of client and server are printed, and fail the test
-//! only if they are absurd.
+//! All properties that must hold on any machine are asserted exactly: causes come before effects, and
+//! counts, order and texts are equal. Differences between the figures of client and server are printed,
+//! and fail the test only if they are absurd.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,17 +13,17 @@ use super::lab::{Lab, Run};
 use super::mock::Mock;
 
 const MS: u64 = 1_000_000;
-/// Time that the wire and a busy machine may add between client and server, in nanoseconds.
+/// Time that the network and a busy machine may add between client and server, in nanoseconds.
 const WIRE: i64 = 20_000_000;
 
 /// The results of one plan, with the server's log.
 pub struct Experiment {
     pub runs: Vec<Run>,
-    /// The server's log lines about generations by request id, without the probe's.
+    /// The server's log lines about generations, by request id, without the probe's.
     log: BTreeMap<String, Value>,
 }
 
-/// One request as both sides saw it. All instants are nanoseconds on the monotonic clock.
+/// One request as recorded by both sides. All instants are nanoseconds on the monotonic clock.
 pub struct Both<'a> {
     pub row: &'a RequestRow,
     line: &'a Value,
@@ -93,8 +93,8 @@ impl Experiment {
     }
 }
 
-/// Runs the plan. Exit code 3 is accepted: on a busy machine some run may be invalid, which is not tested
-/// here.
+/// Runs the plan. Exit code 3 is accepted, because a run may be invalid on a busy machine, which is not
+/// tested here.
 fn run(lab: &Lab) {
     let ended = lab.run(&["run", "plan.yaml"]);
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
@@ -127,10 +127,10 @@ impl Both<'_> {
         at(self.line, "arrival_ns")
     }
 
-    /// Returns the instant at which the server wrote the last token, which precedes the end as the client
-    /// sees it; without tokens, the instant at which it finished the request or found the client gone. (The
-    /// kernel may stamp the client's next request while the server is still inside the call that wrote the
-    /// end of this one.)
+    /// Returns the instant at which the server wrote the last token, which precedes the end as seen by the
+    /// client. If there are no tokens, returns the instant at which the server finished the request or
+    /// noticed that the client had disconnected. (The kernel may stamp the client's next request while the
+    /// server is still inside the call that wrote the end of this one.)
     fn done(&self) -> u64 {
         let whole = self.line["outcome"] == "complete";
         at(self.line, if whole && !self.line["last_write_ns"].is_null() { "last_write_ns" } else { "done_ns" })
@@ -138,13 +138,13 @@ impl Both<'_> {
 }
 
 /// Returns the number of in-flight requests at the server over time, as the instants since the start of the
-/// run at which it changes.
+/// run at which the number changes.
 fn in_flight(both: &BTreeMap<u64, Both>) -> Vec<(u64, u32)> {
     let mut changes: Vec<(u64, i32)> = Vec::new();
     for both in both.values() {
         changes.extend([(both.arrival() - both.origin, 1), (both.done() - both.origin, -1)]);
     }
-    // Ends are applied before starts of the same instant.
+    // Ends are applied before starts at the same instant.
     changes.sort_unstable();
     let mut now = 0;
     let step = |(at, change): (u64, i32)| {
@@ -176,8 +176,8 @@ pub fn tell(what: &str, mut values: Vec<i64>) -> f64 {
     ms(0.5)
 }
 
-/// Maps each request of a closed loop to its slot's previous request, the one that ended at the instant at
-/// which the slot became free. `None` for the first request of each slot.
+/// Maps each request of a closed loop to its slot's previous request, which is the one that ended at the
+/// instant when the slot became free. `None` for the first request of each slot.
 fn before(run: &Run) -> BTreeMap<u64, Option<&RequestRow>> {
     let mut ended: BTreeMap<u64, Vec<&RequestRow>> = BTreeMap::new();
     rows(run).for_each(|row| ended.entry(row.ended_ns.unwrap()).or_default().push(row));
@@ -203,7 +203,7 @@ sweeps: { one: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_s
     let both = experiment.both(run);
     let before = before(run);
 
-    // Slots join one by one, evenly over fill; from then on each request follows another.
+    // Slots join one by one, evenly over fill; after that, each request follows another.
     let first: Vec<u64> = rows(run).filter(|row| before[&row.request].is_none()).map(|row| row.scheduled_ns).collect();
     let steps = in_flight(&both);
     assert_eq!(BTreeSet::from_iter(first), [0, 200, 400, 600].map(|ms| ms * MS).into());
@@ -213,7 +213,7 @@ sweeps: { one: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_s
     }
     assert_eq!(most(&steps, 0, u64::MAX), 4, "never more requests than slots");
 
-    // A slot's gap at the server is the client's resend time plus the wire.
+    // The gap of a slot at the server is the client's resend time plus the network time.
     let pairs = || before.iter().filter_map(|(next, row)| Some((&both[&row.as_ref()?.request], both.get(next)?)));
     let of_client = |(one, next): (&Both, &Both)| next.sent() as i64 - (one.origin + one.row.ended_ns.unwrap()) as i64;
     let of_server = |(one, next): (&Both, &Both)| next.arrival() as i64 - one.done() as i64;
@@ -224,7 +224,7 @@ sweeps: { one: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_s
     assert!(count > 100, "{count} requests followed another one");
     assert!(longer * 50 <= count, "{longer} of {count} gaps exceed those of the rows by more than 20 ms");
 
-    // No slot idles, and the load does not dip at phase boundaries.
+    // No slot is idle, and the load does not drop at phase boundaries.
     let (full, end) = (run.window("stabilize_ns"), run.window("measure_end_ns"));
     assert!(last_of_slots(run).iter().all(|row| row.ended_ns.unwrap() >= end), "every slot works until the end");
     let overall = mean(&steps, full, end);
@@ -281,7 +281,7 @@ sweeps:
             wanted.iter().filter(|at| **at < end).count(),
             both.values().filter(|b| b.row.scheduled_ns < end).count()
         );
-        // The server sees the requests in the client's order.
+        // The server receives the requests in the client's order.
         let mut by_sent: Vec<&Both> = both.values().collect();
         by_sent.sort_by_key(|both| both.sent());
         let overtaken = by_sent
@@ -291,8 +291,8 @@ sweeps:
         assert!(by_sent.windows(2).all(|two| two[0].row.request < two[1].row.request), "sent in the schedule's order");
     }
 
-    // Constant: arrival k is at the instant at which k arrivals are expected, so arrivals are evenly spaced
-    // after a linear rise.
+    // With constant spacing, arrival k is at the instant at which k arrivals are expected, so arrivals are
+    // evenly spaced after a linear rise.
     let even = scheduled(experiment.run_with("/load/open/arrivals", "constant"));
     for (k, at) in even.iter().enumerate() {
         let error = expected(*at, 40.0, 1_000 * MS) - (k + 1) as f64;
@@ -306,8 +306,8 @@ sweeps:
     let steady: Vec<&u64> = even.iter().filter(|at| **at >= 1_000 * MS).collect();
     assert!(steady.len() >= 48 && steady.windows(2).all(|two| (two[1] - two[0]).abs_diff(25 * MS) <= 1), "{steady:?}");
 
-    // The same seed gives the same gaps on another endpoint and half the gaps at twice the rate; another
-    // repeat has other gaps.
+    // The same seed gives the same gaps on another endpoint, and half the gaps at twice the rate;
+    // another repeat has other gaps.
     let chance: Vec<Vec<u64>> = experiment.runs.iter().filter(|run| load(run) == 30.0).map(scheduled).collect();
     let length = chance[0].len().min(chance[1].len());
     assert_eq!(chance[0][..length], chance[1][..length]);
@@ -403,8 +403,8 @@ sweeps:
             }
         }
     }
-    // Responses that ended before the client woke up may be read in either order: with two slots, only
-    // neighbors swap.
+    // Responses that ended before the client woke up may be read in either order. With two slots, only
+    // neighbors can swap.
     assert!(released.windows(3).all(|three| three[0] <= three[2]), "{released:?}");
     assert!(waited > 20, "{waited} waited and were released");
     assert!(held > 20, "{held} waited until the end");
@@ -412,7 +412,7 @@ sweeps:
     assert!(held_in_window > 0, "a request of the window that was never released is a row of the window");
 }
 
-/// The messages of a request: role and text.
+/// The messages of a request, as role and text.
 type Messages = Vec<(String, String)>;
 
 fn messages(line: &Value) -> Messages {

@@ -1,4 +1,5 @@
-//! Undecided results state what would decide them, through the program: gates, curves, capacity and `show`.
+//! Tests through the program that undecided results state what would decide them: gates, curves, capacity
+//! and `show`.
 
 use super::lab::Lab;
 use super::mock::Mock;
@@ -10,7 +11,7 @@ const MATRIX: &str = "endpoint: [a], model: [m], scenario: [short]";
 fn a_cell_without_a_valid_run_is_named() {
     let mock = Mock::start(&["--ttft", "1ms", "--itl", "0ms"]);
     let lab = Lab::new();
-    // At 0.001 requests per second none falls into the window.
+    // At 0.001 requests per second, none falls into the window.
     let rest = format!(
         "slo: {{ ttft: {{ p50: 10s }} }}\nvalidity: {{ client_late: {{ suspect: 100%, invalid: 100% }} }}\n\
          phases: {{ fill: 0s, stabilize: 0s, measure: 1s, drain: 10s }}\n\
@@ -62,7 +63,8 @@ fn an_error_share_of_none_has_an_upper_end() {
 fn a_saturated_load_asks_for_no_longer_window() {
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "0ms", "--slots", "1"]);
     let lab = Lab::new();
-    // No queueing between two tokens; so few requests leave open whether a share is above the limit.
+    // There is no queueing between two tokens, and so few requests leave open whether the share
+    // above the limit is too high.
     let rest = format!(
         "slo: {{ e2e: {{ p99: 100s }} }}\nphases: {{ fill: 0s, stabilize: 500ms, measure: 2s, drain: 60s }}\n\
          sweeps: {{ s: {{ matrix: {{ {MATRIX}, qps: [100, 110] }} }} }}\n"
@@ -76,6 +78,7 @@ fn a_saturated_load_asks_for_no_longer_window() {
     for text in [&ended.stdout, &ended.stderr, &page, &curves, &capacity] {
         assert!(text.contains("saturated") && !text.contains("would suffice"), "{text}");
     }
-    assert!(page.contains("no longer window helps"), "{page}");
+    let joined = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains("a longer window does not help"), "{page}");
     assert!(curves.contains("(0 of 2 loads count; 2 saturated)"), "{curves}");
 }

@@ -1,5 +1,5 @@
-//! A server with an impossible usage: none of its counts is used, the rows record why, and the verdict
-//! reports it for the run.
+//! Tests a server with an impossible usage: none of its counts is used, the rows record why, and the
+//! verdict reports it for the run.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use super::server::{Server, stream_of, token};
 
 const ENGINES: [&str; 7] = ["vllm", "sglang", "nim", "tgi", "llamacpp", "openai", "mock"];
 
-/// Returns a plan with one run for each engine, each for 4 tokens, against one server.
+/// Returns a plan with one run for each engine against one server; each run requests 4 tokens.
 fn plan(port: u16, engines: &[&str], stream: bool) -> String {
     let endpoint = |engine: &&str| format!("  {engine}: {{ url: 'http://127.0.0.1:{port}/v1', engine: {engine} }}\n");
     let endpoints: String = engines.iter().map(endpoint).collect();

@@ -1,5 +1,5 @@
-//! Each reason of the verdict, provoked through the program by a misbehaving server or a stalled generator,
-//! and named wherever results are shown.
+//! Tests each reason of the verdict: a misbehaving server or a stalled generator triggers it through the
+//! program, and it is named wherever results are shown.
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,8 @@ use super::lab::{Ended, Lab, Run};
 use super::mock::Mock;
 use super::outcomes::plan;
 
-/// Returns a plan with one sweep `s` over endpoint `a`: its load, the sweep's keys next to the matrix, the
-/// phases, and the rest.
+/// Returns a plan with one sweep `s` over endpoint `a`, from its load, the sweep's keys next to the
+/// matrix, the phases, and the remaining lines.
 fn one(port: u16, load: &str, sweep: &str, phases: &str, more: &str) -> String {
     let matrix = format!("endpoint: [a], model: [m], scenario: [short], {load}");
     let rest = format!("{more}phases: {{ {phases} }}\nsweeps: {{ s: {{ matrix: {{ {matrix} }}{sweep} }} }}\n");
@@ -27,7 +27,7 @@ struct Judged {
     text: String,
 }
 
-/// Judges the only run of the lab, and checks that the table, `show` and `export` agree.
+/// Returns the verdict of the lab's only run, and checks that the table, `show` and `export` agree.
 fn judged(lab: &Lab, ended: Ended) -> Judged {
     let run = lab.only_run();
     let id = run.json["id"].as_str().unwrap()[..16].to_owned();
@@ -65,7 +65,7 @@ fn run(lab: &Lab, plan: &str) -> Judged {
     judged(lab, ended)
 }
 
-/// Returns whether the facts of a run, apart from its verdict, show that its generator was stalled.
+/// Whether the facts of a run, apart from its verdict, show that its generator was stalled.
 fn was_stalled(run: &Run) -> bool {
     let observed = &run.json["facts"]["observed"];
     let stalled = |name: &str| observed[name]["p99_ns"].as_u64().is_some_and(|p99| p99 > 9_500_000);
@@ -80,8 +80,8 @@ fn a_clean_run_has_no_reason() {
     let lab = Lab::new();
     let phases = "fill: 300ms, stabilize: 300ms, measure: { for: 4s, min_requests: 80, at_most: 90s }, drain: 60s";
     let judged = run(&lab, &one(mock.port, "batch_size: [4]", "", phases, "slo: { ttft: { p90: 10s } }\n"));
-    // Tests share the machine, so the generator may really be late or stalled and report that; its own
-    // observations must confirm it.
+    // Tests share the machine, so the generator may really be late or stalled and report that. In this
+    // case, its own observations must confirm it.
     let honest = |name: &String| match name.as_str() {
         "client_late" => true,
         "client_saturated" => was_stalled(&judged.run),
@@ -112,7 +112,8 @@ fn another_length_than_asked_for_is_suspect() {
         let judged = run(&lab, &one(mock.port, "batch_size: [2]", "", SHORT, ""));
         judged.has("output_length", "suspect");
     }
-    // Without `ignore_eos` any length is correct, and the reason states that lengths were not checked.
+    // Without `ignore_eos`, any length is correct, and the reason states that lengths were not
+    // checked.
     let mock = Mock::start(&["--ttft", "2ms", "--fault", "short@all"]);
     let lab = Lab::new();
     let judged = run(&lab, &one(mock.port, "batch_size: [2]", "", SHORT, "").replace("engine: mock", "engine: openai"));
@@ -122,7 +123,8 @@ fn another_length_than_asked_for_is_suspect() {
 
 #[timed_test]
 fn a_server_that_gets_slower_is_unsteady() {
-    // 100 requests, then 25 that take 4 times as long: the change occurs in the middle of the window.
+    // After 100 requests, there are 25 that take 4 times as long, so the change occurs in the middle
+    // of the window.
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "3ms", "--fault", "slow:4@102-"]);
     let lab = Lab::new();
     let phases = "fill: 0s, stabilize: 0s, measure: { for: 500ms, min_requests: 125, at_most: 90s }, drain: 60s";
@@ -139,7 +141,7 @@ fn a_server_that_is_cold_at_first_is_warming_up() {
     judged.has("warming_up", "suspect");
 }
 
-/// Silence on all streams, in both loops, once within the window.
+/// There is silence on all streams, in both kinds of loop, once within the window.
 #[timed_test]
 fn a_server_that_pauses_is_told() {
     for load in ["batch_size: [4]", "qps: [40]"] {
@@ -183,14 +185,14 @@ fn too_few_requests_for_the_slo_are_suspect() {
 
 #[timed_test]
 fn more_arrivals_than_the_server_serves_are_saturated() {
-    // One slot serves 10 requests per second, and 60 arrive.
+    // One slot serves 10 requests per second, but 60 arrive.
     let mock = Mock::start(&["--ttft", "100ms", "--slots", "1"]);
     for load in ["qps: [60]", "qps: [60], batch_size: [2]"] {
         let lab = Lab::new();
         let phases = "fill: 0s, stabilize: 0s, measure: 3s, drain: 100ms";
         let judged = run(&lab, &one(mock.port, load, ", arrivals: constant", phases, ""));
         assert!(judged.reasons.iter().any(|name| name == "saturated"), "{}", judged.text);
-        // Saturation is a result, and cut requests follow from it.
+        // Saturation is a result, and requests that are cut off follow from it.
         assert!(
             judged.reasons.iter().all(|name| ["saturated", "client_late"].contains(&name.as_str())),
             "{}",
@@ -211,8 +213,8 @@ fn a_window_without_a_request_is_invalid_cached_and_redone() {
     judged.has("empty_window", "invalid");
     assert_eq!(judged.state, "invalid");
 
-    // The probe's two requests, two to identify the server, five for the round trip, one for the gauge, the
-    // run's own, and two for the version after the run.
+    // These are the probe's two requests, two to identify the server, five for the round trip, one for the
+    // gauge, the run's own, and two for the version after the run.
     let before = mock.log(13).len();
     let again = lab.run(&["run", "plan.yaml"]);
     assert_eq!(again.code, Some(3), "an invalid run stays invalid: {}", again.stderr);
@@ -228,7 +230,7 @@ fn a_window_without_a_request_is_invalid_cached_and_redone() {
     assert_eq!(std::fs::read(superseded.join("requests.parquet")).unwrap(), old, "the old run is intact");
     let run = lab.only_run();
     assert_eq!(run.json["attempt"], 2);
-    // If there were more, the second run, which had nothing to do, must have sent one.
+    // If there were more requests, the second run, which had nothing to do, must have sent one.
     assert_eq!(mock.log(2 * before).len(), 2 * before);
 }
 
@@ -246,15 +248,15 @@ fn redo_invalid_leaves_the_others_alone() {
     assert!(!lab.results().join("superseded").read_dir().is_ok_and(|mut dir| dir.next().is_some()));
 }
 
-/// Starts the plan, stops the process (SIGSTOP) once the server has seen the first `seen` requests, and
-/// resumes it after `pause`.
+/// Starts the plan, stops the process (SIGSTOP) once the server has received the first `seen` requests,
+/// and resumes it after `pause`.
 fn hold_up(lab: &Lab, mock: &Mock, plan: &str, seen: usize, pause: Duration) -> Judged {
     lab.write("plan.yaml", plan);
     let running = lab.start(&["run", "plan.yaml"]);
     mock.log_of_runs(seen);
     running.signal(Signal::STOP);
     let stopped = Instant::now();
-    // The pause is what this test is about.
+    // This test is about the pause.
     std::thread::sleep(pause);
     assert!(stopped.elapsed() >= pause);
     running.signal(Signal::CONT);
@@ -266,7 +268,7 @@ fn hold_up(lab: &Lab, mock: &Mock, plan: &str, seen: usize, pause: Duration) -> 
 fn a_generator_that_is_held_up_is_late() {
     let mock = Mock::start(&["--ttft", "2ms"]);
     let lab = Lab::new();
-    // 1.5 of 5 seconds are lost, anywhere in the window.
+    // 1.5 of 5 seconds are lost somewhere in the window.
     let phases = "fill: 0s, stabilize: 0s, measure: 5s, drain: 60s";
     let plan = one(mock.port, "qps: [40]", ", arrivals: constant", phases, "");
     let judged = hold_up(&lab, &mock, &plan, 3, Duration::from_millis(1500));
@@ -284,11 +286,12 @@ fn a_generator_that_is_held_up_is_late() {
 fn a_closed_loop_that_is_held_up_is_late() {
     let mock = Mock::start(&["--ttft", "80ms"]);
     let lab = Lab::new();
-    // Four slots with some forty requests each: those that ended during the pause are followed two seconds
-    // late.
+    // There are four slots with about forty requests each. The requests that follow those that ended
+    // during the pause are two seconds late.
     let plan = one(mock.port, "batch_size: [4]", "", "fill: 0s, stabilize: 0s, measure: 5s, drain: 60s", "");
     let judged = hold_up(&lab, &mock, &plan, 8, Duration::from_secs(2));
-    // More than one second of five: the pause is reported regardless of its effect on requests.
+    // The pause is more than one second of five, so it is reported regardless of its effect on
+    // requests.
     judged.has("client_paused", "invalid");
     let late =
         |record: &&sweepline::rows::Record| record.row.sent_ns.unwrap_or(0) > record.row.scheduled_ns + 500_000_000;

@@ -1,5 +1,5 @@
-//! `report --watch`: the page of a sweep on loopback, and `live.json`, which a running sweep updates for
-//! it.
+//! Tests `report --watch`: the page of a sweep on loopback, and `live.json`, which a running sweep
+//! updates for it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::lab::{Lab, Server, wait_for};
 use super::report::{Page, browser, dom_of};
 
-/// Two runs of a few seconds, one of them an open loop in which some requests fail.
+/// A plan with two runs of a few seconds, one of which is an open loop in which some requests fail.
 const PLAN: &str = "\
 sweepline: 1
 name: watched
@@ -26,7 +26,7 @@ sweeps:
   then: { after: [first], matrix: { endpoint: [one], model: [m], scenario: [short], qps: [40] } }
 ";
 
-/// A running `report --watch`; killed on drop.
+/// A running `report --watch`, which is killed on drop.
 struct Watch {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -90,7 +90,7 @@ impl Watch {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits until it ends, and returns its exit code and output.
+    /// Waits until the command ends, and returns its exit code and output.
     fn end(mut self) -> (Option<i32>, String) {
         let status = wait_for("the end of the watch", || self.child.try_wait().unwrap());
         let mut said = String::new();
@@ -127,7 +127,7 @@ fn a_sweep_is_watched_while_it_runs_and_when_it_is_over() {
     assert!(watch.get("").body.contains("No run of watched has a result yet"));
 
     let sweep = lab.start(&["run", "plan.yaml", "-q"]);
-    // The running run, with changing figures.
+    // The page shows the current run, with changing figures.
     let busy = |words: &str| words.contains("watched is running") && words.contains("batch 3");
     let first = wait_for("a run under way", || {
         let (_, words) = watch.live();
@@ -148,7 +148,7 @@ fn a_sweep_is_watched_while_it_runs_and_when_it_is_over() {
     assert!(run["in_flight"].as_u64().unwrap() <= 3 && run["ttft_ms"].as_f64().unwrap() >= 1.0, "{state:#}");
     assert!(state["sweep"]["left_s"].as_f64().unwrap() > 0.0, "{state:#}");
 
-    // A commit appears, and so does the open loop with its target rate.
+    // The page shows a commit, and the open loop with its target rate.
     let number = wait_for("the first commit", || Some(watch.live().0).filter(|number| *number > 0));
     let page = Page { text: watch.get("").body };
     assert_eq!(page.tables("runs")[0].rows.len(), 2);
@@ -164,7 +164,7 @@ fn a_sweep_is_watched_while_it_runs_and_when_it_is_over() {
     assert!(failed["sweep"]["running"][0]["failed"].as_u64().unwrap() > 0);
     in_a_browser(&watch);
 
-    // The end of the sweep.
+    // The page shows the end of the sweep.
     assert_eq!(sweep.end().code, Some(0));
     assert!(!lab.results().join("live.json").exists(), "a finished sweep publishes nothing");
     wait_for("the last commit", || {
@@ -239,7 +239,7 @@ fn only_who_has_the_address_may_look_and_nobody_may_change_anything() {
     let names: Vec<_> = std::fs::read_dir(lab.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["plan.yaml"], "it writes nothing");
 
-    // It ends with the process that started it.
+    // The command ends when the process that started it ends.
     let mut watch = watch;
     drop(watch.stdin.take());
     let (code, said) = watch.end();
@@ -269,7 +269,7 @@ fn a_sweep_that_was_killed_is_said_to_be_stale() {
     assert!(watch.live().1.contains("live.json cannot be read"));
     std::fs::write(lab.results().join("live.json"), left.to_string()).unwrap();
 
-    // The next sweep replaces it with its own, and removes it at the end.
+    // The next sweep replaces the damaged file with its own, and removes that at the end.
     let sweep = lab.start(&["run", "plan.yaml", "-q"]);
     wait_for("the next sweep", || watch.live().1.contains("watched is running").then_some(()));
     sweep.signal(Signal::INT);

@@ -65,7 +65,7 @@ impl Proxy {
     fn stop(&mut self) -> Vec<Tape> {
         let Some(acceptor) = self.acceptor.take() else { return Vec::new() };
         self.over.store(true, Ordering::SeqCst);
-        // Wakes the acceptor, which then sees the end of the test.
+        // Wakes the acceptor, which then notices that the test has ended.
         drop(TcpStream::connect(self.address));
         let calls = acceptor.join().unwrap_or_default();
         calls.into_iter().map(Call::end).collect()
@@ -92,10 +92,11 @@ impl Call {
             thread::spawn(move || {
                 let mut bytes = [0; 16 << 10];
                 while let Ok(read @ 1..) = from.read(&mut bytes) {
-                    // Recorded before it is forwarded: bytes that the peer received are always on the tape.
+                    // Data is recorded before it is forwarded, so bytes that the peer received are always
+                    // in the recording.
                     side(&mut tape.lock().unwrap()).extend_from_slice(&bytes[..read]);
                     if to.write_all(&bytes[..read]).is_err() {
-                        // The reader is gone: the writer must learn that.
+                        // The reader is gone, and the writer must notice that.
                         let _ = from.shutdown(Shutdown::Both);
                         break;
                     }
@@ -110,7 +111,7 @@ impl Call {
     fn end(self) -> Tape {
         let Call { tape, sockets, threads } = self;
         for socket in &sockets {
-            // Fails if the connection has already ended.
+            // This fails if the connection has already ended.
             let _ = socket.shutdown(Shutdown::Both);
         }
         threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -134,12 +135,13 @@ pub struct Head {
     pub fields: BTreeMap<String, String>,
 }
 
-/// A response, with its body without framing.
+/// A response, whose body is stored without framing.
 #[derive(Debug)]
 pub struct Response {
     pub head: Head,
     pub body: Vec<u8>,
-    /// Whether the body ended as its framing requires. Always true if it ends with the connection.
+    /// Whether the body ended as its framing requires. Always true if the end of the connection
+    /// ends the body.
     pub is_whole: bool,
 }
 
@@ -153,7 +155,7 @@ pub struct Answer {
     pub finish_reason: Option<String>,
     pub prompt_tokens: Option<u64>,
     pub output_tokens: Option<u64>,
-    /// Whether the response marks its own end.
+    /// Whether the response contains a mark of its end.
     pub is_done: bool,
 }
 
@@ -170,7 +172,7 @@ impl Exchange {
         self.response.as_ref()?.head.line.split(' ').nth(1)?.parse().ok()
     }
 
-    /// Parses the response as far as it arrived.
+    /// Parses the part of the response that arrived.
     pub fn answer(&self) -> Answer {
         let mut answer = Answer::default();
         let Some(response) = &self.response else { return answer };
@@ -214,7 +216,7 @@ impl Answer {
         self.output_tokens = usage["completion_tokens"].as_u64().or(self.output_tokens);
     }
 
-    /// Returns the column `text_digest` of a response of which `events` token events were read.
+    /// Returns the column `text_digest` for a response of which `events` token events were read.
     pub fn digest(&self, events: usize) -> Option<String> {
         let text = [self.content[..events].concat(), self.reasoning[..events].concat()].concat();
         let hash = Sha256::digest(text.as_bytes());
@@ -231,7 +233,7 @@ fn exchanges(tape: &Tape) -> Vec<Exchange> {
         let body = take(&mut up, length);
         let response = self::head(&mut down).map(|head| response(head, &mut down));
         if response.is_none() {
-            // Half a head: the connection ended there.
+            // The head is incomplete because the connection ended there.
             down = &[];
         }
         found.push(Exchange { head, body, response });
@@ -263,7 +265,7 @@ fn response(head: Head, down: &mut &[u8]) -> Response {
         }
     }
     if !is_whole {
-        // Half a chunk size: the connection ended there.
+        // The chunk size is incomplete because the connection ended there.
         *down = &[];
     }
     Response { head, body, is_whole }

@@ -1,4 +1,5 @@
-//! One word for one thing: words that CONTRIBUTING.md retired stand in no text that users read.
+//! Tests that there is one word for one thing: words that CONTRIBUTING.md retired do not occur in
+//! any text for users.
 
 use std::path::{Path, PathBuf};
 
@@ -22,14 +23,14 @@ const RETIRED: [&str; 16] = [
     "mistake",
 ];
 
-/// Files whose texts are data: prompts that runs send, and words of other tools.
+/// Files whose texts are data, such as prompts that runs send and words of other tools.
 const DATA: [&str; 2] = ["src/workload/prose.rs", "src/workload/vocabulary.rs"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files below a folder with this extension.
+/// Returns the files below a folder that have this extension.
 pub fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
@@ -46,8 +47,8 @@ pub fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The retired word in a text, if there is one: as a whole word, in any case. Names of code (`left_out`) and what is
-/// filled in (`{mistake}`) are not words of the text.
+/// Returns the retired word in a text, if there is one, as a whole word, in upper or lower case. Names in
+/// code (`left_out`) and placeholders (`{mistake}`) do not count as words of the text.
 fn retired(text: &str) -> Option<&'static str> {
     let text = text.split('{').map(|part| part.split_once('}').map_or(part, |(_, rest)| rest)).collect::<String>();
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -56,17 +57,18 @@ fn retired(text: &str) -> Option<&'static str> {
     RETIRED.into_iter().find(|word| words.contains(&format!(" {word} ")))
 }
 
-/// Documentation of command-line arguments and of fields with a schema: the lines `/// …` of these folders are shown
-/// to users by `--help` and stand in `schemas/`.
+/// Documentation of command-line arguments and of fields with a schema. The `/// …` lines in these folders
+/// are shown to users by `--help` and occur in `schemas/`.
 const SHOWN: [&str; 2] = ["src/cli/", "src/plan/model/"];
 
-/// The doc comments of Rust source, a line each with its number.
+/// Returns the doc comments in Rust source, line by line, each with its line number.
 fn doc_lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = source.lines().enumerate();
     lines.filter_map(|(at, line)| Some((at + 1, line.trim_start().strip_prefix("/// ")?)))
 }
 
-/// String literals of Rust source, with the line in which each begins; comments and tests are not read.
+/// Returns the string literals in Rust source, each with the line in which it begins; comments and
+/// tests are skipped.
 pub fn literals(source: &str) -> Vec<(usize, String)> {
     let end = source.find("#[cfg(test)]\nmod tests {").unwrap_or(source.len());
     let text: Vec<char> = source[..end].chars().collect();
@@ -130,7 +132,8 @@ fn retired_words_stand_in_no_text_that_users_read() {
         }
     }
     assert!(seen > 5_000, "only {seen} texts found in src");
-    // Pages whole, with their code blocks; templates whole, because their comments go into plans.
+    // Pages are checked as a whole, with their code blocks, and so are templates, because their
+    // comments are copied into plans.
     let pages = files("docs", "md").into_iter().chain(files("plans", "yaml"));
     let templates: Vec<PathBuf> = files("src", "jinja").into_iter().chain(files("src", "html")).collect();
     assert!(!templates.is_empty(), "no template found in src");

@@ -1,4 +1,4 @@
-//! `engine: { workers }`: the load of several processes equals that of one.
+//! Tests `engine: { workers }`: the load of several processes equals that of one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +38,7 @@ fn workers(run: &Run) -> Vec<Value> {
 }
 
 fn measured(ended: &Ended) {
-    // 3: a busy machine makes runs invalid.
+    // Exit code 3 means that a busy machine made runs invalid.
     assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
 }
 
@@ -147,7 +147,7 @@ fn under_way(server: &Server, sweep: &Running) -> Vec<i32> {
     found
 }
 
-/// A plan with one run that lasts long enough to be disturbed; always the same run.
+/// A plan with one run that takes long enough to be disturbed; it is always the same run.
 fn long(server: &Server) -> String {
     plan(server, "engine: { workers: 2 }", OPEN).replace("measure: 700ms", "measure: 3s")
 }
@@ -208,7 +208,7 @@ fn changed(change: &str) -> (Lab, Ended) {
     (lab, ended)
 }
 
-/// Returns the state and text of a reason against the only run.
+/// Returns the state and the text of a reason in the verdict of the only run.
 fn reason(lab: &Lab, name: &str) -> Option<(String, String)> {
     let id = lab.runs().into_keys().next().unwrap();
     let shown = lab.run(&["show", &id, "--format", "json"]).json();
@@ -252,7 +252,7 @@ fn a_worker_of_another_version_is_refused_by_name() {
     let (lab, ended) = changed("SWEEPLINE_WORKER_VERSION=0.0.7");
     assert!(lab.runs().is_empty());
     let own = env!("CARGO_PKG_VERSION");
-    let told = format!("is sweepline 0.0.7, this is {own}: install the same version there");
+    let told = format!("runs sweepline 0.0.7, but this is {own}: install the same version there");
     assert!(ended.stderr.contains("worker 2 on ") && ended.stderr.contains(&told), "{ended:?}");
 
     let (lab, ended) = changed("SWEEPLINE_WORKER_VERSION= sh -c 'echo Permission denied >&2; exit 9' #");
@@ -293,7 +293,7 @@ fn what_workers_cannot_send_together_is_refused_at_its_place() {
     assert!(ended.stderr.contains("`start` has 2 commands for 3 workers"), "{ended:?}");
 }
 
-/// Prompts whose lengths vary widely, with one output token.
+/// A scenario with prompts whose lengths vary widely, and one output token.
 const LENGTHS: &str = "lengths: { prompt: { lognormal: { median: 200, sigma: 1, min: 16, max: 4000 } }, output: 1 }";
 
 /// Returns the 95 % interval of the 99th percentile of the time to first token, from binomial ranks, in
@@ -335,7 +335,7 @@ fn bytewise(lab: &Lab) {
     lab.write("model/tokenizer_config.json", "{}");
 }
 
-/// Returns all prompts, keyed by run and by request or by conversation and turn.
+/// Returns all prompts, keyed by run and by request, or by conversation and turn.
 fn prompts(lab: &Lab) -> BTreeMap<(String, u64, Option<u32>), String> {
     let of = |(name, run): (String, Run)| {
         let texts = read_texts(&run.dir.join(Table::Texts.file())).unwrap();

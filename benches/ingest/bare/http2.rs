@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use super::{Closed, END, Goal, request};
 use crate::seen::Seen;
 
-/// The same window that the engine grants to a server.
+/// The flow-control window, the same as the engine grants to a server.
 const WINDOW: u32 = 1 << 30;
 
 /// Runs a closed loop on the calling thread.
@@ -44,7 +44,7 @@ pub fn closed(order: &Closed) -> Seen {
     Seen { streams, tokens: streams * u64::from(order.tokens), seconds, ..Seen::default() }
 }
 
-/// One slot: one request after the other.
+/// One slot, which sends one request after another.
 async fn slot(mut sender: SendRequest<Full<Bytes>>, template: Request<Full<Bytes>>, goal: Arc<Goal>) {
     loop {
         let mut body = sender.send_request(template.clone()).await.expect("an answer").into_body();

@@ -37,7 +37,7 @@ pub struct Closed {
     pub tokens: u32,
     /// Requests in flight.
     pub streams: u32,
-    /// The minimum duration …
+    /// The minimum duration of the loop …
     pub window: Duration,
     /// … and the minimum number of finished streams.
     pub least: u64,
@@ -116,7 +116,7 @@ impl Connection {
         let mut body = response.await.expect("an answer").into_body();
         let mut whole = false;
         while let Some(data) = next(driver, &mut body).await {
-            // A read may split the mark.
+            // The mark may be split between two reads.
             whole = data.ends_with(END) || (!data.is_empty() && END.ends_with(&data));
         }
         assert!(whole, "a stream ended without its end mark");

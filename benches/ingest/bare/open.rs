@@ -22,7 +22,7 @@ use crate::seen::Seen;
 /// Time from the start to the origin of the schedule, in nanoseconds.
 const LEAD: u64 = 20_000_000;
 
-/// An open loop to run.
+/// The settings of an open loop.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Open {
     /// The mock's port.

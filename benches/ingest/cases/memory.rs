@@ -34,7 +34,7 @@ fn one(report: &mut Report, streams: u32, flags: &[&str], tokens: u32, phases: &
     let in_flight = values("in_flight").into_iter().fold(0.0, f64::max);
     assert!(in_flight >= f64::from(streams), "only {in_flight} streams were in flight");
     let resident = values("resident_bytes");
-    // The first third allocates its buffers: by then all streams are in flight.
+    // All streams are in flight and buffers are allocated after the first third.
     let (warm, rest) = resident.split_at(resident.len() / 3 + 1);
     let warm = warm.last().copied().unwrap_or(0.0);
     let last = rest.last().copied().unwrap_or(warm);

@@ -69,8 +69,8 @@ fn judge(report: &mut Report, bare: &[Arrivals], ours: &[Arrivals]) {
     line("lateness at p99, arrival − schedule", |a| a.late_p99, micros, |bare| f64::max(250.0, bare));
 }
 
-/// Compares the engine's own column with the log: its send and the arrival are the same instant, except for
-/// the network.
+/// Compares the engine's own column with the log. Apart from the network, a request is sent and arrives at
+/// the same time.
 fn own_column(report: &mut Report, rounds: &[Round], logs: &[Lines]) {
     let mut own_p99 = Vec::new();
     let mut difference = Vec::new();
@@ -104,7 +104,7 @@ fn one(args: &Args, mock: &Mock, folder: &Path, round: usize) -> Round {
 }
 
 impl Round {
-    /// Returns the rows of the window: by then connections are open on both sides.
+    /// Returns the rows of the window, in which the connections of both sides are already open.
     fn measured(&self) -> impl Iterator<Item = &RequestRow> + Clone {
         self.rows.iter().filter(|row| row.phase == Phase::Measure)
     }

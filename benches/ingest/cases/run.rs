@@ -9,9 +9,9 @@ use crate::engine;
 
 /// A run that the engine has executed and committed; deleted on drop.
 pub struct Run {
-    /// Its cost.
+    /// The cost of the run.
     pub done: Done,
-    /// Its folder.
+    /// The folder of the results.
     pub dir: PathBuf,
     _folder: tempfile::TempDir,
 }
@@ -28,7 +28,7 @@ impl Run {
         Run { done, dir: run.path(), _folder: folder }
     }
 
-    /// Returns its rows, in the order of their numbers.
+    /// Returns the rows of the run, ordered by request number.
     pub fn rows(&self) -> Vec<RequestRow> {
         let (_, mut rows) = read_requests(&self.dir.join(Table::Requests.file())).expect("sealed rows");
         rows.sort_by_key(|row| row.request);

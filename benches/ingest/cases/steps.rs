@@ -1,5 +1,5 @@
 //! The cost of each step of the hot path on a recorded stream of the mock, and the cost of the whole path.
-//! CPU time of all threads, not elapsed time: it includes the writer's work.
+//! The cost is the CPU time of all threads instead of elapsed time, so that it includes the writer's work.
 
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
@@ -92,7 +92,8 @@ fn per_stream(mut work: impl FnMut()) -> f64 {
     cost(|| (0..STREAMS).for_each(|_| work())).0 / STREAMS as f64
 }
 
-/// Returns times between events that vary slightly, like real ones: equal times would compress too well.
+/// Returns times between events that vary slightly, like real times, because equal times would compress too
+/// well.
 fn gaps() -> impl FnMut() -> u64 {
     let mut state = 1u64;
     move || {
@@ -186,7 +187,7 @@ fn recording(pieces: &[&[u8]], sink: Box<dyn Sink>) -> f64 {
     cost(work).0 / STREAMS as f64
 }
 
-/// Does the same into a journal; returns its folder too.
+/// Returns the cost of receiving a stream and recording it in a journal, and the journal's folder.
 fn journalled(pieces: &[&[u8]]) -> (f64, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let journal = Journal::create(&folder.path().join("journal"), &RunLabels::default()).expect("a journal");

@@ -1,4 +1,4 @@
-//! CPU and rate of a closed loop of 64 streams that a mock serves as fast as it can.
+//! CPU time and rate of a closed loop of 64 streams, which a mock serves as fast as it can.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use super::run::Run;
 /// Requests in flight.
 const STREAMS: u32 = 64;
 
-/// Streams of 128 tokens whose events share writes.
+/// Streams of 128 tokens with several events per write.
 pub fn coalesced(args: &Args, report: &mut Report) {
     report.head("streams: 128 tokens, 64 in flight, events share writes");
     let rounds = rounds(args, report, &[], 128);
@@ -25,7 +25,7 @@ pub fn coalesced(args: &Args, report: &mut Report) {
     report.fact("the bare reader's tokens per second on this machine", bare, thousands, Bound::Least(1e6));
 }
 
-/// Does the same with a write call for each event.
+/// Streams of 128 tokens with one write call for each event.
 pub fn per_event(args: &Args, report: &mut Report) {
     report.head("per-event: 128 tokens, 64 in flight, one write per event");
     let rounds = rounds(args, report, &["--write-per-event"], 128);
@@ -34,9 +34,9 @@ pub fn per_event(args: &Args, report: &mut Report) {
 }
 
 /// Streams of 128 tokens over HTTP/2, on one connection. The bare reader is then hyper's client, whose
-/// connection has a separate task, like sweepline's. It costs half of its HTTP/1.1 cost, because one read
-/// brings frames of many streams, and sweepline costs as much as over HTTP/1.1: the limit ensures that this
-/// stays so, not that the ratio of `streams` holds.
+/// connection has a separate task, like sweepline's. It costs half as much as over HTTP/1.1, because one read
+/// returns frames of many streams; sweepline costs as much as over HTTP/1.1. The limit only ensures that
+/// sweepline's cost does not grow, and is not the limit of `streams`.
 pub fn http2(args: &Args, report: &mut Report) {
     report.head("http2: 128 tokens, 64 in flight on one connection of HTTP/2, events share writes");
     let rounds = rounds_of(args, report, &[], 128, true);
@@ -52,7 +52,7 @@ pub fn one_token(args: &Args, report: &mut Report) {
     rounds.rate(report, "streams per second", Done::streams_per_second, Some(Bound::Least(0.7)));
 }
 
-/// All rounds of both sides.
+/// The results of all rounds, for both sides.
 struct Both {
     bare: Vec<Done>,
     ours: Vec<Done>,
@@ -80,7 +80,7 @@ impl Both {
     }
 }
 
-/// Runs alternating rounds against one mock: the mock's share of a core shows which side is the bottleneck.
+/// Runs alternating rounds against one mock, whose share of a core shows which side is the bottleneck.
 fn rounds(args: &Args, report: &Report, flags: &[&str], tokens: u32) -> Both {
     rounds_of(args, report, flags, tokens, false)
 }
@@ -119,7 +119,7 @@ pub fn ours(args: &Args, flags: &[&str], tokens: u32) -> Done {
     our_round(args, mock.port, tokens, false)
 }
 
-/// Starts a mock that is never the bottleneck.
+/// Starts a mock that cannot be the bottleneck.
 fn mock(flags: &[&str]) -> Mock {
     Mock::start(&[&["--ttft", "0s", "--itl", "0s", "--slots", "64"], flags].concat())
 }
@@ -138,8 +138,8 @@ fn window(args: &Args) -> Duration {
     args.window(Duration::from_secs(4))
 }
 
-/// Returns the minimum number of streams of a round: one-time work (start-up, requests prepared ahead, the
-/// commit) must be a small share.
+/// Returns the minimum number of streams of a round. There must be enough streams that one-time work
+/// (start-up, requests prepared in advance, the commit) is a small share.
 fn least(args: &Args) -> u64 {
     if args.quick { 1_000 } else { 3_000 }
 }

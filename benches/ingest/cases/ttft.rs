@@ -69,7 +69,7 @@ fn error(run: &Run, log: &Lines) -> Error {
     Error { mean: mean.abs(), p99: quantile(&sizes, 0.99), most: sizes[sizes.len() - 1] }
 }
 
-/// A busy loop on every core, as threads of this process: they cannot outlive it.
+/// A busy loop on every core, as threads of this process, so that they cannot outlive it.
 struct Hogs(Arc<AtomicBool>);
 
 impl Hogs {

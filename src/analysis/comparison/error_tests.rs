@@ -1,4 +1,5 @@
-//! Tests of the failure test on simulated servers: how often it is wrong, and which differences it detects.
+//! Checks the test of failure counts on simulated servers: how often it is wrong, and which differences it
+//! detects.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -15,7 +16,7 @@ struct Failing {
     length: f64,
     /// The share of requests that fail outside bursts.
     scattered: f64,
-    /// The variation of the shares between runs: each is multiplied by 1 ± this.
+    /// Variation of the shares between runs: each share is multiplied by 1 ± this value.
     between: f64,
 }
 
@@ -41,8 +42,8 @@ impl Failing {
     }
 }
 
-/// Returns the number of comparisons of each kind; `SWEEPLINE_SIMULATIONS=1000 cargo test --release --lib
-/// error_tests -- --nocapture` runs more of them and prints the results.
+/// Returns the number of comparisons of each kind. `SWEEPLINE_SIMULATIONS=1000 cargo test --release --lib
+/// error_tests -- --nocapture` runs more comparisons and prints the results.
 fn times() -> usize {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(40)
 }
@@ -59,7 +60,7 @@ fn found(baseline: Failing, arm: Failing, rounds: usize) -> f64 {
 
 #[test]
 fn servers_that_fail_alike_are_told_apart_in_five_of_a_hundred() {
-    // By chance alone, this is exceeded once in a hundred times.
+    // By chance alone, this limit is exceeded once in a hundred times.
     let most = 0.05 + 2.5 * (0.05 * 0.95 / times() as f64).sqrt();
     for (what, failing) in [
         ("scattered, 0.1 %", Failing { scattered: 0.001, ..FEW }),
@@ -123,7 +124,7 @@ fn no_failure_has_an_upper_end_and_one_burst_is_one_event() {
     let burst: Vec<bool> = (0..3_000).map(|at| (1_000..1_200).contains(&at)).collect();
     let burst = test(&[count(3_000, 0)], &[FailureCount::of_series(&burst)]).expect("requests");
     assert!(burst.p > 0.2, "{burst:?}");
-    // One run of three in which all requests fail is also one event.
+    // If all requests fail in one of three runs, that is also a single event.
     let one = [count(1_000, 0), count(1_000, 300), count(1_000, 0)];
     let once = test(&[count(1_000, 0), count(1_000, 0), count(1_000, 0)], &one).expect("requests");
     assert!(once.p > 0.2 && once.basis == Basis::BetweenRuns, "{once:?}");

@@ -1,19 +1,19 @@
-//! Do two arms fail equally often? A test of failure counts that allows for failures that come in
-//! bursts.
+//! Whether two arms fail equally often: a test of failure counts that allows for bursts of failures.
 //!
-//! Quasi-binomial: the counts of both arms have the binomial variance times a dispersion, which is the
-//! same for both if they do not differ. It is the larger of two estimates. *Inside runs*: from how
-//! failures lie in each run ([`FailureCount`]), weighted by their number. *Between runs* of an arm:
-//! Pearson's χ² over its degrees of freedom, which also captures what makes one run unlike the next,
-//! such as a server that failed in one repeat of five. The difference divided by its standard error is
-//! compared with Student's t, with the degrees of freedom of the larger estimate: batches (if there are
-//! several runs, at most three for each degree of freedom between them), or runs. One round provides
-//! only the first estimate, so the variation between runs is unknown and the result applies to these
-//! runs only.
+//! The model is quasi-binomial: the counts of both arms have the binomial variance times a dispersion,
+//! which is the same for both arms if they do not differ. The dispersion is the larger of two estimates.
+//! The estimate *inside runs* is based on how failures are distributed within each run
+//! ([`FailureCount`]), weighted by their number. The estimate *between runs* of an arm is Pearson's χ²
+//! over its degrees of freedom; it also captures differences between runs, such as a server that failed
+//! in one repeat of five. The difference divided by its standard error is compared with Student's t,
+//! with the degrees of freedom of the larger estimate. Inside runs, these are counted in batches (with
+//! several runs, at most three for each degree of freedom between runs); between runs, in runs. A single
+//! round provides only the estimate inside runs. The variation between runs is then unknown, and the
+//! result applies to these runs only.
 //!
-//! The interval is Newcombe's (Interval estimation for the difference between independent proportions,
-//! 1998, method 10) from the limits of each arm by Korn and Graubard (1998), so that 0 of n has an upper
-//! end.
+//! The interval is by Newcombe (Interval estimation for the difference between independent proportions,
+//! 1998, method 10). It uses the limits of each arm by Korn and Graubard (1998), so 0 failures of n also
+//! has an upper end.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,9 +23,9 @@ use crate::analysis::dispersion::{BATCHES, FailureCount};
 use crate::analysis::paired::power;
 use crate::analysis::student;
 
-/// Maximum degrees of freedom inside runs per degree of freedom between runs, if there are several:
-/// without this bound, runs that differ are told apart in 8 of 100 comparisons of two rounds, with it in
-/// 3 (simulated, with bursts of 20 requests, 2 to 18 per window).
+/// Maximum degrees of freedom inside runs per degree of freedom between runs, if there are several runs.
+/// Without this bound, 8 of 100 comparisons of two rounds find a difference merely because runs vary;
+/// with it, 3 do (simulated, with bursts of 20 requests, 2 to 18 per window).
 const ALIKE: f64 = 3.0;
 
 /// Source of the dispersion estimate.
@@ -38,18 +38,18 @@ pub enum Basis {
     BetweenRuns,
 }
 
-/// The arm's share of failed requests compared with the baseline's.
+/// The failed share of an arm, compared with the baseline's failed share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorTest {
-    /// The arm's share − the baseline's.
+    /// The arm's share minus the baseline's.
     pub difference: f64,
     /// Lower end of its 95 % interval.
     pub low: f64,
     /// Upper end of its 95 % interval.
     pub high: f64,
-    /// Two-sided p-value; 1 if no request failed, or all did.
+    /// Two-sided p-value; 1 if no request failed or all requests failed.
     pub p: f64,
-    /// The variance of the counts divided by that of independent failures.
+    /// The variance of the counts divided by the variance for independent failures.
     pub dispersion: f64,
     /// Source of the dispersion.
     pub basis: Basis,
@@ -78,7 +78,7 @@ pub fn test(baseline: &[FailureCount], arm: &[FailureCount]) -> Option<ErrorTest
 }
 
 /// Returns the larger of both estimates of the dispersion, with its degrees of freedom; `unit` is the
-/// variance of one request.
+/// variance for one request.
 fn dispersion(sides: [&[FailureCount]; 2], unit: f64) -> (f64, f64, Basis) {
     let weight = |run: &FailureCount| run.failed as f64 * (1.0 - run.share());
     let seen = || sides.into_iter().flatten().filter_map(|run| Some((weight(run), run.dispersion?)));
@@ -97,8 +97,8 @@ fn dispersion(sides: [&[FailureCount]; 2], unit: f64) -> (f64, f64, Basis) {
     if df > 0.0 && between > inside {
         return (between, df, Basis::BetweenRuns);
     }
-    // Two or three runs may look alike by chance, which does not show that variation inside runs is all
-    // there is.
+    // Two or three runs may look alike by chance, so this does not show that there is no variation
+    // between runs.
     let known = if df > 0.0 { batches.min(ALIKE * df) } else { batches };
     (inside, known, Basis::InsideRuns)
 }
@@ -120,7 +120,8 @@ impl Side {
         self.failed / self.requests
     }
 
-    /// Returns the 95 % limits of the share, if one request is worth `worth` independent ones.
+    /// Returns the 95 % limits of the share if each request carries the information of `worth`
+    /// independent requests.
     fn limits(self, worth: f64) -> [f64; 2] {
         binomial::share_interval(self.requests * worth, self.share())
     }

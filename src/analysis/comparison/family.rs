@@ -9,18 +9,18 @@ use super::{Better, Found, Outcome, SequenceLook, Test, margin, phrasing};
 use crate::analysis::paired::{self, benjamini::benjamini_hochberg, holm::holm, power};
 use crate::analysis::replicates::Scale;
 
-/// Repeats that are recommended while no deviation is known.
+/// Number of repeats that is recommended if no deviation is known.
 pub const ADVISED: u32 = 5;
 
 /// How the p-values of a family are adjusted for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Adjusted {
-    /// Holm's method: the chance of any false finding among all tests is 5 %.
+    /// Holm's method: the chance of any false finding among all tests is at most 5 %.
     #[default]
     Holm,
-    /// The method of Benjamini and Hochberg: on average, 5 % of the findings are false. For exploration,
-    /// never for a gate.
+    /// The method of Benjamini and Hochberg: on average, 5 % of the findings are false. Suitable for
+    /// exploration, never for a gate.
     BenjaminiHochberg,
 }
 
@@ -36,14 +36,16 @@ impl Adjusted {
 /// The criteria for the tests of a family.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
-    /// The size of the difference for which repeats are counted; for a ratio, its excess over 1.
+    /// The size of the difference that the recommended number of repeats should show; for a ratio, its
+    /// excess over 1.
     pub see: f64,
     /// How p-values are adjusted.
     pub adjusted: Adjusted,
-    /// How much worse an arm may be: for a ratio its distance from 1, for a share in absolute terms.
-    /// `None`: no margin.
+    /// How much worse an arm may be: for a ratio, its distance from 1; for a share, the absolute
+    /// difference. `None` if there is no margin.
     pub margin: Option<f64>,
-    /// Whether the metrics were named, so that a metric that no arm has is missing.
+    /// Whether the metrics were requested by name. If so, a metric that no arm has is reported as
+    /// missing.
     pub named: bool,
 }
 
@@ -54,12 +56,13 @@ impl Rules {
     }
 }
 
-/// Settles the tests of one family.
+/// Determines the outcomes of the tests of one family.
 pub fn settle(tests: &mut [&mut Test], rules: &Rules) {
     let see = rules.see;
     let tested: Vec<f64> = tests.iter().filter_map(|test| test.p).collect();
     let mut adjusted = rules.adjusted.adjust(&tested).into_iter();
-    // Neither method is ever stricter than this, so both detect what is detectable here.
+    // Neither method is ever stricter than this level, so both detect the differences that are
+    // detectable here.
     let mut known = Detectable::at(power::LEVEL / tested.len().max(1) as f64);
     for test in tests.iter_mut() {
         test.p_adjusted = test.p.and_then(|_| adjusted.next());
@@ -78,8 +81,8 @@ pub fn settle(tests: &mut [&mut Test], rules: &Rules) {
     }
 }
 
-/// Detectable differences in units of the measured deviation, by number of rounds: the same for all
-/// metrics.
+/// Detectable differences in units of the measured deviation, by number of rounds. They are the same for
+/// all metrics.
 struct Detectable {
     level: f64,
     by_rounds: BTreeMap<(usize, Option<u32>), f64>,
@@ -90,7 +93,7 @@ impl Detectable {
         Detectable { level, by_rounds: BTreeMap::new() }
     }
 
-    /// Returns the level of a test after this many rounds; in a sequence, that of its look.
+    /// Returns the level of a test after this many rounds; in a sequence, the level of its look.
     fn level(&self, rounds: usize, of: Option<SequenceLook>) -> f64 {
         of.map_or(self.level, |look| look.nominal(rounds, self.level))
     }
@@ -101,11 +104,11 @@ impl Detectable {
         *self.by_rounds.entry(key).or_insert_with(|| power::detectable_as_measured(rounds, level))
     }
 
-    /// Returns how many rounds show `wanted` if `rounds` rounds measured the deviation `sd`, which is
-    /// increased by as much as a few rounds may have underestimated it.
+    /// Returns how many rounds are needed to show `wanted` if `rounds` rounds measured the deviation
+    /// `sd`. The deviation is increased, because a few rounds may have underestimated it.
     fn needed(&mut self, wanted: f64, sd: f64, rounds: usize, of: Option<SequenceLook>) -> Option<u32> {
         let larger = self.with(rounds, of) / power::detectable(rounds, self.level(rounds, of)) * sd;
-        // In a sequence, the level of the last look: earlier looks only add findings.
+        // In a sequence, this is the level of the last look, because earlier looks only add findings.
         let level = of.map_or(self.level, |look| look.nominal(look.at_most as usize, self.level));
         power::pairs_for(wanted / larger, level, paired::FEWEST).map(|pairs| pairs as u32)
     }

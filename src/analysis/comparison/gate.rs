@@ -9,14 +9,14 @@ use super::{Family, MarginAnswer, Outcome, Test};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Gate {
-    /// Nothing is worse; with a margin, everything is shown to be no worse than that.
+    /// Nothing is worse; with a margin, everything is shown to be no worse than the margin.
     Passes,
-    /// Something is worse.
+    /// At least one metric or the share of failed requests is worse.
     Fails {
         /// The failures.
         missed: Vec<Missed>,
     },
-    /// Nothing is worse, but the conditions to pass are not shown.
+    /// Nothing is worse, but the conditions for passing are not shown to hold.
     Unanswered {
         /// The reason.
         why: String,
@@ -34,15 +34,15 @@ pub struct Missed {
     pub arm: String,
     /// The baseline that it is worse than.
     pub baseline: String,
-    /// The metric, and by how much.
+    /// The metric, and how much worse it is.
     pub what: String,
 }
 
 impl Gate {
-    /// Judges all declarations. An arm that fails more requests fails the gate, whatever is compared.
-    /// With a margin, a metric fails the gate if the arm is shown to be worse than the margin, and
-    /// passes if the arm is shown not to be; without one, or for a metric that has none, it fails if the
-    /// arm is worse.
+    /// Judges all declarations. An arm that fails more requests fails the gate, regardless of the
+    /// compared metrics. With a margin, a metric fails the gate if the arm is shown to be worse than the
+    /// margin, and passes if the arm is shown not to be. Without a margin, or for a metric that has
+    /// none, the metric fails the gate if the arm is worse.
     pub fn of(families: &[Family]) -> Gate {
         let missed: Vec<Missed> = families.iter().flat_map(missed).collect();
         if !missed.is_empty() {
@@ -89,8 +89,9 @@ fn missed(family: &Family) -> Vec<Missed> {
     missed
 }
 
-/// Returns the metrics that are not shown to be within the margin, with the repeats that would suffice;
-/// `None` if all are. If none has a margin, returns what could not be tested.
+/// Returns the metrics that are not shown to be within the margin, with the number of repeats that would
+/// suffice; `None` if all metrics are within it. If no metric has a margin, returns the metrics that
+/// could not be tested.
 fn undecided(tests: &[&Test]) -> Option<String> {
     let judged = tests.iter().filter_map(|test| Some((*test, test.margin.as_ref()?)));
     let judged: Vec<_> = judged.filter(|(_, margin)| margin.answer != MarginAnswer::NotJudged).collect();
@@ -101,7 +102,7 @@ fn undecided(tests: &[&Test]) -> Option<String> {
     let (first, margin) = open.first()?;
     let most = open.iter().filter_map(|(_, margin)| margin.repeats_needed).max();
     let all = open.iter().all(|(_, margin)| margin.repeats_needed.is_some());
-    // Two figures in one line: each names its subject.
+    // The line contains two figures, so each names its subject.
     let repeats = match most.filter(|_| all && open.len() > 1) {
         Some(most) if margin.repeats_needed == Some(most) => " for all".to_owned(),
         Some(most) => format!(" for it, and {most} repeats would suffice for all"),
@@ -118,8 +119,8 @@ fn undecided(tests: &[&Test]) -> Option<String> {
     ))
 }
 
-/// Returns a sentence on why nothing could be tested; `None` if any test could. A gate that cannot fail
-/// is not a gate.
+/// Returns a sentence that explains why nothing could be tested; `None` if any test was possible. A gate
+/// that cannot fail is not a gate.
 fn untested(tests: &[&Test]) -> Option<String> {
     let count = |outcome| tests.iter().filter(|test| test.outcome == outcome).count();
     let (refused, unknown) = (count(Outcome::Refused), count(Outcome::Unknown));

@@ -1,10 +1,10 @@
-//! The guardrail of a comparison: whatever is compared, an arm that fails more requests than its
-//! baseline is worse.
+//! The guardrail of a comparison: an arm that fails more requests than its baseline is worse,
+//! regardless of the compared metrics.
 //!
-//! It is not part of the family of metrics: an arm must not improve other metrics by failing requests
-//! unnoticed. The guardrails of one declaration form a separate family (Holm) that excludes cells in
-//! which nothing failed; otherwise ten cells with a few errors each would raise an alarm four times as
-//! often as one.
+//! It is not part of the family of metrics, because an arm must not improve other metrics by failing
+//! requests unnoticed. The guardrails of one declaration form a separate family (Holm) that excludes
+//! cells in which nothing failed; otherwise ten cells with a few errors each would raise an alarm four
+//! times as often as one.
 
 use std::collections::BTreeMap;
 
@@ -22,9 +22,9 @@ use crate::analysis::paired::{holm::holm, power};
 pub struct Failing {
     /// Requests of the windows.
     pub requests: u64,
-    /// Those that failed, including truncated ones.
+    /// The requests that failed, including truncated ones.
     pub failed: u64,
-    /// Their share; null if there are no requests.
+    /// The share of failed requests; null if there are no requests.
     pub share: Option<f64>,
 }
 
@@ -36,17 +36,17 @@ impl Failing {
     }
 }
 
-/// Whether the arm fails more requests than the baseline.
+/// Whether an arm fails more requests than the baseline, and the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Guardrail {
-    /// Rounds: repeats that were measured on both arms, including those that are invalid because of
-    /// their errors alone.
+    /// Number of rounds: repeats that were measured on both arms, including repeats that are invalid
+    /// only because of their errors.
     pub rounds: u32,
     /// The baseline's failures.
     pub baseline: Failing,
     /// The arm's failures.
     pub arm: Failing,
-    /// The arm's share of failed requests − the baseline's; null if there are no requests.
+    /// The arm's share of failed requests minus the baseline's; null if there are no requests.
     pub difference: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
@@ -54,10 +54,10 @@ pub struct Guardrail {
     pub high: Option<f64>,
     /// Two-sided p-value of the overdispersed test.
     pub p: Option<f64>,
-    /// The p-value adjusted for the guardrails of the declaration's other cells (Holm), never for
-    /// metrics.
+    /// The p-value adjusted for the guardrails of the declaration's other cells (Holm's method). It is
+    /// not adjusted for metrics.
     pub p_adjusted: Option<f64>,
-    /// The variance of the counts divided by that of independent failures.
+    /// The variance of the counts divided by the variance for independent failures.
     pub dispersion: Option<f64>,
     /// Source of the dispersion.
     pub(crate) dispersion_from: Option<Basis>,
@@ -109,8 +109,10 @@ impl Guardrail {
             return "n/a: no repeat was measured on both arms".to_owned();
         };
         let (from, to) = (self.baseline, self.arm);
-        let counts =
-            format!("{} of {} failed, {} of {} of the baseline", to.failed, to.requests, from.failed, from.requests);
+        let counts = format!(
+            "{} of {} failed, compared with {} of {} of the baseline",
+            to.failed, to.requests, from.failed, from.requests
+        );
         let interval = format!("[{}, {}]", points(low), points(high));
         match self.outcome {
             Outcome::Worse => format!("{counts}: higher by {} points {interval}", points(difference)),

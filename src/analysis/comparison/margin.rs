@@ -1,10 +1,11 @@
-//! Margins: is the arm not worse than the baseline by more than a given amount?
+//! Margins: tests of whether an arm is no worse than the baseline by more than a given amount.
 //!
 //! A test that shows no difference does not show that the arms are alike. A margin reverses the burden
 //! of proof (non-inferiority): "not worse" is shown if the one-sided 95 % bound of the change lies
-//! within the margin. A gate passes if that is shown for every metric, which needs no adjustment: each
-//! must be shown individually (intersection–union). The opposite bound shows that an arm is worse than
-//! the margin; any of several such tests fails the gate, so these are adjusted by Holm's method.
+//! within the margin. A gate passes if this is shown for every metric. No adjustment is needed, because
+//! each metric must pass individually (intersection–union). The opposite bound shows that an arm is
+//! worse than the margin. A single such result fails the gate, so these tests are adjusted by Holm's
+//! method.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,33 +27,34 @@ pub enum MarginAnswer {
     Worse,
     /// Neither is shown.
     NotShown,
-    /// The metric has no margin: neither direction is better, it is counted in requests, it is a wait
-    /// that may be 0, or neither arm has it and it was not requested.
+    /// The metric has no margin. Either neither direction is better, or it is a number of requests, or
+    /// it is a wait that may be 0, or neither arm has it and it was not requested.
     NotJudged,
 }
 
 /// A metric and its margin.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Margin {
-    /// The allowed change: for a ratio its distance from 1, for a share in absolute terms (0.02: 2
-    /// points).
+    /// The allowed change: for a ratio, its distance from 1; for a share, the absolute difference (0.02:
+    /// 2 points).
     pub margin: f64,
     /// How much worse the arm may be: the one-sided 95 % bound of the change, a ratio or a difference as
     /// in `change`. Null if not tested.
     pub bound: Option<f64>,
     /// The result.
     pub answer: MarginAnswer,
-    /// How many repeats would show it in 80 % of cases, if the arm is no better than the baseline and no
-    /// worse than measured; null if it is shown, or if even 10 000 would not show it.
+    /// How many repeats would show in 80 % of cases that the arm is within the margin, if it is no
+    /// better than the baseline and no worse than measured. Null if this is already shown, or if even 10
+    /// 000 repeats would not show it.
     pub repeats_needed: Option<u32>,
     /// The result in words.
     pub words: String,
 }
 
-/// The level at which the two ends of a two-sided interval are one-sided 95 % bounds.
+/// The level at which both ends of a two-sided interval are one-sided 95 % bounds.
 pub(crate) const TWO_SIDED: f64 = 2.0 * power::LEVEL;
 
-/// A change in the direction in which the metric is worse: above zero if the arm is worse.
+/// A change in the direction that makes the metric worse, so it is positive if the arm is worse.
 #[derive(Debug, Clone, Copy)]
 struct Worsening {
     mean: f64,
@@ -72,7 +74,7 @@ impl Worsening {
         Worsening { mean, error, df, sd: t.sd, limit, sequence: test.sequence }
     }
 
-    /// Returns how much worse the arm is at most and at least, each at 95 %.
+    /// Returns the upper and lower bounds on how much worse the arm is, each at 95 %.
     fn bounds(&self) -> (f64, f64) {
         let n = self.df as usize + 1;
         let level = self.sequence.map_or(TWO_SIDED, |look| look.nominal(n, TWO_SIDED));
@@ -80,7 +82,7 @@ impl Worsening {
         (self.mean + half, self.mean - half)
     }
 
-    /// Returns the one-sided p-value of being worse than the margin.
+    /// Returns the one-sided p-value for the arm being worse than the margin.
     fn p_worse(&self) -> f64 {
         let t = (self.mean - self.limit) / self.error;
         let both = student::two_sided(t, self.df);
@@ -89,9 +91,9 @@ impl Worsening {
     }
 }
 
-/// Tests every metric of a family against the margin. `named` are the metrics that were requested by
-/// name; `needed` returns how many rounds show an effect given a deviation and the number of rounds that
-/// measured it, and the minimum recommended if there is none.
+/// Tests every metric of a family against the margin. `named` lists the metrics that were requested by
+/// name. `needed` returns how many rounds show an effect, given a deviation and the number of rounds
+/// that measured it; without a deviation, it returns the recommended minimum.
 pub(super) fn settle(
     tests: &mut [&mut Test],
     margin: f64,
@@ -126,16 +128,16 @@ fn answer(
     let Some(limit) = limit(test, margin) else {
         return bare(MarginAnswer::NotJudged, "has no margin".to_owned());
     };
-    let not_shown = format!("not worse than {size}: not shown");
+    let not_shown = format!("within the margin of {size}: not shown");
     match (&test.found, worsening) {
         (Found::Nothing(why), _) if !named && why.starts_with(NOT_KNOWN) => {
             bare(MarginAnswer::NotJudged, "has no margin".to_owned())
         }
         (Found::Nothing(_), _) => bare(MarginAnswer::NotShown, not_shown),
         (Found::Same(difference), _) if sign(test.better) * difference <= limit => {
-            bare(MarginAnswer::Shown, format!("not worse than {size}: shown"))
+            bare(MarginAnswer::Shown, format!("within the margin of {size}: shown"))
         }
-        (Found::Same(_), _) => bare(MarginAnswer::Worse, format!("worse than {size}: shown")),
+        (Found::Same(_), _) => bare(MarginAnswer::Worse, format!("outside the margin of {size}: shown")),
         (Found::Few(sd), _) => {
             let repeats = needed(limit, sd.map(|sd| (sd, 2)), test.sequence);
             let words = format!("{not_shown}{}", would_do(repeats));
@@ -156,14 +158,14 @@ fn answer(
                 format!("{} at {word}", phrasing::moved(test, sign(test.better) * worse))
             };
             if most < limit {
-                let words = format!("not worse than {size}: shown ({})", end(most, "most"));
+                let words = format!("within the margin of {size}: shown ({})", end(most, "most"));
                 return Margin { bound: Some(leave(most)), ..bare(MarginAnswer::Shown, words) };
             }
             if is_worse {
-                let words = format!("worse than {size}: shown ({})", end(least, "least"));
+                let words = format!("outside the margin of {size}: shown ({})", end(least, "least"));
                 return Margin { bound: Some(leave(most)), ..bare(MarginAnswer::Worse, words) };
             }
-            // The true change is unknown; the arm is not assumed to be better than the baseline.
+            // The true change is unknown, so the arm is not assumed to be better than the baseline.
             let away = limit - worsening.mean.max(0.0);
             let repeats = (away > 0.0).then(|| needed(away, Some((worsening.sd, t.n)), test.sequence)).flatten();
             let words = format!("{not_shown} ({}){}", end(most, "most"), would_do(repeats));
@@ -179,9 +181,10 @@ fn would_do(repeats: Option<u32>) -> String {
     }
 }
 
-/// Returns how much rounds may differ (one standard deviation of a round's change; for a ratio, its
-/// excess over 1) for this many of them to show a margin in 80 % of cases if the arms are alike; `None`
-/// for fewer rounds than can be tested. In a sequence, at its last look.
+/// Returns the largest variation between rounds with which this many rounds show a margin in 80 % of
+/// cases if the arms are alike. The variation is given as one standard deviation of a round's change;
+/// for a ratio, as its excess over 1. `None` if there are too few rounds for a test. In a sequence, the
+/// result applies to the last look.
 pub fn tolerated(margin: f64, rounds: u32, sequential: bool) -> Option<f64> {
     let last = SequenceLook { round: rounds, at_most: rounds };
     let rounds = rounds as usize;
@@ -194,7 +197,8 @@ pub(super) fn sign(better: Better) -> f64 {
     if better == Better::Lower { 1.0 } else { -1.0 }
 }
 
-/// Returns the margin on the metric's scale, above zero; `None` for a metric that has none.
+/// Returns the margin on the metric's scale, as a positive number; `None` for a metric that has no
+/// margin.
 pub(super) fn limit(test: &Test, margin: f64) -> Option<f64> {
     let unit = metric::find(test.name.key).map(|metric| metric.unit);
     match (test.better, test.scale) {

@@ -26,7 +26,7 @@ fn with(margin: f64, named: bool) -> Rules {
     Rules { margin: Some(margin), named, ..Rules::seeing(0.05) }
 }
 
-/// Returns the margin result of a metric whose arm is `times` the baseline in each round.
+/// Returns the margin result of a metric for which the arm is `times` the baseline in each round.
 fn held(metric: &str, times: &[f64], margin: f64) -> Margin {
     let mut test = sides(metric, &vec![50.0; times.len()], &times.iter().map(|one| 50.0 * one).collect::<Vec<_>>());
     settle(&mut [&mut test], &with(margin, true));
@@ -38,11 +38,11 @@ fn a_margin_is_kept_where_the_bound_lies_within_it() {
     use MarginAnswer::{NotJudged, NotShown, Shown, Worse};
     let around = |centre: f64, noise: f64| [-1.0, 0.6, -0.2, 0.9, -0.3].map(|one| centre + noise * one);
     for (metric, centre, noise, answer, words) in [
-        ("ttft_p50", 1.01, 0.002, Shown, "not worse than 2 %: shown (slower by 1"),
-        ("ttft_p50", 0.9, 0.002, Shown, "not worse than 2 %: shown (faster by 9"),
-        ("output_throughput", 0.99, 0.002, Shown, "not worse than 2 %: shown (lower by 1"),
-        ("output_throughput", 0.95, 0.002, Worse, "worse than 2 %: shown (lower by 4"),
-        ("ttft_p50", 1.05, 0.002, Worse, "worse than 2 %: shown (slower by 4"),
+        ("ttft_p50", 1.01, 0.002, Shown, "within the margin of 2 %: shown (slower by 1"),
+        ("ttft_p50", 0.9, 0.002, Shown, "within the margin of 2 %: shown (faster by 9"),
+        ("output_throughput", 0.99, 0.002, Shown, "within the margin of 2 %: shown (lower by 1"),
+        ("output_throughput", 0.95, 0.002, Worse, "outside the margin of 2 %: shown (lower by 4"),
+        ("ttft_p50", 1.05, 0.002, Worse, "outside the margin of 2 %: shown (slower by 4"),
         ("requests", 1.5, 0.1, NotJudged, "has no margin"),
     ] {
         let held = held(metric, &around(centre, noise), 0.02);
@@ -53,7 +53,7 @@ fn a_margin_is_kept_where_the_bound_lies_within_it() {
     assert_eq!(noisy.answer, NotShown);
     let needed = noisy.repeats_needed.expect("a number");
     assert!(needed > 5 && noisy.words.ends_with(&format!("; {needed} repeats would suffice")), "{}", noisy.words);
-    // Exactly as much slower as is allowed: this can never be shown to be within the margin.
+    // Slower by exactly the margin, so it can never be shown to be within the margin.
     let edge = held("ttft_p50", &around(1.021, 0.005), 0.02);
     assert_eq!((edge.answer, edge.repeats_needed), (NotShown, None), "{}", edge.words);
     assert!(edge.words.ends_with("; more repeats would not help"), "{}", edge.words);
@@ -66,7 +66,7 @@ fn shares_have_a_margin_in_points() {
     settle(&mut [&mut test], &with(0.02, true));
     let margin = test.margin.expect("a margin");
     assert_eq!(margin.answer, MarginAnswer::Shown);
-    assert!(margin.words.starts_with("not worse than 2 points: shown (lower by "), "{}", margin.words);
+    assert!(margin.words.starts_with("within the margin of 2 points: shown (lower by "), "{}", margin.words);
 }
 
 #[test]
@@ -116,10 +116,11 @@ fn a_gate_passes_where_margins_are_shown_and_fails_where_errors_are() {
         other => panic!("{other:?}"),
     };
     assert!(missed(gate(slower, None, 0)).starts_with("ttft_p50 slower by 1.0 %"));
-    assert!(missed(gate(slower, Some(0.005), 0)).starts_with("ttft_p50 worse than 0.5 %: shown"));
+    assert!(missed(gate(slower, Some(0.005), 0)).starts_with("ttft_p50 outside the margin of 0.5 %: shown"));
     let errors = missed(gate(alike, Some(0.02), 40));
     assert!(
-        errors.starts_with("errors: 120 of 3000 failed, 0 of 3000 of the baseline: higher by 4.0 points ["),
+        errors
+            .starts_with("errors: 120 of 3000 failed, compared with 0 of 3000 of the baseline: higher by 4.0 points ["),
         "{errors}"
     );
     match gate(noisy, Some(0.02), 0) {
@@ -147,7 +148,8 @@ fn exploring_finds_more_and_says_how() {
     assert!(found(Adjusted::BenjaminiHochberg) > found(Adjusted::Holm));
 }
 
-/// Cells with their own deviations, whose true changes differ; 95 % of the intervals contain the mean.
+/// Each cell has its own deviation, and the true changes of cells differ; 95 % of the intervals
+/// contain the mean.
 #[test]
 fn effects_over_cells_hold_the_truth() {
     let mut rng = ChaCha8Rng::seed_from_u64(8);

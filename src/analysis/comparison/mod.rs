@@ -1,10 +1,10 @@
-//! Two arms and a metric: is one better, by how much, and which difference would have been detected?
-//! Pure: which runs are paired is decided elsewhere.
+//! Compares two arms by a metric: whether one is better, by how much, and which difference would have
+//! been detected. The code is pure; another module decides which runs are paired.
 //!
 //! The test is a paired t over rounds (`analysis::paired`), on logarithms if the metric is compared as a
 //! ratio. All tests of one declaration form one family: Holm's method keeps the chance of any false
-//! finding among them at 5 %. Failed requests are not part of it: they are a guardrail of every
-//! comparison.
+//! finding among them at 5 %. Failed requests are not part of the family, because they are a guardrail
+//! of every comparison.
 
 pub mod errors;
 mod family;
@@ -59,7 +59,7 @@ pub enum Outcome {
     Differs,
     /// No difference was shown; `detectable` is the smallest that would have been.
     NotShown,
-    /// Every repeat gave the same difference, so there is no chance variation to test against.
+    /// Every repeat gave the same difference, so there is no random variation to test against.
     Constant,
     /// Too few repeats; `repeats_needed` would suffice.
     Refused,
@@ -72,33 +72,34 @@ pub enum Outcome {
 pub struct Mean {
     /// The mean over runs, in the unit: geometric if `kind` names a log scale.
     pub value: f64,
-    /// Lower end of its 95 % interval; null for one run, and if rounds may have stopped early because of
-    /// their results.
+    /// Lower end of its 95 % interval; null for one run, and if the rounds may have stopped early
+    /// because of their results.
     pub low: Option<f64>,
-    /// Upper end of its 95 % interval, likewise.
+    /// Upper end of its 95 % interval; null in the same cases.
     pub high: Option<f64>,
     /// The basis of the interval; null if there is none.
     pub kind: Option<&'static str>,
-    /// Whether it is the mean of a percentile that any of the runs computes from few samples (p99 below
-    /// 1 000 values, p99.9 below 100 000).
+    /// Whether it is the mean of a percentile that is computed from few samples in any of the runs (p99:
+    /// fewer than 1 000 values; p99.9: fewer than 100 000).
     pub few_samples: bool,
 }
 
 /// The arm compared with the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
-    /// `ratio`: the arm / the baseline. `difference`: the arm − the baseline, in the unit.
+    /// `ratio`: the arm divided by the baseline. `difference`: the arm minus the baseline, in the
+    /// metric's unit.
     pub of: &'static str,
     /// The geometric mean of the rounds' ratios, or the mean of their differences.
     pub value: f64,
     /// Lower end of its 95 % interval, not adjusted for other tests. In a sequence, it holds at every
     /// look.
     pub low: f64,
-    /// Upper end of its 95 % interval, likewise.
+    /// Upper end of the same interval.
     pub high: f64,
     /// Lower end by a studentized bootstrap over rounds; null below 8 rounds, and in a sequence.
     pub(crate) bootstrap_low: Option<f64>,
-    /// Upper end by a studentized bootstrap over rounds, likewise.
+    /// Upper end by a studentized bootstrap over rounds; null in the same cases.
     pub(crate) bootstrap_high: Option<f64>,
 }
 
@@ -111,12 +112,12 @@ pub struct Test {
     pub unit: &'static str,
     /// Which direction is better.
     pub better: Better,
-    /// Rounds: repeats in which both arms have a value.
+    /// Number of rounds: repeats in which both arms have a value.
     pub rounds: u32,
-    /// The baseline over all rounds that were measured on both arms; null if it has no value in one of
-    /// them.
+    /// The baseline over all rounds that were measured on both arms; null if the baseline has no value
+    /// in one of them.
     pub baseline: Option<Mean>,
-    /// The arm over the same rounds, likewise.
+    /// The arm over the same rounds; null if the arm has no value in one of them.
     pub arm: Option<Mean>,
     /// The arm compared with the baseline; null if not tested.
     pub change: Option<Change>,
@@ -127,11 +128,12 @@ pub struct Test {
     /// Two-sided p-value of Wilcoxon's signed-rank test; null below 6 rounds that differ, and in a
     /// sequence.
     pub p_wilcoxon: Option<f64>,
-    /// The smallest difference that this many rounds would show in 80 % of cases among this many tests:
-    /// for a ratio its excess over 1 (0.05: 5 %), else in the unit. Null if not tested.
+    /// The smallest difference that this many rounds would show in 80 % of cases, given the number of
+    /// tests. For a ratio, its excess over 1 (0.05: 5 %); otherwise, in the metric's unit. Null if not
+    /// tested.
     pub detectable: Option<f64>,
-    /// How many repeats would show a difference of the requested size; null if these suffice, or no
-    /// number would.
+    /// How many repeats would show a difference of the requested size; null if the existing repeats
+    /// suffice, or if no number would.
     pub repeats_needed: Option<u32>,
     /// The outcome.
     pub outcome: Outcome,
@@ -153,14 +155,14 @@ pub struct Test {
     has_rounds: bool,
 }
 
-/// The result of the rounds, before other tests are considered.
+/// The result of the rounds, before the other tests of the family are considered.
 #[derive(Debug, Clone, PartialEq)]
 enum Found {
     /// A test.
     Tested(PairedT),
-    /// The same difference in each round, on the scale.
+    /// The same difference in every round, on the metric's scale.
     Same(f64),
-    /// Too few rounds, with the deviation of the differences if there are two.
+    /// Too few rounds; contains the deviation of the differences if there are two.
     Few(Option<f64>),
     /// No values, for this reason.
     Nothing(String),
@@ -171,7 +173,7 @@ enum Found {
 pub struct CellAnswer {
     /// Its sweep.
     pub sweep: String,
-    /// A value for each axis on which both arms agree, by axis.
+    /// The values of the axes on which both arms agree, by axis.
     pub cell: Map<String, Value>,
     /// The cell's readable name.
     pub name: String,
@@ -181,7 +183,7 @@ pub struct CellAnswer {
     pub left_out: Vec<LeftOut>,
     /// Notes on how to read the numbers of these two arms.
     pub notes: Vec<String>,
-    /// Whether the arm fails more requests, regardless of what is compared.
+    /// Whether the arm fails more requests, regardless of the compared metrics.
     pub guardrail: Guardrail,
     /// The tests, one for each metric.
     pub tests: Vec<Test>,
@@ -203,11 +205,12 @@ pub struct LeftOut {
 pub struct Family {
     /// The axis that is compared; `time` for a comparison with earlier results.
     pub by: String,
-    /// The value of the axis that all others are compared with; for earlier results, their location.
+    /// The axis value that all others are compared with; for earlier results, their location.
     pub baseline: String,
     /// Number of tests made; p-values are adjusted for all of them.
     pub tests: u32,
-    /// How much worse an arm may be (0.02: 2 %, or 2 points of a share); null without a margin.
+    /// How much worse an arm may be (0.02: 2 %, or 2 percentage points for a share); null without a
+    /// margin.
     pub margin: Option<f64>,
     /// Notes on how to read the numbers of all cells.
     pub notes: Vec<String>,
@@ -222,12 +225,13 @@ pub struct Family {
 pub struct Comparison {
     /// The plan's name.
     pub plan: String,
-    /// Conclusions, a sentence for each arm (the first ones if there are many) that claims only what was
-    /// shown.
+    /// Conclusions: one sentence for each arm (only the first arms if there are many). Each sentence
+    /// claims only what was shown.
     pub answers: Vec<String>,
-    /// The class of a mix to which the comparison is restricted; null: all requests.
+    /// The class of a mix to which the comparison is restricted; null for all requests.
     pub class: Option<String>,
-    /// The size of the difference for which repeats are counted; for a ratio, its excess over 1.
+    /// The size of the difference that the recommended number of repeats should show; for a ratio, its
+    /// excess over 1.
     pub see: f64,
     /// How p-values are adjusted within a declaration.
     pub adjusted_by: Adjusted,
@@ -251,13 +255,13 @@ pub struct Sides<'a> {
 }
 
 impl Test {
-    /// Compares one metric of two arms, not yet adjusted for other tests: [`settle`] sets the outcome.
+    /// Compares one metric of two arms, not yet adjusted for other tests. [`settle`] sets the outcome.
     pub fn new(name: MetricName, sides: &Sides) -> Test {
         Test::of(name, sides, None)
     }
 
-    /// Compares one metric if rounds may stop as soon as something is shown, after at most this many: p
-    /// and intervals hold at every look.
+    /// Compares one metric for rounds that may stop as soon as something is shown, after at most this
+    /// many. The p-value and the intervals hold at every look.
     pub fn in_sequence(name: MetricName, sides: &Sides, at_most: u32) -> Test {
         Test::of(name, sides, Some(at_most))
     }
@@ -334,14 +338,15 @@ struct Pairs {
     rounds: usize,
     /// The values of each arm, whether or not the other arm has one.
     values: [Vec<f64>; 2],
-    /// Whether any of an arm's values is a percentile of few samples.
+    /// Whether any value of an arm is a percentile computed from few samples.
     few: [bool; 2],
-    /// Differences on the scale, for rounds in which both have a value.
+    /// Differences on the metric's scale, for rounds in which both arms have a value.
     differences: Vec<f64>,
-    /// How many other rounds lack a value, and the first reason. Neither these nor those below are
-    /// excluded: a slow run has fewer requests, so the remaining rounds would favor the slower arm.
+    /// How many other rounds lack a value, and the first reason. These rounds and those in the next
+    /// field are not excluded: a slow run has fewer requests, so the remaining rounds would favor the
+    /// slower arm.
     missing: Option<(usize, String)>,
-    /// Number of rounds in which a value lies among failures: excluding them would favor the arm that
+    /// Number of rounds in which a value lies among failures. Excluding them would favor the arm that
     /// fails.
     failed: usize,
 }

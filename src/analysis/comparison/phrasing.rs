@@ -8,8 +8,8 @@ use crate::analysis::paired::power;
 use crate::analysis::replicates::Scale;
 use crate::units::text::counted;
 
-/// Describes the outcome of a settled test; `see` is the size of the difference for which repeats are
-/// counted.
+/// Describes the outcome of a settled test; `see` is the size of the difference that the recommended
+/// number of repeats should show.
 pub(super) fn of(test: &Test, see: f64) -> String {
     match (&test.found, test.outcome) {
         (Found::Nothing(why), _) => format!("n/a: {why}"),
@@ -48,8 +48,8 @@ pub(super) fn moved(test: &Test, difference: f64) -> String {
 }
 
 /// The smallest difference that would have been detected. For runs that differ widely it is a factor,
-/// and beyond a thousand just that; below a thousandth of a percent, differences are not distinguished
-/// either.
+/// and a factor above a thousand is not stated exactly. Differences below a thousandth of a percent
+/// are not stated exactly either.
 fn seen(test: &Test, least: f64) -> String {
     match least {
         least if test.scale != Scale::Log => size(test, least, "≥ "),
@@ -90,13 +90,13 @@ struct Trimmed(f64);
 
 impl fmt::Display for Trimmed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Ten digits: any more are floating-point noise.
+        // Ten digits are enough; any more are floating-point noise.
         let rounded = format!("{:.9e}", self.0).parse::<f64>().unwrap_or(self.0);
         write!(f, "{rounded}")
     }
 }
 
-/// Formats two significant digits; whole numbers in full.
+/// Formats two significant digits; prints whole numbers in full.
 fn short(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 => 0,

@@ -1,11 +1,11 @@
-//! The mean effect over the cells of a comparison: by how much an arm differs on average over loads and
-//! scenarios, which may differ.
+//! The mean effect over the cells of a comparison: how much an arm differs on average over loads and
+//! scenarios, if the true difference may vary between them.
 //!
-//! Random effects: each cell's change is drawn from a distribution of changes, whose mean is estimated.
-//! Every cell has the same weight, and the interval is Student's t over cells. Weights by precision
-//! (DerSimonian and Laird; Hartung and Knapp) treat the variances of three or five rounds as known:
-//! simulated 95 % intervals then cover 74 to 94 % and 86 to 95 %, these 94 to 99 % (`docs/METRICS.md`,
-//! Comparison).
+//! Random effects: each cell's change is drawn from a distribution of changes, and the mean of that
+//! distribution is estimated. Every cell has the same weight, and the interval is Student's t over
+//! cells. Weights by precision (DerSimonian and Laird; Hartung and Knapp) treat the variances of three
+//! or five rounds as known. In simulations, their 95 % intervals covered 74 to 94 % and 86 to 95 %,
+//! respectively; the intervals used here covered 94 to 99 % (`docs/METRICS.md`, Comparison).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use super::{CellAnswer, Found, Test, phrasing};
 use crate::analysis::paired::{self, moments};
 use crate::analysis::replicates::Scale;
 
-/// Minimum number of cells: two cells barely give a deviation.
+/// Minimum number of cells; two cells barely determine a deviation.
 pub const FEWEST: usize = 3;
 
 /// One metric of an arm compared with its baseline over all cells.
@@ -28,7 +28,8 @@ pub struct Pooled {
     pub unit: &'static str,
     /// Number of cells in which it was tested.
     pub cells: u32,
-    /// `ratio`: the arm / the baseline. `difference`: the arm − the baseline, in the unit.
+    /// `ratio`: the arm divided by the baseline. `difference`: the arm minus the baseline, in the
+    /// metric's unit.
     pub of: &'static str,
     /// The mean of the cells' changes, geometric for ratios; every cell has the same weight.
     pub value: f64,
@@ -43,13 +44,13 @@ pub struct Pooled {
     pub words: String,
 }
 
-/// Returns every arm and metric that was tested in enough cells, in the order of the first cell that has
-/// them.
+/// Returns every combination of arm and metric that was tested in enough cells, in the order of the
+/// first cell that has it.
 pub fn over(cells: &[CellAnswer]) -> Vec<Pooled> {
     let mut all: Vec<(&str, Vec<&Test>)> = Vec::new();
     for cell in cells {
-        // Rounds that stopped once something was shown overestimate the change on average, so they enter
-        // no mean over cells.
+        // Rounds that stopped once something was shown overestimate the change on average, so they are
+        // excluded from means over cells.
         let is_fixed = |test: &&Test| matches!(test.found, Found::Tested(_)) && test.sequence.is_none();
         for test in cell.tests.iter().filter(is_fixed) {
             let is_same = |(arm, tests): &&mut (&str, Vec<&Test>)| *arm == cell.arm && tests[0].metric == test.metric;
@@ -62,8 +63,8 @@ pub fn over(cells: &[CellAnswer]) -> Vec<Pooled> {
     all.iter().filter_map(|(arm, tests)| Pooled::of(arm, tests)).collect()
 }
 
-/// The mean of changes drawn from a distribution, with the uncertainty that the rounds of each cell
-/// leave.
+/// The mean of changes drawn from a distribution, with the uncertainty due to the limited rounds of each
+/// cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RandomEffects {
     /// The mean.

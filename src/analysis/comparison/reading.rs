@@ -1,4 +1,5 @@
-//! A metric of one run as used in a comparison: a number, above all numbers, or missing.
+//! The value of a metric in one run, as used in a comparison: a number, worse than all numbers, or
+//! missing.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,9 +16,9 @@ use crate::plan::{MetricName, Percentile};
 pub enum RunValue {
     /// A number, in the metric's unit.
     Known(f64),
-    /// A number that is a percentile of few samples.
+    /// A number that is a percentile computed from few samples.
     Few(f64),
-    /// Its rank falls among failures: it is worse than all observed values.
+    /// The rank of the value falls among failures, so it is worse than all observed values.
     Failed,
     /// No value, for this reason.
     Missing(String),
@@ -33,7 +34,8 @@ impl RunValue {
     }
 }
 
-/// The metrics that are compared if a plan names none: in an open loop, latencies from the schedule.
+/// The metrics that are compared if a plan names none: in an open loop, latencies are measured from the
+/// schedule.
 fn usual(open: bool) -> Vec<MetricName> {
     let names = if open { ["ttft_from_schedule", "tpot", "e2e_from_schedule"] } else { ["ttft", "tpot", "e2e"] };
     let single = ["output_throughput", "output_throughput_per_gpu"].map(|key| MetricName { key, percentile: None });
@@ -45,8 +47,8 @@ fn both(key: &'static str) -> [MetricName; 2] {
     [Percentile::P50, Percentile::P99].map(|percentile| MetricName { key, percentile: Some(percentile) })
 }
 
-/// Returns the metrics to compare: those named, with p50 and p99 for a request metric without a
-/// percentile; else the usual ones of an open or closed loop.
+/// Returns the metrics to compare: the named ones, with p50 and p99 for a request metric without a
+/// percentile, or else the defaults for an open or closed loop.
 pub fn expand(names: &[MetricName], open: bool) -> Vec<MetricName> {
     if names.is_empty() {
         return usual(open);
@@ -72,12 +74,12 @@ pub fn all_names() -> Vec<MetricName> {
     metric::METRICS.iter().flat_map(of).collect()
 }
 
-/// Prefix of the reason why a run lacks a metric that it could never have had: nothing was declared, or
-/// no count was available.
+/// Prefix of the reason why a run could never have a metric, such as a missing declaration or token
+/// count.
 pub(super) const NOT_KNOWN: &str = "not known: ";
 
 /// Returns the value of a metric among one class's requests in a run. Values that depend on the plan's
-/// prices and thresholds, or follow from the batch size, exist only for whole runs.
+/// prices and thresholds or on the batch size exist only for whole runs.
 pub fn read_class(name: MetricName, class: &RunMetrics) -> RunValue {
     let is_of_run = metric::find(name.key).is_some_and(|metric| metric.kind == Kind::OfPlan);
     match is_of_run || name.key == "derived_server_throughput" {

@@ -1,8 +1,8 @@
-//! Comparisons whose rounds may stop early: the look at which one is judged.
+//! Comparisons whose rounds may stop early, and the look at which a comparison is judged.
 //!
-//! Each p-value holds over the whole sequence of its test, wherever that stops. Holm's method on such
-//! p-values therefore keeps the chance of any false finding among all tests of the declaration, no
-//! matter which cells stop when.
+//! Each p-value holds over the whole sequence of its test, wherever the sequence stops. Holm's method
+//! applied to these p-values therefore bounds the chance of any false finding among all tests of the
+//! declaration, no matter when each cell stops.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::analysis::sequential::looks;
 /// The look of a group-sequential comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SequenceLook {
-    /// Rounds so far, after which it is judged.
+    /// Number of rounds so far, after which the comparison is judged.
     pub round: u32,
     /// Maximum number of rounds: the repeats of the plan.
     pub at_most: u32,
@@ -25,13 +25,13 @@ impl SequenceLook {
         format!("group-sequential, look {} of {}", self.round, self.at_most)
     }
 
-    /// Returns the plain level to test at after this many rounds so that the whole sequence is tested at
-    /// `level`.
+    /// Returns the level of the plain test after this many rounds for which the whole sequence is tested
+    /// at `level`.
     pub(super) fn nominal(&self, rounds: usize, level: f64) -> f64 {
         looks(self.at_most).nominal(rounds, level)
     }
 
-    /// Converts a plain p-value after this many rounds to one over the whole sequence.
+    /// Converts a plain p-value after this many rounds to a p-value over the whole sequence.
     pub(super) fn p(&self, rounds: usize, p: f64) -> f64 {
         looks(self.at_most).p(rounds, p)
     }

@@ -68,7 +68,7 @@ fn what_was_not_shown_says_what_would_have_been() {
         phrasing::percent(least)
     );
     assert_eq!(test.words, words);
-    // Already enough: no further repeats are recommended.
+    // There are already enough, so no further repeats are recommended.
     let test = tested("ttft_p50", &above(0.0, 0.001, 8));
     assert_eq!((test.outcome, test.repeats_needed), (Outcome::NotShown, None));
     assert!(test.detectable.expect("tested") < 0.05 && !test.words.contains("repeats"), "{}", test.words);
@@ -120,7 +120,8 @@ fn values_that_are_missing_have_a_reason_and_failures_are_never_left_out() {
     let few = [&known(&[1.1, 2.1, 3.1]), &missing[..1]].concat();
     let test = of_readings("ttft_p99", &known(&[1.0, 2.0, 3.0, 4.0]), &few);
     assert_eq!(test.words, "n/a: n=20 < 368 requests, in 1 of 4 rounds");
-    // One of five fails: the others alone would suggest that the failing arm is the faster one.
+    // One of five repeats fails. The other repeats alone would suggest that the failing arm is
+    // faster.
     let mut arm = known(&[0.5, 1.0, 1.5, 2.0, 2.5]);
     arm[2] = RunValue::Failed;
     let test = of_readings("ttft_p99", &known(&[1.0, 2.0, 3.0, 4.0, 5.0]), &arm);
@@ -194,7 +195,8 @@ fn percentiles_of_few_requests_are_marked() {
     assert!(matches!(of(367), [RunValue::Known(_), RunValue::Missing(why)] if why == "n=367 < 368 requests"));
     assert!(matches!(of(368), [RunValue::Known(_), RunValue::Few(_)]));
     assert!(matches!(of(999), [RunValue::Known(_), RunValue::Few(_)]));
-    // 1 000 requests that may depend on each other carry the information of fewer.
+    // 1 000 requests that may depend on each other carry less information than 1 000 independent
+    // ones.
     assert!(matches!(of(3_000), [RunValue::Known(_), RunValue::Known(_)]));
 }
 

@@ -1,8 +1,9 @@
-//! Which metrics of a cell more rounds may still decide, if its rounds may stop early.
+//! Finds the metrics of a cell that more rounds may still decide, for cells whose rounds may stop
+//! early.
 //!
-//! The test uses the level divided by the number of tests of the declaration: anything shown at that
-//! level is also shown by Holm's method, whatever the other cells show, so the result depends only on
-//! the cell's own rounds.
+//! The test uses the level divided by the number of tests of the declaration: a result shown at that
+//! level is also shown by Holm's method, whatever the results of the other cells, so stopping depends
+//! only on the cell's own rounds.
 
 use super::margin::{self, TWO_SIDED, sign};
 use super::{Found, Test};
@@ -10,10 +11,11 @@ use crate::analysis::paired::{PairedT, power};
 use crate::analysis::student;
 
 /// Returns the metrics of a cell, tested in sequence, that more rounds may still decide; empty if the
-/// cell may stop. `of` is the number of tests of the declaration: metrics × arms × cells. A metric is
-/// decided if a difference is shown; with a margin, if it is also shown whether the arm is worse than
-/// that, or if the arms are shown to differ by less than the margin in both directions. It is also
-/// decided if more rounds cannot help: a round has no value, or all rounds are complete.
+/// cell may stop. `of` is the number of tests of the declaration: metrics × arms × cells. Without a
+/// margin, a metric is decided if a difference is shown. With a margin, it is decided if it is also
+/// shown whether the arm is worse than the margin, or if the arms are shown to differ by less than the
+/// margin in both directions. A metric also counts as decided if more rounds cannot help, because a
+/// round has no value or all rounds are complete.
 pub fn undecided(tests: &[Test], of: u32, margin: Option<f64>) -> Vec<&str> {
     let level = power::LEVEL / f64::from(of.max(1));
     tests.iter().filter(|test| test.is_open(level, margin)).map(|test| &*test.metric).collect()
@@ -57,7 +59,8 @@ mod tests {
     use super::super::{Outcome, Rules, RunValue, SequenceLook, Sides, settle};
     use super::*;
 
-    /// Returns a metric over rounds in which the arm is the baseline times each factor, of at most 12.
+    /// Returns a metric over at most 12 rounds in which the arm is the baseline multiplied by each of
+    /// these factors.
     fn test(metric: &str, times: &[f64]) -> Test {
         let side =
             |of: &dyn Fn(f64) -> f64| -> Vec<RunValue> { times.iter().map(|one| RunValue::Known(of(*one))).collect() };
@@ -88,7 +91,8 @@ mod tests {
         assert_eq!(open(&[of(&NOISE)], Some(0.02)), 1);
         let tests = [of(&SLOW), test("tpot_p50", &NOISE), test("e2e_p50", &ALIKE)];
         assert_eq!(undecided(&tests, 3, Some(0.02)), ["tpot_p50"]);
-        // Different, and neither worse than the margin nor within it: the gate would be undecided.
+        // The arms differ, but the difference is neither shown to be worse than the margin nor within
+        // it, so the gate would be undecided.
         let between = SLOW.map(|one| 1.02 + (one - 1.1) * 2.0);
         assert_eq!((open(&[of(&between)], None), open(&[of(&between)], Some(0.02))), (0, 1));
     }
@@ -123,8 +127,8 @@ mod tests {
         assert_eq!((test.p_wilcoxon, change.bootstrap_low, change.bootstrap_high), (None, None, None));
         let arm = test.arm.as_ref().expect("a mean");
         assert_eq!((arm.low, arm.high, arm.kind), (None, None, None));
-        // The plain test of the same rounds claims more than is valid for one that could have stopped
-        // there.
+        // The plain test of the same rounds claims more than is valid for a sequence that could have
+        // stopped there.
         let plain = paired_of(&times[..9]);
         assert!(test.p > Some(plain.p) && change.low < plain.low.exp() && change.high > plain.high.exp());
         assert_eq!(test.outcome, Outcome::NotShown);

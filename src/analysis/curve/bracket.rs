@@ -1,5 +1,5 @@
-//! The two loads of a ladder between which the highest load that meets an objective lies. Nothing is
-//! extrapolated: loads above the last rung or below the first were not measured.
+//! The two loads of a ladder between which the highest load that meets an objective lies. There is no
+//! extrapolation beyond the last rung or below the first, because those loads were not measured.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,8 +13,7 @@ use super::decision;
 pub struct Judged {
     /// The load.
     pub load: f64,
-    /// Actual arrivals per second, averaged over its runs; `None` in closed loops, and without a run
-    /// that counts.
+    /// Actual arrivals per second, averaged over its runs; `None` in closed loops, and if no run counts.
     pub arrived_rate: Option<f64>,
     /// Whether it serves its arrivals within the objective's latencies; `None` if it has no valid run.
     pub serves: Option<Answer>,
@@ -30,32 +29,33 @@ impl Judged {
     }
 }
 
-/// The two loads between which the highest load that meets the objective lies. Nothing is extrapolated.
+/// The two loads between which the highest load that meets the objective lies. There is no
+/// extrapolation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Bracket {
-    /// The highest load that holds below the first that misses; null if none does.
+    /// The highest load that holds below the first that misses; null if no load holds there.
     pub holds: Option<f64>,
     /// Actual arrivals per second at `holds`, averaged over its runs; null if `holds` is null, and in
     /// closed loops.
     pub holds_arrived_rate: Option<f64>,
-    /// The lowest load that misses the latencies, is saturated, failed so many requests that a run is
-    /// invalid, or was given up; null if none does.
+    /// The lowest load that misses the latency limits, saturates the server, fails so many requests that
+    /// a run is invalid, or was given up; null if there is none.
     pub misses: Option<f64>,
-    /// Actual arrivals per second at `misses`, averaged over its runs; null if `misses` is null, without
-    /// a run that counts, and in closed loops.
+    /// Actual arrivals per second at `misses`, averaged over its runs; null if `misses` is null or has
+    /// no run that counts, and in closed loops.
     pub misses_arrived_rate: Option<f64>,
-    /// The basis on which the two loads are an interval of the limit: `tests of the two loads`, each
-    /// wrong in at most 5 % of cases; null unless both exist.
+    /// The basis of the interval that the two loads form: `tests of the two loads`, each wrong in at
+    /// most 5 % of cases; null unless both loads exist.
     pub interval: Option<&'static str>,
-    /// Loads below the first that misses that are undecided, or at which the server is not shown to keep
-    /// up, in rising order: longer windows would decide them.
+    /// Loads below the first load that misses, in rising order, that are undecided or at which the
+    /// server is not shown to keep up. Longer windows would decide them.
     pub undecided: Vec<f64>,
-    /// Loads below the first that misses at which tokens cost more than the objective allows, in rising
-    /// order.
+    /// Loads below the first load that misses at which tokens cost more than the objective allows, in
+    /// rising order.
     pub too_dear: Vec<f64>,
-    /// Loads below the first that misses without a valid run, in rising order.
+    /// Loads without a valid run below the first load that misses, in rising order.
     pub unknown: Vec<f64>,
-    /// Loads above the first that misses that nevertheless hold; they do not count.
+    /// Loads that hold although they are above the first load that misses; they do not count.
     pub out_of_order: Vec<f64>,
 }
 
@@ -76,7 +76,8 @@ impl Bracket {
         for rung in below {
             match rung.answer() {
                 None => found.unknown.push(rung.load),
-                // An undecided load below does not affect it: light loads have the fewest requests.
+                // An undecided load below it does not matter, because light loads have the fewest
+                // requests.
                 Some(Answer::Holds) => {
                     found.holds = Some(rung.load);
                     found.holds_arrived_rate = rung.arrived_rate;
@@ -91,8 +92,8 @@ impl Bracket {
         found
     }
 
-    /// If no load misses: returns the loads above the highest that holds which are undecided or have no
-    /// valid run, in rising order. If there are any, the limit may lie among them.
+    /// If no load misses, returns the loads above the highest load that holds which are undecided or
+    /// have no valid run, in rising order. The limit may lie among them.
     pub fn untold_above(&self) -> Vec<f64> {
         let Some(holds) = self.holds.filter(|_| self.misses.is_none()) else { return Vec::new() };
         let untold = self.undecided.iter().chain(&self.unknown).copied();
@@ -135,7 +136,7 @@ mod tests {
     fn loads_above_that_are_undecided_or_unknown_leave_the_limit_open() {
         let found = priced([Some(Holds), Some(Undecided), None, Some(Undecided)].map(|serves| (serves, None)));
         assert_eq!((found.holds, found.misses, found.untold_above()), (Some(1.0), None, vec![2.0, 3.0, 4.0]));
-        // An undecided load below one that holds, or above one that misses, leaves nothing open above.
+        // An undecided load does not matter if it is below a load that holds or above one that misses.
         for told in [bracket(&[Undecided, Holds]), bracket(&[Holds, Undecided, Misses]), bracket(&[Undecided])] {
             assert!(told.untold_above().is_empty(), "{told:?}");
         }

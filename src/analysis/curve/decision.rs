@@ -1,9 +1,10 @@
-//! One decision for a load from all of its runs, the basis of curves, capacity and gates.
+//! Combines all runs of a load into one decision, which is the basis of curves, capacity and gates.
 //!
-//! The requests of all runs count together, weighted by what they are worth within runs and by the
-//! variation between runs ([`Evidence::together`]). Model: repeats measure one server under one load. A
-//! repeat that was disturbed from outside does not, so one with a pause or a burst of errors is excluded
-//! by name; but if half of the repeats or more have one, it is the server's behavior, and all count.
+//! The requests of all runs count together, weighted by their effective number within runs and by the
+//! variation between runs ([`Evidence::together`]). The model assumes that repeats measure the same
+//! server under the same load. This is not true for a repeat that was disturbed from outside, so a
+//! repeat with a pause or a burst of errors is excluded and reported. But if at least half of the
+//! repeats have such an event, it is the server's behavior, and all repeats count.
 
 use crate::analysis::Value;
 use crate::analysis::metric::{self, Get};
@@ -26,18 +27,18 @@ pub struct Limit {
     pub percentile: Percentile,
     /// The limit.
     pub limit: Nanos,
-    /// The percentile in the run where it is lowest, and in the run where it is highest; `None` if a run
-    /// has too few requests for it.
+    /// The lowest and the highest value of the percentile among the runs; `None` if a run has too few
+    /// requests for it.
     pub observed: Option<[Value; 2]>,
-    /// Combined evidence of the runs on the share above the limit.
+    /// Combined evidence of the runs on the share of requests above the limit.
     pub evidence: Evidence,
     /// Minimum number of independent requests needed to show that the limit holds.
     pub(crate) independent_needed: u64,
-    /// The resulting answer.
+    /// The result.
     pub answer: Answer,
-    /// Window length in seconds that would decide, with the same number of runs and the same share above
-    /// the limit; `None` if it is decided, or if no window of reasonable length would suffice because
-    /// the share is too close to the allowed one.
+    /// Window length, in seconds, that would give a decision with the same number of runs and the same
+    /// share above the limit. `None` if the limit is already decided, or if no window of reasonable
+    /// length would suffice because the share is too close to the allowed one.
     pub would_do: Option<f64>,
 }
 
@@ -70,8 +71,8 @@ impl Limit {
         if self.metric == "itl" { "gaps" } else { "requests" }
     }
 
-    /// Explains why it is undecided and what would decide it: the observation, its worth in independent
-    /// requests, and the window that would suffice.
+    /// Explains why the limit is undecided and what would decide it: the observation, the number of
+    /// independent requests that it is worth, and the window that would suffice.
     pub fn why_undecided(&self) -> String {
         let Evidence { n, worth, .. } = self.evidence;
         let (what, observed) = (self.counted(), self.observation());
@@ -91,8 +92,8 @@ impl Limit {
     }
 }
 
-/// Returns the percentile in the run where it is lowest, and in the run where it is highest; `None` if a
-/// run has too few requests for it, or only failures.
+/// Returns the lowest and the highest value of the percentile among the runs; `None` if a run has too
+/// few requests for it, or only failures.
 fn observed(runs: &[Run], key: &str, percentile: Percentile) -> Option<[Value; 2]> {
     let Get::Summary(get) = metric::get(metric::find(key)?) else { return None };
     let values: Vec<Value> =
@@ -131,8 +132,8 @@ pub fn limits(runs: &[Run]) -> Vec<Limit> {
     (0..first.slo.len()).map(over_runs).collect()
 }
 
-/// Combines the answers of several limits: misses if one misses, holds only if all hold; without limits
-/// it holds.
+/// Combines the results for several limits: the objective misses if one limit misses, and holds only if
+/// all hold. Without limits, it holds.
 pub fn all(answers: impl Iterator<Item = Answer>) -> Answer {
     answers.fold(Answer::Holds, |so_far, answer| match (so_far, answer) {
         (Answer::Misses, _) | (_, Answer::Misses) => Answer::Misses,
@@ -141,14 +142,14 @@ pub fn all(answers: impl Iterator<Item = Answer>) -> Answer {
     })
 }
 
-/// Combines the runs' answers on cost: cost has no error within a run, so it is undecided if they
-/// differ. `None` without a cost limit.
+/// Combines the runs' results for cost. Cost has no error within a run, so the result is undecided if
+/// runs differ. `None` without a cost limit.
 pub(crate) fn unanimous(answers: &[Answer]) -> Option<Answer> {
     let first = *answers.first()?;
     Some(if answers.iter().all(|answer| *answer == first) { first } else { Answer::Undecided })
 }
 
-/// Returns the reason for which a run may be the exception among its repeats; `None` if there is no such
+/// Returns the reason why a run may be an exception among its repeats; `None` if there is no such
 /// reason.
 pub(crate) fn exception(run: &Run) -> Option<&'static str> {
     run.verdict.reasons.iter().map(|reason| reason.name).find(|name| EXCEPTIONS.contains(name))

@@ -1,7 +1,7 @@
-//! The figures of a rung: each over its runs, with an interval and its basis.
+//! The figures of a rung: each is computed over the rung's runs and has an interval with its basis.
 //!
-//! For one run, the interval is that within the run; for several, it is over the runs, so it includes
-//! the variation from run to run.
+//! With one run, the interval covers only the variation within that run; with several runs, it also
+//! includes the variation between runs.
 
 use crate::analysis::Value;
 use crate::analysis::binomial;
@@ -41,7 +41,7 @@ const fn due(name: &'static str, keys: [&'static str; 2], percentile: Percentile
 const TTFT: [&str; 2] = ["ttft", "ttft_from_schedule"];
 const E2E: [&str; 2] = ["e2e", "e2e_from_schedule"];
 
-/// Every figure of a rung. Latencies of open loops are from the schedule.
+/// Every figure of a rung. In open loops, latencies are measured from the schedule.
 pub static FIGURES: [Ordinate; 20] = [
     of("request_throughput"),
     of("output_throughput"),
@@ -87,28 +87,29 @@ static FURTHER: [Ordinate; 15] = [
 /// One figure of a rung.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figure {
-    /// Its value: of one run, or the mean over several (geometric if the metric is a time, a rate or
-    /// money).
+    /// Its value: that of the only run, or the mean over several runs (geometric if the metric is a
+    /// time, a rate or money).
     pub value: f64,
     /// Its 95 % interval; `None` if none can be computed.
     pub ends: Option<Ends>,
-    /// The values of the two runs that it is the mean of, the lower first: an interval of two values is
-    /// almost meaningless, so reports show these instead. `None` for one run, for three or more, and for
-    /// metrics counted in requests.
+    /// The values of the runs if there are exactly two, the lower value first. An interval from two
+    /// values is almost meaningless, so reports show these instead. `None` otherwise, and for metrics
+    /// that are numbers of requests.
     pub pair: Option<[f64; 2]>,
-    /// Whether any of the runs computes the percentile from few samples.
+    /// Whether the percentile is computed from few samples in any of the runs.
     pub few_samples: bool,
 }
 
 impl Figure {
-    /// Returns the range of its bar: its interval, or for two runs the range between both values.
+    /// Returns the range of its bar: its interval or, for two runs, the range between the two values.
     pub fn span(&self) -> Option<[f64; 2]> {
         self.pair.or(self.ends.map(|ends| [ends.low, ends.high]))
     }
 }
 
 impl Ordinate {
-    /// Returns the objective's limit on it, for a latency; `None` if the objective does not limit it.
+    /// Returns the objective's limit on it if it is a latency; `None` if the objective does not limit
+    /// it.
     pub fn limit(&self, slo: &Slo) -> Option<Nanos> {
         let Slo { ttft, itl, tpot, e2e, cost_per_million: _ } = slo;
         let of = [("ttft", ttft), ("itl", itl), ("tpot", tpot), ("e2e", e2e)];
@@ -128,8 +129,8 @@ impl Ordinate {
         FIGURES.iter().chain(&FURTHER).filter(is_limited).collect()
     }
 
-    /// Returns the figure of a metric by its name in plans, whether or not it is one of [`FIGURES`]; for
-    /// a request metric without a percentile, the median.
+    /// Returns the figure of a metric, given its name in plans. The metric need not be one of
+    /// [`FIGURES`]. For a request metric without a percentile, returns the median.
     pub fn of_metric(name: MetricName) -> Ordinate {
         Ordinate { name: name.key, closed: name.key, open: name.key, percentile: name.or_median().percentile }
     }
@@ -140,7 +141,7 @@ impl Ordinate {
         self.percentile.map_or_else(|| name.clone(), |percentile| format!("{name} {}", percentile.name()))
     }
 
-    /// Returns the metric of the metric table that it shows, for open or closed loops.
+    /// Returns the entry of the metric table that it shows in open or closed loops.
     pub fn metric(&self, is_open: bool) -> &'static Metric {
         metric::find(if is_open { self.open } else { self.closed }).expect("figures are metrics of the table")
     }
@@ -170,7 +171,7 @@ impl Ordinate {
     }
 
     /// Returns its value in one run, or its lower bound if the percentile lies among failed requests;
-    /// `None` if it is only bounded above or has too few values.
+    /// `None` if there is only an upper bound, or too few values.
     fn value_or_bound(&self, run: &Run) -> Option<f64> {
         let Get::Summary(get) = metric::get(self.metric(run.labels.qps.is_some())) else { return None };
         match get(run.metrics).percentile(self.percentile?).value()? {
@@ -179,7 +180,7 @@ impl Ordinate {
         }
     }
 
-    /// Returns how many values a run has, if they are too few for the percentile.
+    /// Returns the number of values of a run if they are too few for the percentile.
     fn too_few(&self, run: &Run) -> Option<u64> {
         if self.name == JITTER {
             return run.metrics.itl.percentile(Percentile::P99).too_few();
@@ -189,8 +190,8 @@ impl Ordinate {
     }
 }
 
-/// A figure computed from two percentiles of the gaps, so it has the same attributes: an interval, and a
-/// mark if gaps are few.
+/// This figure is computed from two percentiles of the gaps, so it has the same attributes: an interval,
+/// and a mark if there are few gaps.
 const JITTER: &str = "jitter_ratio";
 
 fn jitter(run: &Run) -> Option<Figure> {
@@ -203,8 +204,8 @@ fn jitter(run: &Run) -> Option<Figure> {
     Some(Figure { value: metrics.jitter_ratio?, ends: ends(), pair: None, few_samples })
 }
 
-/// Computes a figure over the repeats of a rung; `None` without runs, and if one of them lacks it: a
-/// mean over the others would be one of the better runs.
+/// Computes a figure over the repeats of a rung; `None` without runs, and if one of them lacks the
+/// figure, because a mean over the others would favor the better runs.
 pub(super) fn over(runs: &[Run], reading: &Ordinate) -> Option<Figure> {
     let read: Vec<Figure> = runs.iter().map(|run| reading.read(run)).collect::<Option<_>>()?;
     if let [figure] = read[..] {
@@ -222,7 +223,7 @@ pub(super) fn over(runs: &[Run], reading: &Ordinate) -> Option<Figure> {
 }
 
 /// Returns the lower bound, over the repeats of a rung, of a percentile that lies among failed requests
-/// in at least one run; `None` if it is a number, or unknown.
+/// in at least one run; `None` if the percentile is a number or is unknown.
 pub(super) fn at_least(runs: &[Run], reading: &Ordinate) -> Option<f64> {
     if runs.iter().all(|run| reading.read(run).is_some()) {
         return None;
@@ -231,9 +232,9 @@ pub(super) fn at_least(runs: &[Run], reading: &Ordinate) -> Option<f64> {
     OverRuns::of(reading.metric(runs.first()?.labels.qps.is_some()), &bounds).mean
 }
 
-/// Computes a share of requests over those of all runs, with its interval given what they are worth;
-/// `None` if the metric is not a share, or a run lacks it. It is not the mean of the runs' shares, which
-/// may lie outside the interval.
+/// Computes a share over the requests of all runs together, with an interval based on their effective
+/// number. `None` if the metric is not a share or a run lacks it. The result differs from the mean of
+/// the runs' shares, which may lie outside the interval.
 fn of_share(metric: &Metric, runs: &[Run]) -> Option<Figure> {
     let others = |run: &Run| match metric.key {
         "error_share" => run.metrics.error_evidence,
@@ -250,7 +251,7 @@ fn of_share(metric: &Metric, runs: &[Run]) -> Option<Figure> {
     Some(Figure { value, ends: Some(ends), pair: None, few_samples: false })
 }
 
-/// Returns the smallest number of values that a run has, if too few for the percentile.
+/// Returns the number of values of the run with the fewest, if they are too few for the percentile.
 pub(super) fn too_few(runs: &[Run], reading: &Ordinate) -> Option<u64> {
     runs.iter().filter_map(|run| reading.too_few(run)).min()
 }

@@ -4,55 +4,55 @@ use crate::plan::Slo;
 
 use super::{Curve, FIGURES, Ordinate, Rung, alike, pareto};
 
-/// A front: two figures that are traded off.
+/// A front: two figures with a trade-off between them.
 #[derive(Debug, Clone, Copy)]
 pub struct Front {
     /// Its title.
     pub title: &'static str,
     /// Names of the two figures.
     pub of: [&'static str; 2],
-    /// For which of them less is better.
+    /// For each of the two, whether less is better.
     less: [bool; 2],
 }
 
 /// The fronts.
 pub static FRONTS: [Front; 2] = [
     Front {
-        title: "tokens/s of a user over tokens/s of an accelerator",
+        title: "tokens/s per user against tokens/s per accelerator",
         of: ["output_throughput_per_gpu", "user_throughput_mean"],
         less: [false, false],
     },
     Front {
-        title: "output throughput over p99 of E2E latency",
+        title: "output throughput against p99 of E2E latency",
         of: ["output_throughput", "e2e_p99"],
         less: [false, true],
     },
 ];
 
-/// Token cost over the first latency that the objective limits, or over the median TPOT if it limits
-/// none. A rung has the first figure only if prices are known.
+/// The front of token cost over the first latency that the objective limits, or over the median TPOT if
+/// it limits none. A rung has a token cost only if prices are known.
 pub fn money_front(slo: Option<&Slo>) -> Front {
     let limited = slo.and_then(|slo| FIGURES.iter().find(|reading| reading.limit(slo).is_some()));
     let (title, latency) = match limited {
-        Some(reading) => ("cost per million output tokens over the objective's latency", reading.name),
-        None => ("cost per million output tokens over p50 of TPOT", "tpot_p50"),
+        Some(reading) => ("cost per million output tokens against the objective's latency", reading.name),
+        None => ("cost per million output tokens against p50 of TPOT", "tpot_p50"),
     };
     Front { title, of: ["cost_per_million_output_tokens", latency], less: [true, true] }
 }
 
-/// Whether a rung is on each of the fronts; `None` if it lacks one of the two figures, was given up, or
-/// the server was not shown to keep up with it.
+/// Whether a rung is on each of the fronts; `None` if the rung lacks one of the two figures, if it was
+/// given up, or if the server was not shown to keep up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnFronts {
-    /// On the front of tokens/s of a user over tokens/s of an accelerator.
+    /// Whether it is on the front of tokens/s per user over tokens/s per accelerator.
     pub user_over_gpu: Option<bool>,
-    /// On the front of output throughput over p99 of E2E latency.
+    /// Whether it is on the front of output throughput against p99 of E2E latency.
     pub throughput_over_p99: Option<bool>,
-    /// On the front of [`money_front`].
+    /// Whether it is on the front of [`money_front`].
     pub cost_over_latency: Option<bool>,
 }
 
-/// Returns for each rung of each curve whether it is on the fronts among comparable curves.
+/// Returns, for each rung of each curve, whether it is on each of the fronts among comparable curves.
 pub fn on_fronts(curves: &[Curve], slo: Option<&Slo>) -> Vec<Vec<OnFronts>> {
     let fronts = [FRONTS[0], FRONTS[1], money_front(slo)];
     let on = fronts.each_ref().map(|front| on_front(curves, front));
@@ -66,7 +66,7 @@ pub fn on_fronts(curves: &[Curve], slo: Option<&Slo>) -> Vec<Vec<OnFronts>> {
     curves.iter().enumerate().map(of).collect()
 }
 
-/// Returns for each rung of each curve whether it is on this front among comparable curves.
+/// Returns, for each rung of each curve, whether it is on this front among comparable curves.
 pub fn on_front(curves: &[Curve], front: &Front) -> Vec<Vec<bool>> {
     let mut on: Vec<Vec<bool>> = curves.iter().map(|curve| vec![false; curve.rungs.len()]).collect();
     for group in alike(curves, |curve| &curve.series) {
@@ -82,9 +82,10 @@ pub fn on_front(curves: &[Curve], front: &Front) -> Vec<Vec<bool>> {
 }
 
 impl Front {
-    /// Returns the two figures of a rung; `None` if it lacks one, or the server was not shown to keep
-    /// up: the served rate may then differ from the arrivals, and looks worse the longer it is measured.
-    /// Also `None` for a load that was given up in one of its repeats: the server does not meet it.
+    /// Returns the two figures of a rung; `None` if it lacks one. Also `None` if the server was not
+    /// shown to keep up, because the served rate may then differ from the arrivals and looks worse the
+    /// longer it is measured; and for a load that was given up in one of its repeats, because the server
+    /// does not sustain it.
     pub fn values(&self, rung: &Rung) -> Option<[f64; 2]> {
         if !rung.counts() || rung.is_rejected() {
             return None;
@@ -93,7 +94,7 @@ impl Front {
         Some([value(self.of[0])?, value(self.of[1])?])
     }
 
-    /// Returns for which of the two figures less is better.
+    /// Returns, for each of the two figures, whether less is better.
     pub fn is_less_better(&self) -> [bool; 2] {
         self.less
     }

@@ -1,22 +1,25 @@
-//! Where a curve bends: the load beyond which more load costs more than it brings.
+//! Where a curve bends: the load beyond which the gain in throughput no longer justifies the additional
+//! latency.
 //!
-//! Open loops: the load with the most *power*, throughput over latency (Kleinrock, "Power and
-//! deterministic rules of thumb for probabilistic problems in computer communications", ICC 1979). For
-//! one server with Poisson arrivals and a coefficient of variation c of its service times, that is at a
-//! utilization of 1 / (1 + √((1 + c²) / 2)).
+//! In open loops, this is the load with the most *power*, which is throughput divided by latency
+//! (Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer
+//! communications", ICC 1979). For one server with Poisson arrivals and service times with a coefficient
+//! of variation c, this load is at a utilization of 1 / (1 + √((1 + c²) / 2)).
 //!
-//! Closed loops: where the two bounds of operational analysis meet (Denning and Buzen, "The operational
-//! analysis of queueing network models", 1978): a few requests in flight cannot bring more than N / R₀,
-//! many not more than X_max, so N* = X_max × R₀. R₀ is the latency at the lightest load, X_max the
-//! highest throughput, and only if the curve is flat at its end: otherwise it has not bent yet.
+//! In closed loops, this is the load at which the two bounds of operational analysis meet (Denning and
+//! Buzen, "The operational analysis of queueing network models", 1978). The throughput of a few requests
+//! in flight is at most N / R₀, and the throughput of many is at most X_max, so N* = X_max × R₀. R₀ is
+//! the latency at the lightest load, and X_max is the highest throughput. This requires that the curve
+//! is flat at its end; otherwise it has not bent yet.
 
-//! With repeats, the knee has an interval. Open loops: the loads whose power is not shown to be less
-//! than that of the best (Gupta, "On some multiple decision rules", 1965; Welch's t on logarithms, 5 %
-//! split over the loads), from the load below the lowest of them to the one above the highest. Closed
-//! loops: the same for the throughputs, each times R₀ with Student's t for the product. An end outside
-//! the measured loads is unknown. Model: repeats of a load are independent and their logarithms have the
-//! same scatter about the mean. With one run per load the scatter is unknown, and the interval spans the
-//! loads adjacent to the knee.
+//! With repeats, the knee has an interval. In open loops, it is based on the loads whose power is not
+//! shown to be less than the power of the best load (Gupta, "On some multiple decision rules", 1965;
+//! Welch's t on logarithms, 5 % split over the loads). The interval extends from the load below the
+//! lowest of these loads to the load above the highest. In closed loops, the same method is applied to
+//! the throughputs, each multiplied by R₀, with Student's t for the product. An end outside the measured
+//! loads is unknown. The model assumes that repeats of a load are independent and that their logarithms
+//! scatter equally about the mean. With only one run per load, the scatter is unknown, and the interval
+//! spans the loads adjacent to the knee.
 
 use crate::analysis::series::{mean, variance};
 use crate::analysis::student;
@@ -35,9 +38,9 @@ pub struct Step {
 /// Basis of a knee's interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// Some load has only one run: the loads adjacent to the knee.
+    /// The loads adjacent to the knee, because some load has only one run.
     Neighbours,
-    /// Every load has two runs or more: their scatter.
+    /// The scatter of the runs, because every load has two runs or more.
     Repeats,
 }
 
@@ -51,7 +54,7 @@ impl Basis {
     }
 }
 
-/// The range in which a knee may lie, at 95 % if it is based on repeats.
+/// The range in which a knee may lie, at 95 % confidence if it is based on repeats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
     /// The lower end; `None` if it lies below the measured loads.
@@ -65,7 +68,7 @@ pub struct Range {
 /// Where a curve bends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Knee {
-    /// At this load.
+    /// The curve bends at this load.
     At {
         /// The load.
         load: f64,
@@ -74,29 +77,30 @@ pub enum Knee {
         /// The range in which it may lie.
         range: Range,
     },
-    /// The curve still rises at its last load: throughput grows by this share from the second to last.
+    /// The curve still rises at its last load: throughput grows by this share from the second-to-last
+    /// load.
     NotReached(f64),
-    /// The curve falls from the first load: the knee is at or below it.
+    /// The curve falls from the first load on, so the knee is at or below that load.
     Before(f64),
-    /// The bounds of a closed loop meet above its heaviest load.
+    /// The two bounds of a closed loop meet above its heaviest load.
     Beyond {
-        /// The load at which they meet.
+        /// The load at which the bounds meet.
         meet: f64,
         /// The heaviest load.
         heaviest: f64,
     },
-    /// Fewer than three loads.
+    /// There are fewer than three loads.
     TooFew(usize),
 }
 
-/// Throughput is flat if it rises from one load to the next by less than this share of the load's rise.
+/// Throughput is flat if its rise from one load to the next is less than this share of the load's rise.
 const FLAT: f64 = 0.1;
 
 /// The chance that an interval misses the knee.
 const LEVEL: f64 = 0.05;
 
-/// Finds the knee of an open loop; `rungs` are in rising order of load, with the runs of each, and
-/// `ceiling` is a load above them that the server does not meet.
+/// Finds the knee of an open loop; `rungs` contains the runs of each load in rising order of load, and
+/// `ceiling` is a load above them that the server does not sustain.
 pub fn open(rungs: &[Vec<Step>], ceiling: Option<f64>) -> Knee {
     let steps: Vec<Step> = rungs.iter().map(|runs| averaged(runs)).collect();
     if steps.len() + usize::from(ceiling.is_some()) < 3 || steps.is_empty() {
@@ -120,7 +124,7 @@ pub fn open(rungs: &[Vec<Step>], ceiling: Option<f64>) -> Knee {
     Knee::At { load: steps[best].load, between, range }
 }
 
-/// Finds the knee of a closed loop; `rungs` are in rising order of load, with the runs of each.
+/// Finds the knee of a closed loop; `rungs` contains the runs of each load in rising order of load.
 pub fn closed(rungs: &[Vec<Step>]) -> Knee {
     let steps: Vec<Step> = rungs.iter().map(|runs| averaged(runs)).collect();
     if steps.len() < 3 {
@@ -132,8 +136,7 @@ pub fn closed(rungs: &[Vec<Step>]) -> Knee {
         return Knee::NotReached(rise(&steps));
     }
     let best = (0..steps.len()).max_by(|a, b| steps[*a].throughput.total_cmp(&steps[*b].throughput)).unwrap_or(0);
-    // At the lightest load, its own requests may wait for each other: its latency over its share of the
-    // load is at least R₀.
+    // Requests may wait for each other even at the lightest load, so its latency is at least R₀.
     let load = steps[best].throughput * steps[0].latency;
     if load <= steps[0].load {
         return Knee::Before(steps[0].load);
@@ -170,7 +173,7 @@ fn averaged(runs: &[Step]) -> Step {
     }
 }
 
-/// A mean with the variance that follows from its runs.
+/// A mean and its variance, estimated from its runs.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
     mean: f64,
@@ -187,7 +190,7 @@ impl Spread {
         Spread { mean: self.mean + other.mean, variance, df }
     }
 
-    /// Returns the interval that is missed with probability `level`.
+    /// Returns the interval that misses the true value with probability `level`.
     fn ends(&self, level: f64) -> (f64, f64) {
         let half = student::critical(level, self.df) * self.variance.sqrt();
         (self.mean - half, self.mean + half)
@@ -204,20 +207,20 @@ fn over_repeats(rungs: &[Vec<Step>], of: impl Fn(&Step) -> f64) -> Option<Vec<Sp
     rungs.iter().map(spread).collect()
 }
 
-/// Returns the loads that are not shown to have less than the best, in rising order; the best is among
-/// them.
+/// Returns the loads whose mean is not shown to be lower than the best, in rising order and including
+/// the best.
 fn not_less(spreads: &[Spread], best: usize) -> Vec<usize> {
     let others = (spreads.len() - 1).max(1) as f64;
     let is_candidate = |at: &usize| {
         let turned = Spread { mean: -spreads[*at].mean, ..spreads[*at] };
-        // One-sided: twice the level.
+        // The test is one-sided, hence twice the level.
         let lead = spreads[best].plus(&turned);
         *at == best || lead.ends(2.0 * LEVEL / others).0 <= 0.0
     };
     (0..spreads.len()).filter(is_candidate).collect()
 }
 
-/// Returns the share by which throughput rises from the second to last load to the last.
+/// Returns the relative rise of throughput from the second-to-last load to the last.
 fn rise(steps: &[Step]) -> f64 {
     let [.., before, last] = steps else { return 0.0 };
     last.throughput / before.throughput - 1.0
@@ -237,7 +240,7 @@ mod tests {
         Step { load, throughput: load, latency }
     }
 
-    /// Does the same for M/G/k, with Erlang's C and Lee and Longton's factor for its variation.
+    /// Returns the same for M/G/k, with Erlang's C and Lee and Longton's factor for its variation.
     fn servers(k: u32, cv: f64, load: f64) -> Step {
         let (servers, utilization) = (f64::from(k), load / f64::from(k));
         let mut term = 1.0;
@@ -323,19 +326,19 @@ mod tests {
 
     #[test]
     fn no_knee_lies_outside_of_what_was_measured() {
-        // Repeats that scatter by a factor of ten exclude nothing between 1 and 4.
+        // If repeats scatter by a factor of ten, no load between 1 and 4 is excluded.
         let at =
             |load: f64, by: f64| Step { load, throughput: load.min(2.0) * by, latency: (load / 2.0).max(1.0) * by };
         let wild: Vec<Vec<Step>> = [1.0, 2.0, 4.0].map(|load| vec![at(load, 0.3), at(load, 1.7)]).into();
         let Knee::At { load, range, .. } = closed(&wild) else { panic!("{:?}", closed(&wild)) };
         assert!((1.0..=4.0).contains(&load), "{load}");
         assert_eq!(range, Range { low: None, high: None, basis: Basis::Repeats });
-        // A lightest load that was slower than the heaviest: the bounds meet at 5, and the highest
+        // The lightest load was slower than the heaviest, so the bounds meet at 5, while the highest
         // measured load was 4.
         let slow = |load: f64, latency: f64| Step { load, throughput: 10.0, latency };
         let steps = single([slow(1.0, 0.5), slow(2.0, 0.3), slow(4.0, 0.4)]);
         assert_eq!(closed(&steps), Knee::Beyond { meet: 5.0, heaviest: 4.0 });
-        // At a measured load, it lies between the adjacent loads.
+        // If the knee is at a measured load, the interval spans the adjacent loads.
         let exact = |load: f64| Step { load, throughput: load.min(4.0), latency: (load / 4.0).max(1.0) };
         let Knee::At { load, between, .. } = closed(&single([1.0, 2.0, 4.0, 8.0].map(exact))) else {
             panic!("no knee")
@@ -343,7 +346,7 @@ mod tests {
         assert_eq!((load, between), (4.0, (2.0, 8.0)));
     }
 
-    /// Runs whose latency and throughput scatter by this much about the known curve.
+    /// Returns runs whose latency and throughput scatter by this much around the known curve.
     fn scattered(known: &[Step], runs: usize, by: f64, rng: &mut ChaCha8Rng) -> Vec<Vec<Step>> {
         let mut near = |value: f64| {
             let normal = (0..12).map(|_| rng.random::<f64>() - 0.5).sum::<f64>();

@@ -1,10 +1,10 @@
-//! Runs that differ only in their load, as a curve: the figures and cost of each load, where the curve
+//! A curve of runs that differ only in their load: the figures and cost of each load, where the curve
 //! bends, and up to which load the objective holds.
 //!
 //! A curve consists of the runs of one sweep with the same endpoint, model, scenario and further axes.
 //! Its loads are arrivals per second (open loops, latencies from the schedule) or requests in flight
-//! (closed loops). Repeats of a load form one rung. Invalid runs are excluded unless requested. A run
-//! that was given up belongs to its rung but has no figures.
+//! (closed loops). Repeats of a load form one rung. Invalid runs are excluded unless they are requested.
+//! A run that was given up belongs to a rung but has no figures.
 
 mod bracket;
 pub mod decision;
@@ -80,8 +80,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// Returns whether both serve the same workload: one model, and one scenario with the same values on
-    /// further axes, which apply to requests. Only such curves are comparable.
+    /// Returns whether both serve the same workload: the same model and scenario, with the same values
+    /// on further axes, which apply to requests. Only curves of the same workload are comparable.
     pub(crate) fn serves_as(&self, other: &Series) -> bool {
         (&self.model, &self.scenario, &self.axes) == (&other.model, &other.scenario, &other.axes)
     }
@@ -117,19 +117,20 @@ pub struct Curve<'a> {
 }
 
 impl Curve<'_> {
-    /// Returns the lightest load at which a run was given up because the server does not meet it.
+    /// Returns the lightest load at which a run was given up because the server does not sustain it.
     pub fn rejected_from(&self) -> Option<f64> {
         self.rungs.iter().find(|rung| rung.is_rejected()).map(|rung| rung.load)
     }
 
-    /// Returns the lightest load that the server does not meet: it was saturated there, or rejected the
-    /// load.
+    /// Returns the lightest load that the server does not sustain, because it was saturated there or
+    /// rejected the load.
     fn too_much(&self) -> Option<f64> {
         self.rungs.iter().find(|rung| rung.is_rejected() || rung.is_saturated()).map(|rung| rung.load)
     }
 
     /// Finds where the curve bends, using the loads that count below the first that the server does not
-    /// meet. That load itself is always excluded: its served rate is not its arrival rate.
+    /// sustain. That load itself is always excluded, because its served rate differs from its arrival
+    /// rate.
     pub fn knee(&self) -> Knee {
         let ceiling = self.too_much();
         let met = |rung: &&Rung| rung.counts() && ceiling.is_none_or(|first| rung.load < first);
@@ -147,8 +148,8 @@ impl Curve<'_> {
         rungs.iter().any(|rung| rung.serves.is_some()).then(|| Bracket::of(&rungs))
     }
 
-    /// Returns the highest load that the server was shown to keep up with, below the lowest that it did
-    /// not or that it rejected, and the latter; open loops only.
+    /// Returns the highest load that the server was shown to keep up with, and the lowest load above it
+    /// that the server did not keep up with or rejected; open loops only.
     pub fn saturation(&self) -> (Option<f64>, Option<f64>) {
         let first = self.too_much();
         let kept = |rung: &&Rung| rung.counts() && first.is_none_or(|first| rung.load < first);
@@ -161,9 +162,9 @@ impl Curve<'_> {
         self.rungs.iter().filter(|rung| rung.state() == Some(saturation::State::NotShown))
     }
 
-    /// Returns the maximum requests per second that the server can serve, if it was saturated: among the
-    /// loads that saturated it, the one at which most requests ended, and the upper end of the 95 %
-    /// interval of that rate. `None` if no load did.
+    /// Returns the maximum number of requests per second that the server can serve. Among the loads that
+    /// saturated the server, it takes the one with the highest completion rate and returns the upper end
+    /// of the 95 % interval of that rate. `None` if no load saturated the server.
     pub fn serves_at_most(&self) -> Option<f64> {
         let saturated = self.rungs.iter().filter(|rung| rung.is_saturated());
         let ended = saturated.filter_map(|rung| Some(rung.saturation()?.completion_rate()));
@@ -176,8 +177,8 @@ impl Curve<'_> {
     }
 }
 
-/// Returns the curves of `points`, in the order of each one's first run. `keep_invalid` also counts
-/// invalid runs.
+/// Returns the curves of `points`, in the order of the first run of each curve. With `keep_invalid`,
+/// invalid runs also count.
 pub fn curves<'a, P: Into<Point<'a>> + Copy>(points: &[P], keep_invalid: bool) -> Vec<Curve<'a>> {
     let mut curves: Vec<Curve<'a>> = Vec::new();
     for point in points {

@@ -6,7 +6,7 @@ use crate::analysis::tokens::MeanTokens;
 use crate::analysis::{PlanMetrics, RunMetrics, Verdict};
 use crate::rows::{GivenUp, RunLabels};
 
-/// Reasons of a verdict that may be an exception among repeats.
+/// Reasons of a verdict that may mark a run as an exception among its repeats.
 pub(crate) const EXCEPTIONS: [&str; 2] = ["paused", "errors_bunched"];
 
 /// One run with everything that a curve needs from it.
@@ -18,14 +18,14 @@ pub struct Run<'a> {
     pub labels: &'a RunLabels,
     /// Its metrics.
     pub metrics: &'a RunMetrics,
-    /// Its metrics under the plan.
+    /// Its metrics that depend on the plan.
     pub plan_metrics: &'a PlanMetrics,
     /// Its verdict.
     pub verdict: &'a Verdict,
     /// Whether its server kept up with the arrivals; `None` in closed loops. Covers all its requests,
     /// even if the metrics are those of a class.
     pub saturation: Option<saturation::Evidence>,
-    /// Tests of the plan's latency limits on it.
+    /// Results of testing the plan's latency limits on it.
     pub slo: &'a [SloTest],
     /// Whether its tokens cost no more than the plan's objective allows; `None` if it sets no cost
     /// limit.
@@ -34,7 +34,7 @@ pub struct Run<'a> {
     pub tokens: MeanTokens,
 }
 
-/// One run that was given up: it has only a load and a reason.
+/// A run that was given up, which has only a load and a reason.
 #[derive(Debug, Clone, Copy)]
 pub struct GivenUpRun<'a> {
     /// The plan's sweep.

@@ -21,9 +21,9 @@ pub struct Rung<'a> {
     pub runs: Vec<Run<'a>>,
     /// Invalid runs, which do not count.
     pub left_out: Vec<Run<'a>>,
-    /// Repeats with an event that most repeats did not have: they do not count either.
+    /// Repeats with an event that most repeats did not have; these do not count either.
     pub excluded: Vec<Excluded<'a>>,
-    /// Runs that were given up: they have no figures.
+    /// Runs that were given up, which have no figures.
     pub given_up: Vec<GivenUpRun<'a>>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Rung<'a> {
         Rung { load, runs: Vec::new(), left_out: Vec::new(), excluded: Vec::new(), given_up: Vec::new() }
     }
 
-    /// Creates a rung from the runs of one load, whatever its unit.
+    /// Creates a rung from the runs of one load in any unit.
     pub fn of(load: f64, points: impl IntoIterator<Item = Point<'a>>) -> Rung<'a> {
         let mut rung = Rung::new(load);
         points.into_iter().for_each(|point| rung.add(point, false));
@@ -59,9 +59,10 @@ impl<'a> Rung<'a> {
         }
     }
 
-    /// Excludes the repeats with a pause or a burst of errors if fewer than half have one: then it is
-    /// not the server's behavior at this load. The half refers to all measured repeats, including
-    /// invalid ones: they too show whether there was a pause. A repeat that was given up shows nothing.
+    /// Excludes the repeats with a pause or a burst of errors if fewer than half of the repeats have
+    /// one, because it is then not the server's behavior at this load. Half refers to all measured
+    /// repeats, including invalid ones, which also show whether there was a pause. Repeats that were
+    /// given up do not count, because they show nothing.
     pub(super) fn exclude_exceptions(&mut self) {
         let all = self.runs.len() + self.left_out.len();
         let measured = || self.runs.iter().chain(&self.left_out);
@@ -75,16 +76,17 @@ impl<'a> Rung<'a> {
         }
     }
 
-    /// Returns the runs' combined answer for the objective; `None` without an objective or without runs.
+    /// Returns the combined result of the runs for the objective; `None` if there is no objective or
+    /// there are no runs.
     pub fn answer(&self) -> Option<Answer> {
         self.judged()?.answer()
     }
 
-    /// Returns the runs' combined answers for the objective's parts; `None` without an objective. A load
-    /// at which the server failed so many requests that a run is invalid cannot be promised: its
-    /// latencies are not judged, but it misses. So does one at which a run was given up because the
-    /// server rejects the load or crashes under it, and one that saturated the server. If the server is
-    /// not shown to have kept up, or every run that could count is excluded, it is undecided.
+    /// Returns the combined results of the runs for the parts of the objective; `None` without an
+    /// objective. A load misses, without a verdict on its latencies, if the server failed so many
+    /// requests that a run is invalid. A load also misses if a run was given up because the server
+    /// rejects the load or crashes under it, and if the load saturated the server. A load is undecided
+    /// if the server is not shown to have kept up, or if every run that could count is excluded.
     pub fn judged(&self) -> Option<Judged> {
         let excluded = || self.excluded.iter().map(|one| &one.run);
         let is_tested = self.runs.iter().chain(&self.left_out).chain(excluded()).any(Run::is_tested);
@@ -96,8 +98,8 @@ impl<'a> Rung<'a> {
         Some(Judged { load: self.load, arrived_rate: self.arrived_rate(), serves, cost: decision::unanimous(&costs) })
     }
 
-    /// Returns whether it serves its arrivals within the limits of the objective that are `meant`;
-    /// `None` if no run of it provides evidence.
+    /// Returns whether the server keeps up with the load and meets the limits of the objective that are
+    /// `meant`; `None` if no run provides evidence.
     pub fn serves(&self, meant: impl Fn(&Limit) -> bool) -> Option<Answer> {
         if self.has_failed() || self.is_rejected() || self.is_saturated() {
             return Some(Answer::Misses);
@@ -110,7 +112,7 @@ impl<'a> Rung<'a> {
         Some(if is_short { Answer::Undecided } else { answer })
     }
 
-    /// Returns the limits of the objective, each decided over its runs.
+    /// Returns the limits of the objective, each decided over the runs of this load.
     pub fn limits(&self) -> Vec<Limit> {
         decision::limits(&self.runs)
     }
@@ -127,7 +129,7 @@ impl<'a> Rung<'a> {
     }
 
     /// Returns the window in seconds that would show whether the server kept up; `None` in closed loops,
-    /// and if there were no arrivals.
+    /// and without arrivals.
     pub fn window_to_keep_up(&self) -> Option<f64> {
         undecided::keeps_up(&self.saturation()?)
     }
@@ -137,8 +139,8 @@ impl<'a> Rung<'a> {
         self.state() == Some(Saturation::Saturated)
     }
 
-    /// Returns whether it counts for knees, fronts and capacity: it has runs, and in open loops the
-    /// server was shown to keep up with them.
+    /// Returns whether it counts for knees, fronts and capacity: it must have runs and, in open loops,
+    /// the server must be shown to have kept up.
     pub fn counts(&self) -> bool {
         !self.runs.is_empty() && self.state().is_none_or(|state| state == Saturation::KeptUp)
     }
@@ -149,25 +151,26 @@ impl<'a> Rung<'a> {
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     }
 
-    /// Returns the share of failed requests, including runs that were excluded because too many failed:
-    /// otherwise a failing server would have no share.
+    /// Returns the share of failed requests. Includes runs that were excluded because too many requests
+    /// failed; otherwise a failing server would have no share.
     pub fn error_share(&self) -> Option<Figure> {
         let failed = self.left_out.iter().filter(|run| run.is_failed());
         let runs: Vec<Run> = self.runs.iter().chain(failed).copied().collect();
         figure::over(&runs, Ordinate::named("error_share")?)
     }
 
-    /// Returns whether a run of it was excluded because the server failed so many of its requests.
+    /// Returns whether one of its runs was excluded because the server failed so many of its requests.
     pub fn has_failed(&self) -> bool {
         self.left_out.iter().any(Run::is_failed)
     }
 
-    /// Returns whether a run of it was given up because the server does not sustain the load.
+    /// Returns whether one of its runs was given up because the server does not sustain the load.
     pub fn is_rejected(&self) -> bool {
         self.given_up.iter().any(|run| run.given_up.is_a_miss())
     }
 
-    /// Returns why runs of it were given up, each reason once: `429 (3 of 3)`; `None` if none was.
+    /// Returns why its runs were given up, listing each reason once: `429 (3 of 3)`; `None` if none was
+    /// given up.
     pub fn why_given_up(&self) -> Option<String> {
         let mut reasons: Vec<String> = self.given_up.iter().map(|run| run.given_up.reason()).collect();
         reasons.sort();
@@ -225,17 +228,18 @@ impl<'a> Rung<'a> {
     }
 
     /// Returns the output tokens per joule of the GPUs, over all of its runs; `None` unless it is known
-    /// for each run, by the same method.
+    /// for every run and was measured by the same method.
     pub fn tokens_per_joule(&self) -> Option<PerJoule> {
         server::tokens_per_joule(self.runs.iter().map(|run| run.metrics.server.as_slice()))
     }
 
-    /// Returns the number of values of the run with the fewest, if they are too few for a percentile.
+    /// Returns the number of values in the run that has the fewest, if these are too few for a
+    /// percentile.
     pub fn too_few(&self, reading: &Ordinate) -> Option<u64> {
         figure::too_few(&self.runs, reading)
     }
 
-    /// Returns each run as a step of the curve; `None` if one of them lacks throughput or latency.
+    /// Returns each run as a point of the curve; `None` if one of the runs lacks throughput or latency.
     pub(super) fn steps(&self) -> Option<Vec<Step>> {
         let of = |run: &Run| {
             let latency = match run.labels.qps {

@@ -7,7 +7,7 @@ use crate::analysis::{Events, Gaps, MeanTokens, PlanMetrics, RunMetrics, Verdict
 use crate::plan::{Slo, Validity};
 use crate::rows::{GivenUp, Replay, SpoilCause, Spoiled};
 
-/// A made-up run, with everything that a curve borrows from it.
+/// A made-up run, which owns everything that a curve borrows.
 struct Made {
     labels: RunLabels,
     metrics: RunMetrics,
@@ -66,7 +66,7 @@ impl Made {
     }
 }
 
-/// Returns a run at this load that was given up, under an objective.
+/// Returns a run at this load that was given up, in a plan with an objective.
 fn given_up<'a>(labels: &'a RunLabels, given_up: &'a GivenUp) -> Point<'a> {
     Point::GivenUp(GivenUpRun { sweep: "ladder", labels, given_up, objective: true })
 }
@@ -79,7 +79,8 @@ fn objective(text: &str) -> Slo {
     serde_json::from_str(text).unwrap()
 }
 
-/// Returns runs of eight slots of 80 ms: at most 100 requests per second.
+/// Returns runs of a server with eight slots and 80 ms per request, so it serves at most 100 requests
+/// per second.
 fn ladder(rungs: &[f64], repeats: u32, slo: &Slo) -> Vec<Made> {
     let of = |qps: f64, repeat: u32| {
         let seed = u64::from(repeat) * 1000 + qps as u64;
@@ -90,8 +91,8 @@ fn ladder(rungs: &[f64], repeats: u32, slo: &Slo) -> Vec<Made> {
 
 #[test]
 fn the_highest_load_under_an_objective_is_found_within_the_ladder() {
-    // From a tenth of capacity to a fifth above it. Queueing begins near 100: p95 stays below 60 ms up
-    // to there.
+    // Loads from a tenth of capacity to a fifth above it. Queueing begins near 100, and p95 stays
+    // below 60 ms up to that load.
     let slo = objective(r#"{ "ttft": { "p95": "60ms" } }"#);
     let rungs = [20.0, 40.0, 60.0, 80.0, 120.0];
     let made = ladder(&rungs, 3, &slo);
@@ -164,7 +165,7 @@ fn the_share_of_failed_requests_is_also_of_runs_that_are_invalid_for_them() {
     let wide = |figure: Option<Figure>| figure.and_then(|figure| figure.ends).map(|ends| ends.high - ends.low).unwrap();
     let (both, one) = of(&made, 0);
     assert!(wide(both) < wide(one));
-    // Client errors are no evidence about the server.
+    // Client errors provide no evidence about the server.
     made[1].verdict.reasons[0].name = "client_late";
     assert!(of(&made, 1).0.is_none());
 }
@@ -182,7 +183,7 @@ fn a_load_at_which_the_server_failed_is_none_to_promise() {
     };
     let found = bracket(&made);
     assert_eq!((found.holds, found.misses, &found.out_of_order[..]), (Some(20.0), Some(40.0), &[60.0][..]));
-    // Client errors are no evidence about the server.
+    // Client errors provide no evidence about the server.
     made[1].verdict.reasons = vec![invalid("client_late"), invalid("errors")];
     let found = bracket(&made);
     assert_eq!((found.holds, found.misses, &found.unknown[..]), (Some(60.0), None, &[40.0][..]));
@@ -212,7 +213,8 @@ fn a_load_that_was_given_up_is_not_met_and_ends_the_curve() {
     let ((knee, found), _) = of(&between, SpoilCause::Refused);
     assert_eq!((found.holds, found.misses, &found.out_of_order[..]), (Some(60.0), Some(70.0), &[80.0][..]));
     assert_eq!(knee, at_60(70.0));
-    // The server does not know the model: as if the load had not been measured.
+    // The server does not know the model, so the result is the same as for a load that was not
+    // measured.
     let ((knee, found), (answer, ..)) = of(&between, SpoilCause::UnknownModel);
     assert_eq!((found.holds, found.misses, &found.unknown[..], answer), (Some(80.0), None, &[70.0][..], None));
     assert!(matches!(knee, Knee::NotReached(_)), "{knee:?}");
@@ -235,7 +237,7 @@ fn only_what_serves_the_same_is_weighed() {
 
 #[test]
 fn a_saturated_run_misses_every_objective() {
-    // No queueing occurs between two tokens, however long the queue.
+    // Requests do not queue between two tokens, however long the queue is.
     let slo = objective(r#"{ "itl": { "p95": "10ms" } }"#);
     let made = ladder(&[40.0, 150.0], 1, &slo);
     let runs: Vec<Run> = made.iter().map(Made::run).collect();
@@ -255,7 +257,7 @@ fn closed_loops_are_curves_over_requests_in_flight() {
     let curves = curves(&runs, false);
     let Knee::At { load, between, range } = curves[0].knee() else { panic!("{:?}", curves[0].knee()) };
     assert_eq!(range.basis, Basis::Neighbours, "one run of each load");
-    // Eight slots.
+    // A server with eight slots.
     assert!((load - 8.0).abs() < 0.8 && between.0 <= 8.0 && between.1 >= 8.0, "{load} in {between:?}");
     assert!(curves[0].bracket().is_none());
     assert!(
@@ -268,8 +270,8 @@ fn suspect(name: &'static str) -> super::super::verdict::Reason {
     super::super::verdict::Reason { name, state: State::Suspect, text: String::new() }
 }
 
-/// Returns three repeats of one load that meet an objective, the first `hit` of which had an outage: a
-/// fifth of their requests failed at once.
+/// Returns three repeats of one load that meet an objective. The first `hit` of them had an outage in
+/// which a fifth of their requests failed at once.
 fn hit_by_an_outage(hit: usize) -> Vec<Made> {
     let mut made = ladder(&[40.0], 3, &objective(r#"{ "ttft": { "p95": "500ms" } }"#));
     for one in &mut made[..hit] {
@@ -293,8 +295,8 @@ fn a_repeat_that_most_are_not_like_is_excluded_by_name() {
     assert_eq!((counted, excluded), (3, None), "two of three: the server's own behavior");
     assert_ne!(answer, Some(Answer::Holds));
     assert_eq!(read(&hit_by_an_outage(1)[..1]).0, 1, "a single repeat has no exception");
-    // An invalid repeat is excluded too and does not miss; the remaining one is invalid because of the
-    // client.
+    // The invalid repeat is also excluded and does not count as a miss. The remaining one is invalid
+    // because of the client.
     let mut made = hit_by_an_outage(1);
     for (one, name) in made.iter_mut().zip(["errors", "client_late", "client_late"]) {
         one.verdict.state = State::Invalid;
@@ -307,7 +309,7 @@ fn a_repeat_that_most_are_not_like_is_excluded_by_name() {
 #[test]
 fn a_share_over_repeats_lies_in_its_interval() {
     let mut made = ladder(&[40.0], 2, &objective("{}"));
-    // A long repeat without a failure, and a short one of which half failed.
+    // A long repeat without failures, and a short repeat in which half of the requests failed.
     for (one, [requests, failed]) in made.iter_mut().zip([[4_000, 0], [20, 10]]) {
         let evidence = one.metrics.error_evidence.as_mut().unwrap();
         (evidence.n, evidence.above, evidence.worth.requests) = (requests, failed, requests as f64);
@@ -386,7 +388,7 @@ fn a_saturated_throughput_is_what_a_server_serves_at_most() {
     let runs: Vec<Run> = made.iter().map(Made::run).collect();
     let found = curves(&runs, false);
     assert!(found[0].rungs[1].is_saturated());
-    // Eight slots of 80 ms.
+    // Eight slots and 80 ms per request.
     let most = found[0].serves_at_most().unwrap();
     assert!((95.0..115.0).contains(&most), "{most}");
     assert_eq!(curves(&runs[..1], false)[0].serves_at_most(), None);

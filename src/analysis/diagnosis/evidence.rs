@@ -26,11 +26,11 @@ pub struct Symptom {
 /// The result of looking for a symptom.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
-    /// It is present, in each of these places.
+    /// It is present in each of these places.
     Seen(Vec<Evidence>),
     /// It was checked and is absent.
     NotSeen(String),
-    /// It could not be checked, with what is missing.
+    /// It could not be checked; contains what is missing.
     NotChecked(String),
 }
 
@@ -39,7 +39,7 @@ pub enum Finding {
 pub struct Evidence {
     /// Full ids of the runs that show it.
     pub runs: Vec<String>,
-    /// The figures, in a sentence.
+    /// A sentence with the figures.
     pub text: String,
 }
 
@@ -52,7 +52,7 @@ pub struct Diagnosis {
     pub finding: Finding,
 }
 
-/// A run and the bound that memory bandwidth alone sets.
+/// A run and the upper bound set by memory bandwidth alone.
 #[derive(Debug, Clone, Copy)]
 pub struct Predicted<'a> {
     /// The run.
@@ -62,13 +62,14 @@ pub struct Predicted<'a> {
 }
 
 impl Predicted<'_> {
-    /// Decode tokens per second of one stream: one over the median TPOT. `None` if that is unknown.
+    /// Decode tokens per second of one stream: the inverse of the median TPOT. `None` if the median
+    /// is unknown.
     pub fn measured(&self) -> Option<f64> {
         let tpot = self.run.metrics.tpot.percentile(crate::plan::Percentile::P50).exact()?;
         (tpot > 0.0).then(|| 1000.0 / tpot)
     }
 
-    /// Measured over predicted.
+    /// Ratio of the measured to the predicted speed.
     pub fn ratio(&self) -> Option<f64> {
         Some(self.measured()? / self.prediction.best())
     }
@@ -77,26 +78,25 @@ impl Predicted<'_> {
 /// Two runs that differ only in their cache state.
 #[derive(Debug, Clone, Copy)]
 pub struct Twins<'a> {
-    /// Prompts share the declared prefix of the scenario.
+    /// The run whose prompts share the declared prefix of the scenario.
     pub warm: Run<'a>,
-    /// The same prompts, without any shared prefix.
+    /// The run with the same prompts but without any shared prefix.
     pub cold: Run<'a>,
 }
 
-/// Everything that is searched for symptoms.
+/// All data that is searched for symptoms.
 #[derive(Debug, Clone, Copy)]
 pub struct Evident<'a> {
     /// Curves of the plan.
     pub curves: &'a [Curve<'a>],
     /// Runs with a bound.
     pub predicted: &'a [Predicted<'a>],
-    /// Why other runs have no bound, each reason once.
+    /// The reasons why other runs have no bound, each listed once.
     pub unpredicted: &'a [String],
     /// Warm runs with their cold twins.
     pub twins: &'a [Twins<'a>],
     /// Maximum time per token allowed by the plan's objective, in milliseconds.
     pub token_limit_ms: Option<f64>,
-    /// Maximum number of running requests of a server, as declared in the plan, by the full id of the
-    /// run.
+    /// Maximum number of running requests per server, as declared in the plan, by full run id.
     pub batch_limits: &'a [(String, f64)],
 }

@@ -12,7 +12,8 @@ pub(super) fn evidence(runs: &[&Run], text: String) -> Evidence {
     Evidence { runs: runs.iter().map(|run| run.labels.run_id.clone()).collect(), text }
 }
 
-/// Returns the result for a growth, with the runs and a sentence on the observation.
+/// Returns the finding for an observed growth, with the runs and a sentence that describes the
+/// observation.
 pub(super) fn looked(growth: Growth, runs: &[&Run], text: impl FnOnce() -> String) -> Looked {
     match growth {
         Growth::Shown => Looked::Seen(evidence(runs, text())),
@@ -26,7 +27,7 @@ pub(super) fn short<'a>(run: &'a Run<'a>) -> &'a str {
     run.labels.run_id.get(..8).unwrap_or(&run.labels.run_id)
 }
 
-/// Returns the client's requests in flight, averaged over the window.
+/// Returns the average number of the client's requests in flight over the window.
 pub(super) fn in_flight(run: &Run) -> f64 {
     run.metrics.flow.achieved_concurrency.unwrap_or(f64::INFINITY)
 }

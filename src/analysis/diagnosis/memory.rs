@@ -4,25 +4,24 @@ use crate::analysis::curve::Run;
 
 use super::scraped::figure;
 
-/// If memory moves data for a smaller share of the time, it does not limit decoding; for a larger share,
-/// it does.
-/// Both are chosen, not measured.
+/// If memory moves data for less than the first share of the time, it does not limit decoding; from the
+/// second share on, it does. Both thresholds are chosen, not measured.
 const IDLE: f64 = 0.3;
 const BUSY: f64 = 0.6;
 
-/// Returns the share of the window in which the memory moved data; `None` if the run does not have it.
+/// Returns the share of the window in which the memory moved data; `None` if the run has no such figure.
 pub fn busy(run: &Run) -> Option<f64> {
     figure(run, "gpu_memory_bandwidth_utilization_mean")
 }
 
-/// Returns a clause on it; empty if unknown.
+/// Returns a clause that describes this share; empty if the share is unknown.
 pub(super) fn clause(run: &Run) -> String {
     busy(run)
         .map(|share| format!("; the GPU's memory moves data {:.0} % of the time", share * 100.0))
         .unwrap_or_default()
 }
 
-/// Returns the clause for decoding far below the bandwidth bound, with its implication for the cause.
+/// Returns the clause for decoding far below the bandwidth bound, with what it implies about the cause.
 pub(super) fn beside_overhead(run: &Run) -> String {
     let says = match busy(run) {
         Some(share) if share < IDLE => ", which confirms that its bandwidth is not the limit",

@@ -1,10 +1,10 @@
-//! Symptoms of a server in the figures of its runs, and their usual meaning.
+//! Symptoms of server problems in the figures of runs, and their usual meaning.
 //!
-//! Each symptom is one small function that reports where it is present, citing the runs, or that it is
-//! absent, or what is missing to check it. Each cause is only the likely one, so every symptom names
-//! what would confirm it and what would refute it. Figures are the client's, and the server's own if it
-//! was scraped. Differences within the intervals of the figures do not count as seen; they are reported
-//! as "not shown".
+//! One small function per symptom reports where the symptom is present and in which runs, that it is
+//! absent, or which data is missing to check it. The stated cause is only the likely one, so every
+//! symptom names evidence that would confirm or refute it. The figures come from the client, and from
+//! the server if it was scraped. Differences within the intervals of the figures do not count as
+//! observed; they are reported as "not shown".
 
 mod evidence;
 mod look;

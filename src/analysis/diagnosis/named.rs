@@ -1,4 +1,4 @@
-//! Names of runs in sentences: with their model, if the plan has several.
+//! Names of runs in sentences, including the model if the plan has several.
 
 use indexmap::IndexSet;
 
@@ -12,7 +12,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Creates the names for all runs that are searched for symptoms.
+    /// Creates the names of all runs that are searched for symptoms.
     pub(super) fn of(evident: &Evident) -> Names {
         let on_curves = evident.curves.iter().flat_map(|curve| &curve.rungs).flat_map(|rung| &rung.runs);
         let predicted = evident.predicted.iter().map(|one| &one.run);
@@ -22,8 +22,8 @@ impl Names {
         Names { has_models: models.len() > 1 }
     }
 
-    /// Model (if several), endpoint, scenario and the values of further axes: what distinguishes a run
-    /// from others of the same load.
+    /// Model (if there are several), endpoint, scenario and the values of further axes: the parts that
+    /// distinguish a run from others with the same load.
     pub(super) fn run(&self, run: &Run) -> String {
         let axes = run.labels.axes.iter().map(|(axis, value)| format!(" · {axis}={value}"));
         format!(

@@ -1,12 +1,14 @@
-//! The servers' own queue figures, alongside a symptom that queueing may cause.
+//! The servers' own queue figures, reported alongside symptoms that queueing may cause.
 
 use crate::analysis::curve::Rung;
 
-/// Minimum factor by which a queue has grown, if it then takes at least this many milliseconds.
+/// Minimum factor by which the time in the queue has grown, and the minimum time in the queue after
+/// the growth, in milliseconds.
 const GROWN: f64 = 2.0;
 const LEAST_MS: f64 = 1.0;
 
-/// Returns a clause on the mean queue of the servers at two loads; `None` if a run of either lacks it.
+/// Returns a clause that compares the servers' mean queues at two loads; `None` if a run at either
+/// load lacks the figure.
 pub(super) fn clause(light: &Rung, heavy: &Rung) -> Option<String> {
     let (before, after) = (queue_ms(light)?, queue_ms(heavy)?);
     let confirms = match after >= LEAST_MS && after >= GROWN * before {

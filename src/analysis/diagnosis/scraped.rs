@@ -1,5 +1,5 @@
 //! Symptoms in the telemetry of servers and GPUs (`telemetry`), one function each. Missing figures are
-//! never guessed: a run without a figure is no evidence.
+//! never guessed, so a run without a figure provides no evidence.
 
 use crate::analysis::Whole;
 use crate::analysis::curve::{Curve, Run, Rung};
@@ -9,26 +9,27 @@ use super::look::{at, evidence, in_flight, short};
 use super::named::Names;
 use super::shown::{Looked, found};
 
-// Limits without a source are chosen, not measured: no run of a server with a known cause supports them.
+// Limits without a cited source are chosen, not measured: no run of a server with a known cause supports
+// them.
 
-/// A part of a latency is a cause of it if it is at least this share and takes at least this many
-/// milliseconds.
+/// A part of a latency counts as its cause if the part is at least this share of it and takes at least this
+/// many milliseconds.
 const SHARE: f64 = 0.25;
 const LEAST_MS: f64 = 1.0;
-/// The KV cache is short of room if its mean over the window is at least this share, or its maximum reached
-/// the second share.
+/// The KV cache is nearly full if its mean utilization over the window is at least the first share, or its
+/// maximum reached the second share.
 const KV_MEAN: f64 = 0.90;
 const KV_FULL: f64 = 0.99;
-/// Counters are interpolated at the borders of the window: less than half an event counts as none.
+/// Counters are interpolated at the borders of the window, so less than half an event counts as zero.
 const ONE_EVENT: f64 = 0.5;
-/// Minimum share of the scrapes with lowered clocks that is not an exception.
+/// Minimum share of scrapes with lowered clocks for the lowering to count as more than an exception.
 const THROTTLED: f64 = 0.05;
-/// If a server works on no more than this share of the client's requests in flight, the rest are
+/// If the server processes no more than this share of the client's requests in flight, the rest are
 /// waiting.
 const FEW: f64 = 0.5;
-/// Fewer requests in flight than this do not fill a batch anyway.
+/// With fewer requests in flight than this, batches are never full anyway.
 const CROWD: f64 = 4.0;
-/// A server whose maximum reaches this share of its limit is at the limit.
+/// If the maximum reaches this share of a server's limit, the server is at the limit.
 const AT_LIMIT: f64 = 0.95;
 
 /// A symptom in one run.
@@ -39,8 +40,8 @@ struct Shown {
     text: String,
 }
 
-/// Checks every load of every curve at which each run has the figure; a symptom at a load must be
-/// present in all of its runs.
+/// Checks every load of every curve, if all runs of the load have the figure. A load has the symptom only
+/// if all of its runs do.
 fn on_curves(evident: &Evident, missing: &str, absent: &str, of: impl Fn(&Run) -> Option<Shown>) -> Finding {
     let names = Names::of(evident);
     let look = |curve: &Curve| {
@@ -56,7 +57,7 @@ fn on_curves(evident: &Evident, missing: &str, absent: &str, of: impl Fn(&Run) -
         if let Some((rung, all)) = rungs.iter().filter(showing).max_by(|a, b| weight(a).total_cmp(&weight(b))) {
             let loads = match (count, rungs.len()) {
                 (_, 1) => String::new(),
-                (count, of) => format!("; seen at {count} of {of} loads, here the most"),
+                (count, of) => format!("; seen at {count} of {of} loads, most strongly here"),
             };
             let text = format!("{}{loads}", said(rung, &rung.runs[0], &all[0]));
             return Some(Looked::Seen(evidence(&rung.runs.iter().collect::<Vec<_>>(), text)));
@@ -85,7 +86,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// Returns the latency that is broken down: TTFT, or E2E if responses are not streamed.
+/// Returns the latency that is broken down into parts: TTFT, or E2E if responses are not streamed.
 fn whole<'r>(run: &'r Run) -> Option<&'r Whole> {
     let named = |name: &str| run.metrics.wholes.iter().find(|whole| whole.name == name);
     named("ttft").or_else(|| named("e2e")).filter(|whole| whole.mean_ms > 0.0)
@@ -109,7 +110,7 @@ pub(super) fn server_queue(evident: &Evident) -> Finding {
         );
         Some(Shown { is_there: queue >= LEAST_MS && queue >= SHARE * mean, weight: queue / mean, text })
     };
-    let missing = "no run has the server's queue; this needs responses that report it, or `telemetry` of an \
+    let missing = "no run has data on the server's queue; this needs responses that report it, or `telemetry` of an \
                    engine whose page has \
                    `queue_seconds`, or `requests_waiting` and `requests_running`";
     let absent = "less than a quarter of the mean TTFT is spent in the server's queue, or less than a quarter \
@@ -117,8 +118,8 @@ pub(super) fn server_queue(evident: &Evident) -> Finding {
     on_curves(evident, missing, absent, |run| by_time(run).or_else(|| waiting_there(run)))
 }
 
-/// If the time in the queue is unknown (llama.cpp): the share of the requests at the server that wait, on
-/// average. By Little's law, that is the share of their time there that they wait.
+/// If the time in the queue is unknown (llama.cpp), returns the average share of the server's requests that
+/// wait. By Little's law, this is the share of a request's time at the server that it spends waiting.
 fn waiting_there(run: &Run) -> Option<Shown> {
     let [waiting, running] = ["requests_waiting_mean", "requests_running_mean"].map(|name| figure(run, name));
     let (waiting, all) = (waiting?, waiting? + running?);

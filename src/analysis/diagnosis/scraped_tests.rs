@@ -1,4 +1,5 @@
-//! Tests with made-up server telemetry: which symptoms it shows, and that missing figures show none.
+//! Tests with made-up server telemetry: they check which symptoms are found, and that missing figures show
+//! none.
 
 use super::tests::{Made, among, closed, finding, seen};
 use super::*;
@@ -7,8 +8,8 @@ use crate::analysis::roofline::Prediction;
 use crate::analysis::{Part, ServerFigure, Whole};
 use crate::telemetry::canonical::Unit;
 
-/// Returns a run with this many requests in flight and these server figures; a figure without a value has a
-/// reason.
+/// Returns a run with this many requests in flight and these server figures. A figure without a value has a
+/// reason instead.
 fn scraped(name: &str, batch: u32, figures: &[(&str, Option<f64>)]) -> Made {
     let mut made = Made::new(name, "B1", &closed(batch), 50.0);
     let figure = |(name, value): &(&str, Option<f64>)| ServerFigure {
@@ -21,7 +22,7 @@ fn scraped(name: &str, batch: u32, figures: &[(&str, Option<f64>)]) -> Made {
     made
 }
 
-/// Returns the same with parts of a mean TTFT of 100 ms.
+/// Returns the same run with a mean TTFT of 100 ms, broken down into these parts.
 fn parted(name: &str, batch: u32, parts: &[(&'static str, Option<f64>)]) -> Made {
     let mut made = scraped(name, batch, &[("requests_waiting_mean", Some(3.25))]);
     let part = |(name, ms): &(&'static str, Option<f64>)| Part {
@@ -44,7 +45,7 @@ fn a_queue_is_a_cause_from_a_quarter_of_ttft_on() {
     let two = [at("a", 2, Some(3.0)), at("b", 8, Some(61.0))];
     let text = text_of("server_queue", &two);
     let wanted = "demo · B1: at batch_size 8, 61.0 of the 100.0 ms of mean TTFT are spent in the server's queue (61 \
-                  %); 3.2 requests wait there (run b0000000); seen at 1 of 2 loads, here the most";
+                  %); 3.2 requests wait there (run b0000000); seen at 1 of 2 loads, most strongly here";
     assert_eq!(text, wanted);
     assert_eq!(seen(among("server_queue", &two))[0].runs, [two[1].labels.run_id.clone()]);
     assert!(matches!(among("server_queue", &[at("a", 2, Some(24.9))]), Finding::NotSeen(_)));
@@ -54,7 +55,7 @@ fn a_queue_is_a_cause_from_a_quarter_of_ttft_on() {
 
 #[test]
 fn where_no_time_in_the_queue_is_known_those_that_wait_are_counted() {
-    // llama.cpp's page: four slots, eight in flight.
+    // llama.cpp's metrics page, with four slots and eight requests in flight.
     let at = |waiting, running| {
         scraped("a", 8, &[("requests_waiting_mean", Some(waiting)), ("requests_running_mean", running)])
     };
@@ -71,7 +72,7 @@ fn what_only_some_repeats_show_is_not_shown() {
     let at = |name, queue| parted(name, 8, &[("queue", Some(queue))]);
     let Finding::NotSeen(why) = among("server_queue", &[at("a", 10.0), at("b", 60.0), at("c", 12.0)]) else { panic!() };
     assert!(why.starts_with("not shown: ") && why.ends_with("in 1 of 3 repeats"), "{why}");
-    // A repeat without the figure makes the load unknown.
+    // If one repeat lacks the figure, the load is unknown.
     let unknown = [at("a", 60.0), parted("b", 8, &[("queue", None)])];
     assert!(matches!(among("server_queue", &unknown), Finding::NotChecked(_)));
 }

@@ -9,27 +9,27 @@ use super::evidence::{Evidence, Finding};
 pub(super) enum Looked {
     /// It is present.
     Seen(Evidence),
-    /// The figures suggest it, but only within their intervals, or not in all repeats: a sentence with
-    /// the figures and the reason.
+    /// The figures suggest it, but only within their intervals or not in all repeats. Contains a
+    /// sentence with the figures and the reason.
     NotShown(String),
     /// It is absent.
     Absent,
 }
 
-/// Prefix of a finding that the figures suggest only within their intervals.
+/// Prefix of a finding that is only suggested by figures within their intervals.
 pub const NOT_SHOWN: &str = "not shown";
 
-/// Reason why a finding from a client's figures alone may not be one.
+/// Reason why a finding based only on the client's figures may be wrong.
 pub(super) const BY_CHANCE: &str = "it may be chance: the 95 % intervals overlap";
 
 /// Whether a figure has grown from one load to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Growth {
-    /// Beyond the intervals of both.
+    /// It has grown beyond the intervals of both values.
     Shown,
-    /// By the factor, but the intervals overlap or are missing.
+    /// It has grown by the factor, but the intervals overlap or are missing.
     NotShown,
-    /// By less than the factor.
+    /// It has grown by less than the factor.
     No,
 }
 
@@ -38,11 +38,12 @@ pub(super) enum Growth {
 pub(super) struct Ranged {
     /// The value.
     pub(super) value: f64,
-    /// Low and high end.
+    /// Lower and upper end.
     pub(super) ends: Option<[f64; 2]>,
 }
 
-/// Minimum factor by which a rate of single runs has grown: its variation between runs is unknown.
+/// Minimum growth factor of a rate that is based on single runs, whose variation between runs is
+/// unknown.
 const WITHOUT_INTERVAL: f64 = 1.5;
 
 impl Ranged {
@@ -57,19 +58,19 @@ impl Ranged {
         Some(Ranged { value: estimate.exact()?, ends })
     }
 
-    /// Returns whether even its low end lies above a limit.
+    /// Returns whether even its lower end is above a limit.
     pub(super) fn is_above(self, limit: f64) -> bool {
         self.ends.is_some_and(|[low, _]| low > limit)
     }
 
-    /// Returns whether even its high end lies below a limit.
+    /// Returns whether even its upper end is below a limit.
     pub(super) fn is_below(self, limit: f64) -> bool {
         self.ends.is_some_and(|[_, high]| high < limit)
     }
 }
 
 /// Returns whether a latency has grown by a factor. A latency without an interval has too few requests
-/// to decide.
+/// for a decision.
 pub(super) fn latency_growth(before: Ranged, after: Ranged, factor: f64) -> Growth {
     match (before.ends, after.ends) {
         _ if after.value < factor * before.value => Growth::No,
@@ -78,7 +79,7 @@ pub(super) fn latency_growth(before: Ranged, after: Ranged, factor: f64) -> Grow
     }
 }
 
-/// Returns whether a rate has grown by a factor. A single run has no interval of its rate, so it must
+/// Returns whether a rate has grown by a factor. The rate of a single run has no interval, so it must
 /// have grown considerably.
 pub(super) fn rate_growth(before: Ranged, after: Ranged, factor: f64) -> Growth {
     match (before.ends, after.ends) {
@@ -89,7 +90,7 @@ pub(super) fn rate_growth(before: Ranged, after: Ranged, factor: f64) -> Growth 
     }
 }
 
-/// Combines the two growths of a symptom that needs both.
+/// Combines the two growths of a symptom that requires both.
 pub(super) fn both(first: Growth, second: Growth) -> Growth {
     match (first, second) {
         (Growth::No, _) | (_, Growth::No) => Growth::No,
@@ -98,8 +99,8 @@ pub(super) fn both(first: Growth, second: Growth) -> Growth {
     }
 }
 
-/// Combines the results of several places: lists every place where the symptom is seen. If it is shown
-/// nowhere but may be present, the finding reports that.
+/// Combines the results of several places and lists every place where the symptom is present. If it is
+/// shown nowhere but may be present, the finding reports that.
 pub(super) fn found(
     looked: impl Iterator<Item = Option<Looked>>,
     missing: &str,

@@ -12,16 +12,16 @@ use super::named::Names;
 use super::queued;
 use super::shown::{Growth, Looked, Ranged, both, found, latency_growth, rate_growth};
 
-/// Maximum requests in flight of a low-concurrency run.
+/// Maximum number of requests in flight for a run to count as low-concurrency.
 const FEW: f64 = 2.0;
-/// Minimum requests in flight of a load that is compared with single-request runs, and the minimum ratio
-/// of both.
+/// Minimum number of requests in flight of a load that is compared with single-request runs, and the
+/// minimum ratio between the two.
 const HEAVIER: f64 = 2.0;
 /// Minimum factor by which a figure has grown.
 const GROWN: f64 = 1.5;
 /// Two figures are about equal up to this factor.
 const EQUAL: f64 = 1.1;
-/// Measured share of the prediction below which decoding is far from it.
+/// Ratio of measured to predicted speed below which decoding is far from the bound.
 const FAR: f64 = 0.3;
 
 /// Returns its median with its interval.
@@ -72,7 +72,7 @@ pub(super) fn ttft_grows_with_input(evident: &Evident) -> Finding {
     found(servers.iter().map(look), missing, absent)
 }
 
-/// Returns the rungs of a curve that have this figure, each with it.
+/// Returns the rungs of a curve that have this figure, each with the figure.
 fn with<'a>(curve: &'a Curve<'a>, name: &str) -> Vec<(&'a Rung<'a>, Ranged)> {
     let Some(reading) = Ordinate::named(name) else { return Vec::new() };
     let value = |rung: &'a Rung<'a>| Some((rung, Ranged::of(&rung.figure(reading)?)));
@@ -118,14 +118,14 @@ pub(super) fn tpot_high_alone(evident: &Evident) -> Finding {
         };
         Some(looked(growth, &[run], text))
     };
-    let missing = "no run with one request in flight plus a load with 2 or more, twice as many, and no limit on \
-                  TPOT or ITL in `slo`";
+    let missing = "no run with one request in flight and a load of at least twice as many (2 or more), and no limit \
+                   on TPOT or ITL in `slo`";
     let absent = || "TPOT at concurrency one is within its limit".to_owned();
     found(evident.curves.iter().map(look), missing, absent)
 }
 
-/// Returns whether a rung has enough more requests than `light` to conclude that TPOT is already high at
-/// one.
+/// Returns whether a rung has enough more requests in flight than `light` to conclude that TPOT is
+/// already high with one request in flight.
 fn is_heavier(rung: &Rung, light: &Run) -> bool {
     let crowd = rung.runs.iter().map(in_flight).fold(f64::INFINITY, f64::min);
     crowd.is_finite() && crowd >= HEAVIER && crowd >= HEAVIER * in_flight(light)
@@ -146,7 +146,7 @@ pub(super) fn ttft_tail_spikes(evident: &Evident) -> Finding {
     let look_at_tail = |curve: &Curve, tail_name: &str, tail_word: &str| {
         let both = with_both(curve, ["ttft_p50", tail_name]);
         let ((first, median, tail), others) = both.split_first().filter(|(_, others)| !others.is_empty())?;
-        // The first load at which it is shown, else the first at which it may be.
+        // The first load at which the symptom is shown, or else the first at which it may be present.
         let growth = |(_, m, t): &(&Rung, Ranged, Ranged)| match m.value <= 1.25 * median.value {
             true => latency_growth(*tail, *t, 2.0),
             false => Growth::No,
@@ -196,7 +196,7 @@ pub(super) fn throughput_for_tpot(evident: &Evident) -> Finding {
             let [(_, rate, tpot), (_, more, slower)] = pair else { return Growth::No };
             both(rate_growth(*rate, *more, EQUAL), latency_growth(*tpot, *slower, EQUAL))
         };
-        // The first two loads that show it, else the first two that may.
+        // The first two loads that show the symptom, or else the first two that may show it.
         let at_growth = |wanted: Growth| all.windows(2).find(|pair| growth(pair) == wanted);
         let Some(pair) = at_growth(Growth::Shown).or_else(|| at_growth(Growth::NotShown)) else {
             return Some(Looked::Absent);
@@ -244,7 +244,7 @@ pub(super) fn warm_equals_cold(evident: &Evident) -> Finding {
                 declared * 100.0
             )
         };
-        // Equal means: cannot be much slower.
+        // "Equal" here means that it cannot be much slower.
         let ruled_out = fast.ends.is_some_and(|[low, _]| slow.is_below(GROWN * low));
         let growth = match slow.value < EQUAL * fast.value {
             false => Growth::No,
@@ -274,7 +274,7 @@ pub(super) fn far_below_prediction(evident: &Evident) -> Finding {
                 memory::beside_overhead(run)
             )
         };
-        // The fastest TPOT compatible with the run is its low end.
+        // The fastest TPOT that is compatible with the run is the lower end of its interval.
         let tpot = Ranged::of_estimate(&run.metrics.tpot.percentile(Percentile::P50))?;
         let growth = match ratio < FAR {
             false => Growth::No,

@@ -1,5 +1,5 @@
-//! The table of symptoms, each with its check: first those in the client's figures, then those in
-//! telemetry.
+//! The table of symptoms with their checks: first symptoms in the client's figures, then symptoms
+//! in telemetry.
 
 use super::evidence::Symptom;
 use super::look::Look;
@@ -41,8 +41,7 @@ pub(super) static ALL: [(Symptom, Look); 12] = [
         regime: "larger batches: steps read more KV cache or reach the compute limit",
         confirm: "TPOT follows requests in flight; measured ÷ predicted with the KV cache stays about equal",
         refute: "TPOT rises while the number of requests running at the server stays the same",
-        response: "a cap on requests in flight at the objective's TPOT limit, else nothing: this is the \
-                  trade-off itself",
+        response: "a cap on requests in flight at the objective's TPOT limit; otherwise nothing, because this is the trade-off itself",
     }, symptoms::throughput_for_tpot),
     (Symptom {
         key: "warm_equals_cold",
@@ -69,8 +68,7 @@ pub(super) static ALL: [(Symptom, Look); 12] = [
                  TTFT in `show`)",
         refute: "`requests_waiting` at 0, or an equally long queue at a light load: then something else delays \
                 requests",
-        response: "if the KV cache has room and decoding is not slow: a higher limit of running requests; else \
-                  less load or more replicas",
+        response: "if the KV cache has room and decoding is not slow: a higher limit of running requests; otherwise, less load or more replicas",
     }, scraped::server_queue),
     (Symptom {
         key: "few_at_a_time",
@@ -106,7 +104,7 @@ pub(super) static ALL: [(Symptom, Look); 12] = [
         regime: "the power cap, heat, or hardware; a run's reason names heat and hardware (`server_throttled`)",
         confirm: "`gpu_sm_clock` and `gpu_temperature` over the window; `nvidia-smi -q -d PERFORMANCE,POWER`",
         refute: "the same latency with a higher power cap or a cooler GPU",
-        response: "cooling and the power cap first; else report the cap alongside the figures",
+        response: "cooling and the power cap first; otherwise, report the cap alongside the figures",
     }, scraped::throttled),
     (Symptom {
         key: "outside_the_server",

@@ -117,7 +117,7 @@ fn a_tail_that_spikes_is_told_from_a_curve_that_rises() {
         Made::new(name, "B1", &server, 50.0)
     };
     let at = |name, batch, ttft, jitter| lasting(name, batch, ttft, jitter, 300.0);
-    // A jitter of 1 reaches up to twice the median; a jitter of 0.05 barely moves it.
+    // With a jitter of 1, gaps reach twice the median; a jitter of 0.05 barely changes them.
     let spiky = [at("a", 1, 20_000_000, 0.01), at("b", 2, 20_000_000, 1.0)];
     assert!(matches!(among("ttft_tail_spikes", &spiky), Finding::NotSeen(_)), "1.98 × is not a spike");
     let raise = |spiked: &mut [Made; 2], seconds| {
@@ -142,7 +142,8 @@ fn a_tail_that_spikes_is_told_from_a_curve_that_rises() {
         assert!(with_queue(little.map(Ok)).contains("which does not confirm"));
     }
     assert!(!with_queue([Ok(0.2), Err("no page has queue_seconds".to_owned())]).contains("queue"));
-    // 750 requests at the lightest load: too few for an interval of its p99, so the spike may be chance.
+    // 750 requests at the lightest load are too few for an interval of p99, so the spike may be due to
+    // chance.
     let mut few =
         [("a", 1, 0.01), ("b", 2, 0.05)].map(|(name, batch, jitter)| lasting(name, batch, 20_000_000, jitter, 60.0));
     raise(&mut few, 60.0);
@@ -238,7 +239,7 @@ fn sentences_name_the_model_where_there_are_several() {
 
 #[test]
 fn a_trend_within_its_intervals_is_not_shown() {
-    // With few requests that scatter, TPOT is a sixth higher at the heavier load.
+    // With few, scattered requests, TPOT is a sixth higher at the heavier load.
     let at = |name, batch, itl| {
         let server = Server { itl, jitter: 0.6, seconds: 1.0, ..closed(batch) };
         Made::new(name, "B1", &server, 50.0)

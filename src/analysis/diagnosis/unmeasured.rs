@@ -1,9 +1,10 @@
-//! Missing measurements of the servers behind the analyzed runs.
+//! Measurements that are missing for the servers of the analyzed runs.
 
 use super::evidence::Evident;
 use super::scraped::figure;
 
-/// Quantities that a server and its GPUs can report, each with one of its figures.
+/// Groups of quantities that a server and its GPUs can report, each with one figure that represents the
+/// group.
 const FAMILIES: [(&str, &str); 8] = [
     ("requests_running_mean", "requests running and waiting"),
     ("queue_seconds_mean", "time in the queue"),

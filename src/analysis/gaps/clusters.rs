@@ -1,16 +1,16 @@
-//! What gaps are worth. Gaps of one request are alike, and so are consecutive requests: a thousand gaps
-//! of one stream are little evidence on another one.
+//! The effective number of gaps. Gaps of one request resemble each other, and so do consecutive
+//! requests: a thousand gaps of one stream say little about another stream.
 //!
-//! The share of gaps above a level is a ratio over requests, gaps above / gaps. Its variance is
-//! linearized (Kish, Survey Sampling, 1965: ultimate clusters): by requests, and by blocks of requests
-//! in the order of the schedule like that of any other latency ([`worth`]). Variance over that of
-//! independent gaps is the design effect; gaps over design effect are the effective number of gaps.
-//! Levels are borders of the histogram's buckets, so a share is exact and a level is accurate to one
-//! part in 4 096. Intervals of percentiles invert the test of shares (Woodruff, Confidence Intervals for
-//! Medians and Other Position Measures, 1952).
+//! The share of gaps above a level is a ratio over requests: gaps above the level / gaps. Its variance
+//! is linearized (Kish, Survey Sampling, 1965: ultimate clusters): once by requests, and once by blocks
+//! of requests in scheduled order, like the variance of any other latency ([`worth`]). The variance
+//! divided by the variance for independent gaps is the design effect, and the number of gaps divided by
+//! the design effect is the effective number. Levels are borders of the histogram's buckets, so shares
+//! are exact and levels are accurate to one part in 4 096. Intervals of percentiles invert the test of
+//! shares (Woodruff, Confidence Intervals for Medians and Other Position Measures, 1952).
 //!
-//! Nothing here grows with the number of gaps: a level takes three sums and one count for each of at
-//! most [`PARTS`] blocks.
+//! Memory does not grow with the number of gaps: each level needs three sums, and one count for each of
+//! at most [`PARTS`] blocks.
 
 use crate::analysis::series::{PARTS, autocorrelation_time, edges, swings, variance};
 use crate::analysis::worth::{self, Evidence, Rule, Span, Turns, Worth};
@@ -21,8 +21,8 @@ use crate::units::Nanos;
 
 use super::histogram::Histogram;
 
-/// Minimum number of requests with a gap above a level for the gaps above it to show how alike they are;
-/// with fewer, the evidence is worth no more than the requests.
+/// Minimum number of requests with a gap above a level that is needed to determine how similar these
+/// gaps are. With fewer such requests, the gaps count no more than the requests.
 const FEWEST_ABOVE: u64 = 10;
 
 /// Sums over requests for one level.
@@ -32,9 +32,9 @@ struct Level {
     above: u64,
     /// Requests with a gap above it.
     requests: u64,
-    /// Squares of a request's gaps above it.
+    /// Sum of the squares of each request's gaps above it.
     squares: f64,
-    /// A request's gaps above it × its gaps.
+    /// Sum of each request's gaps above it × all gaps of the request.
     cross: f64,
     /// Gaps above it in each block.
     of_block: Vec<f64>,
@@ -51,28 +51,28 @@ pub(super) struct Clusters {
     /// Number of levels below each bucket.
     passed: Vec<u8>,
     limits: Vec<Nanos>,
-    /// Those of `borders`, then those of `limits`.
+    /// The levels of `borders`, followed by those of `limits`.
     levels: Vec<Level>,
     /// Requests that have gaps.
     requests: u64,
     gaps: u64,
-    /// Squares of a request's gaps.
+    /// Sum of the squares of each request's number of gaps.
     squares: f64,
     /// Gaps in each block.
     of_block: Vec<f64>,
-    /// The sum of the indices of their buckets, which behave like logarithms: one long gap does not
-    /// dominate a block.
+    /// The sum of the indices of their buckets. These behave like logarithms, so a single long gap does
+    /// not dominate a block.
     buckets: Vec<f64>,
-    /// For the current request: its gaps by the number of levels they are above, above each limit, and
-    /// the sum of their buckets.
+    /// For the current request: its gaps by the number of levels that they exceed, its gaps above each
+    /// limit, and the sum of their bucket indices.
     by_passed: Vec<u64>,
     above_limits: Vec<u64>,
     bucket_sum: f64,
 }
 
 impl Clusters {
-    /// Creates it for a run whose gaps are distributed like `histogram`; `limits` are those for which
-    /// evidence will be requested.
+    /// Creates it for a run whose gaps are distributed like `histogram`; `limits` contains the limits
+    /// for which evidence will be requested.
     pub(super) fn new(
         rows: &[Measured],
         facts: &Facts,
@@ -147,8 +147,8 @@ impl Clusters {
         self.requests
     }
 
-    /// Returns the effective number of gaps for a percentile: the number of independent ones that would
-    /// be equal evidence on the share above it.
+    /// Returns the effective number of gaps for a percentile: the number of independent gaps that would
+    /// provide the same evidence on the share above it.
     pub(super) fn effective(&self, histogram: &Histogram, percentile: Percentile) -> f64 {
         let levels = shares(percentile).into_iter().filter_map(|share| self.at_share(histogram, share));
         let effect = levels.filter_map(|level| self.effect(level)).fold(1.0, f64::max);
@@ -160,7 +160,7 @@ impl Clusters {
     pub(super) fn interval(&self, histogram: &Histogram, percentile: Percentile) -> Option<Span> {
         let allowed = 1.0 - quantile::share(percentile);
         let course = self.course();
-        // Gaps that are all alike cannot swing.
+        // If all gaps are alike, they cannot swing.
         let swings = if variance(&course) > 0.0 { swings(&course) } else { u32::MAX };
         if self.gaps == 0 || !worth::is_long_enough(allowed, self.turns, swings) {
             return None;
@@ -170,8 +170,8 @@ impl Clusters {
         worth::given(worth::ranks_of(self.gaps, quantile::share(percentile), worth), allowed)
     }
 
-    /// Returns the gaps' evidence on one of the requested limits, if at most a share `allowed` of them
-    /// may be above it.
+    /// Returns the gaps' evidence on one of the requested limits, if at most the share `allowed` of the
+    /// gaps may be above it.
     pub(super) fn evidence(&self, histogram: &Histogram, limit: Nanos, allowed: f64) -> Evidence {
         let at = self.limits.iter().position(|asked| *asked == limit).expect("the limit was requested");
         let level = &self.levels[self.borders.len() + at];
@@ -179,8 +179,8 @@ impl Clusters {
         Evidence { n: self.gaps, above: level.above, worth }
     }
 
-    /// Returns how many independent gaps these are worth for the share above a level, for a claim about
-    /// the share `allowed` at a two-sided level.
+    /// Returns how many independent gaps these gaps are worth for the share above a level, when testing
+    /// a claim about the share `allowed` at a two-sided level.
     fn worth(&self, histogram: &Histogram, level: Option<&Level>, allowed: f64, claim: f64) -> Worth {
         let rule = Rule::of(allowed);
         let course = self.course();
@@ -199,8 +199,8 @@ impl Clusters {
         if level.is_none_or(|level| level.requests < FEWEST_ABOVE) {
             worth = worth.min(requests);
         }
-        // Each swing of the queue counts as this many independent requests, each worth the effective
-        // gaps of one request.
+        // Each swing of the queue counts as this many independent requests, each of which counts with
+        // its effective number of gaps.
         let bound = self.turns.swings.filter(|swings| *swings < rule.long);
         let bound = bound.map(|swings| rule.per_swing * f64::from(swings.max(1)) * of_request.max(1.0));
         match bound {
@@ -209,8 +209,8 @@ impl Clusters {
         }
     }
 
-    /// Returns the design effect of a level, treating requests as independent; `None` if none or all are
-    /// above.
+    /// Returns the design effect of a level, treating requests as independent; `None` if no gaps or all
+    /// gaps are above the level.
     fn effect(&self, level: &Level) -> Option<f64> {
         let (gaps, requests) = (self.gaps as f64, self.requests as f64);
         let share = level.above as f64 / gaps;
@@ -222,7 +222,7 @@ impl Clusters {
         Some((variance * gaps / (share * (1.0 - share))).max(1.0))
     }
 
-    /// Returns the same from blocks of requests, which may depend on those before.
+    /// Returns the design effect computed from blocks of requests, which may depend on earlier blocks.
     fn serial_effect(&self, level: &Level, batches: usize) -> f64 {
         let gaps = self.gaps as f64;
         let share = level.above as f64 / gaps;
@@ -232,13 +232,13 @@ impl Clusters {
         (worth::long_run(&residuals, batches) * gaps / (share * (1.0 - share))).max(1.0)
     }
 
-    /// Approximates the mean logarithm of the gaps, block by block.
+    /// Approximates the mean logarithm of the gaps in each block.
     fn course(&self) -> Vec<f64> {
         let filled = self.buckets.iter().zip(&self.of_block).filter(|(_, gaps)| **gaps > 0.0);
         filled.map(|(sum, gaps)| sum / gaps).collect()
     }
 
-    /// Returns the level above which about a share of all gaps lies; `None` without gaps.
+    /// Returns the level above which about the given share of all gaps lies; `None` without gaps.
     fn at_share(&self, histogram: &Histogram, share: f64) -> Option<&Level> {
         let border = border(histogram, share)?;
         let at = self.borders.iter().position(|known| *known == border)?;
@@ -246,14 +246,15 @@ impl Clusters {
     }
 }
 
-/// Returns the shares above the levels that are used for a percentile: its own, and a larger one.
+/// Returns the shares above the two levels that are used for a percentile: the percentile's own share,
+/// and a larger one.
 fn shares(percentile: Percentile) -> [f64; 2] {
     let allowed = 1.0 - quantile::share(percentile);
     [allowed, worth::nearby(allowed)]
 }
 
-/// Returns the first of the buckets above which about a share of all gaps lies: of the bucket that the
-/// share falls into, the nearer end. `None` without gaps.
+/// Returns the first bucket above the level that about the given share of all gaps exceeds. The level is
+/// at the nearer end of the bucket into which the share falls. `None` without gaps.
 fn border(histogram: &Histogram, share: f64) -> Option<usize> {
     let last = histogram.n.checked_sub(1)?;
     let rank = ((1.0 - share) * last as f64) as u64;

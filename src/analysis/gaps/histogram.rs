@@ -1,11 +1,12 @@
-//! Counts of gaps by approximate length: enough to find the bucket of any rank, in memory that does not
+//! Counts of gaps by approximate length: enough to find the bucket of any rank in memory that does not
 //! grow with the run.
 
-/// Bits after the leading one that a bucket keeps: values of one bucket differ by less than one part in
-/// 4 096.
+/// Number of bits after the leading one bit that a bucket keeps: values in the same bucket differ by
+/// less than one part in 4 096.
 const DIGITS: u32 = 12;
 
-/// Returns the bucket of a value. Below 8 192 ns each value has its own; buckets rise with their values.
+/// Returns the bucket of a value. Each value below 8 192 ns has its own bucket; higher values have
+/// higher buckets.
 pub(super) fn bucket(value: u64) -> usize {
     let shift = shift(value);
     ((u64::from(shift) << DIGITS) + (value >> shift)) as usize
@@ -25,11 +26,11 @@ fn shift(value: u64) -> u32 {
 /// The contents of one bucket.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bucket {
-    /// Its index.
+    /// Its index among the buckets.
     pub bucket: usize,
-    /// Values in buckets below it.
+    /// Number of values in lower buckets.
     pub before: u64,
-    /// Values in it.
+    /// Number of values in it.
     pub count: u64,
     /// Its smallest value.
     pub least: u64,
@@ -40,7 +41,7 @@ pub(super) struct Bucket {
 /// Counts by bucket, while values arrive.
 #[derive(Debug, Default)]
 pub(super) struct Counting {
-    /// Count, minimum and maximum of each bucket up to the highest one used.
+    /// Count, minimum and maximum of each bucket up to the highest bucket used.
     buckets: Vec<(u64, u64, u64)>,
 }
 
@@ -80,13 +81,13 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
-    /// Returns the bucket of the value of a rank, from 0. It must exist.
+    /// Returns the bucket of the value with the given rank, counted from 0. The rank must exist.
     pub(crate) fn of_rank(&self, rank: u64) -> &Bucket {
         &self.buckets[self.buckets.partition_point(|bucket| bucket.before + bucket.count <= rank)]
     }
 
-    /// Returns the approximate value of a rank: exact if the bucket's values are equal, else within its
-    /// width.
+    /// Returns the approximate value at a rank: exact if the values of its bucket are equal, otherwise
+    /// within the width of the bucket.
     pub(super) fn about(&self, rank: u64) -> f64 {
         let Bucket { before, count, least, most, .. } = *self.of_rank(rank);
         let share = (rank - before) as f64 / (count - 1).max(1) as f64;

@@ -1,9 +1,9 @@
-//! Aggregates of the token events of a run and the gaps between them, without storing them.
+//! Aggregates of a run's token events and of the gaps between them, computed without storing either.
 //!
-//! A run may have 10⁸ gaps, more than fit into the memory that a benchmark may use. They are read twice:
-//! the first pass counts gaps by approximate length, and the throughput of the window; the second keeps
-//! the few values at which percentiles lie, which are exact, and counts by request what the gaps are
-//! worth.
+//! A run may have 10⁸ gaps, more than fit into the memory that a benchmark may use. They are read twice.
+//! The first pass counts gaps by approximate length and computes the throughput of the window. The
+//! second pass keeps the few values at which percentiles lie, which makes these exact, and computes the
+//! effective number of gaps from counts by request.
 
 mod clusters;
 mod histogram;
@@ -29,19 +29,19 @@ use order::Order;
 /// The result of the first pass over a run: throughput, and the distribution of gaps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Events {
-    /// Tokens of events inside the window, whichever request they belong to.
+    /// Tokens of events inside the window, regardless of the request.
     pub(crate) tokens_inside: f64,
-    /// Token events inside the window, whichever request they belong to.
+    /// Token events inside the window, regardless of the request.
     pub inside: u64,
-    /// Requests of the window that have a gap.
+    /// Requests of the window that have at least one gap.
     pub requests: u64,
-    /// Gaps of 0 of the window's requests: events that came in one read.
+    /// Gaps of length 0 in the window's requests, between events that arrived in the same read.
     pub(crate) zeros: u64,
-    /// Tokens of every request's events by part of the window.
+    /// Tokens of all requests' events, by part of the window.
     pub(super) emitted: Emitted,
-    /// The same by part of the whole run.
+    /// Tokens of all requests' events, by part of the whole run.
     pub(super) received: Received,
-    /// The instants at which anything arrived.
+    /// The instants at which any data arrived.
     pub(super) signs: Signs,
     /// The number of gaps of the window's requests above each requested limit.
     above: Vec<(Nanos, u64)>,
@@ -51,7 +51,8 @@ pub struct Events {
 }
 
 impl Events {
-    /// Makes the first pass over a run. `limits` are those for which [`Events::above`] will be called.
+    /// Makes the first pass over a run. `limits` contains the limits for which [`Events::above`] will be
+    /// called.
     pub fn of<R: Replay + ?Sized>(run: &R, facts: &Facts, limits: &[Nanos]) -> Result<Events, R::Error> {
         let mut events = Events {
             tokens_inside: 0.0,
@@ -111,7 +112,7 @@ impl Events {
         self.above.iter().map(|(limit, _)| *limit).collect()
     }
 
-    /// Returns the mean gap in milliseconds; `None` without any.
+    /// Returns the mean gap in milliseconds; `None` without gaps.
     fn mean(&self) -> Option<f64> {
         (self.gaps() > 0).then(|| self.sum as f64 / self.gaps() as f64 / 1e6)
     }
@@ -120,12 +121,13 @@ impl Events {
 /// Summaries of the gaps of the window's requests: the result of the second pass over a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gaps {
-    /// ITL in milliseconds, all gaps pooled; their worth and their intervals are by request.
+    /// ITL in milliseconds, over all gaps pooled. Effective numbers and intervals are computed by
+    /// request.
     pub itl: Summary,
     /// p99(ITL) / p50(ITL); null if either is null or p50 is 0.
     pub jitter: Option<f64>,
-    /// Interval of the jitter ratio: from the ends of those of p99 and p50. Null if the ratio is, or if
-    /// one of these has none.
+    /// Interval of the jitter ratio, computed from the ends of the intervals of p99 and p50. Null if the
+    /// ratio is null or if one of these intervals is missing.
     pub(crate) jitter_interval: Option<Interval>,
     clusters: Clusters,
 }
@@ -136,7 +138,8 @@ impl Gaps {
         Gaps::of_part(run, facts, events, Queue::of(run.rows(), facts).turns)
     }
 
-    /// Makes the second pass over some requests of a run; `turns` are those of the whole run's queue.
+    /// Makes the second pass over some requests of a run; `turns` counts the turns of the whole run's
+    /// queue.
     pub fn of_part<R: Replay + ?Sized>(
         run: &R,
         facts: &Facts,
@@ -156,8 +159,8 @@ impl Gaps {
         Ok(second.finish())
     }
 
-    /// Returns the gaps' evidence on a limit, one of those of the first pass, if at most a share
-    /// `allowed` may be above it.
+    /// Returns the gaps' evidence on one of the limits of the first pass, if at most the share `allowed`
+    /// of the gaps may be above it.
     pub fn evidence(&self, events: &Events, limit: Nanos, allowed: f64) -> Evidence {
         self.clusters.evidence(&events.histogram, limit, allowed)
     }
@@ -168,9 +171,9 @@ struct Second<'a> {
     events: &'a Events,
     order: Order,
     clusters: Clusters,
-    /// In milliseconds.
+    /// Mean gap in milliseconds.
     mean: f64,
-    /// Squared differences from the mean.
+    /// Sum of squared differences from the mean.
     squares: f64,
 }
 
@@ -248,14 +251,15 @@ fn fewest_requests() -> u64 {
     }
 }
 
-/// Returns the interval between the values at these ranks, to one part in 4 096.
+/// Returns the interval between the values at these ranks, accurate to one part in 4 096.
 fn spanned(histogram: &Histogram, span: Span) -> Interval {
     let end = |rank: Option<u64>| rank.map(|rank| Value::Exact(histogram.about(rank) / 1e6));
     Interval { low: end(span.low), high: end(span.high) }
 }
 
-/// Returns the interval of p99 / p50: if both intervals contain their truth, so does the ratio of the
-/// ends that are farthest apart. `None` as upper end: a median that may be 0 leaves it open.
+/// Returns the interval of p99 / p50, formed by the ratios of the ends that are farthest apart. If the
+/// intervals of p99 and p50 contain the true values, so does this interval. The upper end is `None` if
+/// the median may be 0.
 fn of_ratio(itl: &Summary) -> Option<Interval> {
     let [median, tail] = [Percentile::P50, Percentile::P99].map(|percentile| itl.percentile(percentile).interval());
     let (median, tail) = (median?, tail?);

@@ -10,7 +10,7 @@ use super::histogram::{self, Bucket, Histogram};
 enum Kept {
     /// All equal.
     One,
-    /// The frequency of each value of the bucket: if there are more values than the bucket is wide.
+    /// The frequency of each possible value, used if the bucket contains more values than it is wide.
     Counts(Vec<u64>),
     /// Every value.
     Values(Vec<u64>),

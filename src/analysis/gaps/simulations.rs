@@ -1,6 +1,6 @@
-//! Seeded simulations of gaps that depend on each other: claims about them hold as often as they should.
-//! `SWEEPLINE_SIMULATIONS=1000 cargo test --lib gaps::simulations -- --nocapture` prints a table of more
-//! runs.
+//! Seeded simulations of gaps that depend on each other: they check that claims about them hold as often
+//! as they should. `SWEEPLINE_SIMULATIONS=1000 cargo test --lib gaps::simulations -- --nocapture` prints
+//! a table of more runs.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -20,15 +20,15 @@ const APART: u64 = 10_000_000;
 /// How gaps depend on each other.
 #[derive(Debug, Clone, Copy)]
 enum GapDependence {
-    /// Not at all.
+    /// The gaps are independent.
     Independent,
     /// Each request has its own pace.
     Paced,
-    /// The pace carries over from request to request, 0.9 of it.
+    /// 0.9 of the pace carries over from request to request.
     Serial,
-    /// Two of three events arrive together with the next one, in one read.
+    /// Two of three events arrive together with the next event, in one read.
     Merged,
-    /// One request in this many is slow from its first gap to its last.
+    /// One in this many requests is slow from its first gap to its last.
     SlowRequests(u32),
 }
 
@@ -66,7 +66,7 @@ fn streams(shape: GapDependence, requests: usize, seed: u64) -> Vec<Vec<u64>> {
     (0..requests).map(|_| stream()).collect()
 }
 
-/// Returns the gaps of a closed loop, and the counts for a limit on them.
+/// Returns the gaps of a closed loop and the counts for a limit on the gaps.
 fn through(requests: &[Vec<u64>], slo: Option<&Slo>) -> (Events, Gaps) {
     let end = APART * requests.len() as u64;
     let windows = Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: end, end_ns: end };
@@ -85,7 +85,7 @@ fn long_run(shape: GapDependence) -> Vec<u64> {
     all
 }
 
-/// Returns the gap that is exceeded by a share of all.
+/// Returns the gap length that the given share of all gaps exceeds.
 fn above(rising: &[u64], share: f64) -> u64 {
     rising[((1.0 - share) * rising.len() as f64) as usize]
 }
@@ -94,7 +94,7 @@ fn times() -> u64 {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|times| times.parse().ok()).unwrap_or(15)
 }
 
-/// Returns two standard errors of a share of 5 %, for this many.
+/// Returns two standard errors of a share of 5 % for this many samples.
 fn chance(times: u64) -> f64 {
     2.0 * (0.05 * 0.95 / times as f64).sqrt()
 }

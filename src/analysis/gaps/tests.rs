@@ -25,7 +25,8 @@ fn pooled(requests: &[Vec<u64>]) -> Gaps {
     through(requests).1
 }
 
-/// Returns `requests` streams of 50 gaps; each has its own pace, so gaps of one request are alike.
+/// Returns `requests` streams of 50 gaps each. Each stream has its own pace, so gaps of one request
+/// resemble each other.
 fn streams(requests: u64, seed: u64) -> Vec<Vec<u64>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut stream = || {
@@ -50,7 +51,8 @@ fn percentiles_begin_at_thirty_requests() {
 
 #[test]
 fn gaps_of_a_request_that_are_alike_are_worth_one() {
-    // 100 requests of 50 gaps each, each with its own pace: 5 000 gaps carry the information of about 100.
+    // 100 requests of 50 gaps each, each with its own pace: the 5 000 gaps carry as much information as
+    // about 100 independent gaps.
     let Some(Clustered { requests, effective }) = pooled(&streams(100, 1)).itl.clusters else {
         panic!("expected an effective number of gaps")
     };
@@ -59,7 +61,7 @@ fn gaps_of_a_request_that_are_alike_are_worth_one() {
     assert!((80..200).contains(&at(Percentile::P50)), "{effective:?}");
     let tail = percentile(&streams(100, 1), Percentile::P99);
     assert_eq!(tail, Estimate::NotEnough { n: at(Percentile::P99), need: 368, of: Counted::Gaps });
-    // Independent gaps carry the information of their number.
+    // Independent gaps count in full.
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let free: Vec<Vec<u64>> =
         (0..100).map(|_| (0..50).map(|_| rng.random_range(8_000_000..12_000_000u64)).collect()).collect();
@@ -72,7 +74,7 @@ fn gaps_of_a_request_that_are_alike_are_worth_one() {
 fn jitter_is_null_when_the_median_is_zero() {
     let (events, gaps) = through(&vec![vec![0u64; 20]; 40]);
     assert_eq!((gaps.jitter, gaps.jitter_interval, events.zeros), (None, None, 800));
-    // 40 requests do not bound the slowest gap in a hundred.
+    // With 40 requests, the slowest of a hundred gaps has no bound.
     let gaps = pooled(&vec![vec![4_000_000u64; 20]; 40]);
     assert_eq!(gaps.jitter, Some(1.0));
     assert_eq!(gaps.jitter_interval, Some(Interval { low: Some(Value::Exact(1.0)), high: None }));
@@ -80,7 +82,7 @@ fn jitter_is_null_when_the_median_is_zero() {
 
 #[test]
 fn a_zero_gap_is_a_value() {
-    // One of four gaps is 0: two events that arrived together.
+    // One of four gaps is 0, because two events arrived together.
     let merged = vec![vec![0, 4_000_000, 4_000_000, 8_000_000]; 200];
     let itl = pooled(&merged).itl;
     assert_eq!((itl.n, itl.mean, itl.failures), (800, Some(4.0), 0));

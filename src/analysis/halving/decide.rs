@@ -1,4 +1,4 @@
-//! Which configuration runs next, and which advances.
+//! Decides which configuration runs next and which ones advance.
 
 use super::question::{End, Next, Outcome, Question, Says, Seen, Stands};
 use super::rank::{Known, Ranked, Standing};
@@ -12,9 +12,9 @@ pub fn next(question: &Question, seen: &[Seen]) -> Next {
     stands(question, seen).next
 }
 
-/// Returns the same, with the configurations of the last rung, including those without a run in it yet.
-/// `seen` is in the order in which the runs were requested: each decision depends only on the runs
-/// before it.
+/// Returns the next step together with the configurations of the last rung, including those without a
+/// run in it yet. `seen` is in the order in which the runs were requested, because each decision
+/// depends only on earlier runs.
 pub fn stands(question: &Question, seen: &[Seen]) -> Stands {
     let alive = (0..question.configurations).collect();
     let mut halving = Halving { question, seen, at: 0, again: 0, alive, unaffordable: Vec::new() };
@@ -41,17 +41,17 @@ fn keep(configurations: usize, rung: usize) -> usize {
     configurations.div_ceil((FACTOR as usize).pow(rung as u32)).max(2)
 }
 
-/// The decisions, replayed.
+/// The decisions, replayed from the runs.
 struct Halving<'q> {
     question: &'q Question,
     seen: &'q [Seen],
     /// Number of runs processed.
     at: usize,
-    /// Number of them that were repeated.
+    /// Number of processed runs that were repeats of runs without evidence.
     again: usize,
     /// The configurations of this rung.
     alive: Vec<usize>,
-    /// Configurations that were indistinguishable from them, but for which there was no time.
+    /// Configurations that were indistinguishable from these, but for which there was no time.
     unaffordable: Vec<usize>,
 }
 
@@ -61,17 +61,18 @@ impl<'q> Halving<'q> {
         &self.seen[..self.at]
     }
 
-    /// Advances to the next run, if it is one of these.
+    /// Advances to the next run if it is a run of one of these configurations in this rung.
     fn take(&mut self, configuration: usize, rung: usize) -> Option<&'q Seen> {
         let run = self.seen.get(self.at).filter(|run| run.configuration == configuration && run.rung == rung)?;
         self.at += 1;
         Some(run)
     }
 
-    /// Returns the next run of these configurations in a rung; `None` if all exist. A run without
-    /// evidence is repeated.
+    /// Returns the next run that these configurations need in a rung; `None` if all runs exist. A run
+    /// without evidence is repeated.
     fn asks(&mut self, mut turns: Vec<usize>, rung: usize) -> Option<Next> {
-        // Every second rung runs in reverse order, so that the server that is already up goes first.
+        // Every second rung runs in reverse order, so that the server that is already running goes
+        // first.
         turns.sort_unstable();
         if rung % 2 == 1 {
             turns.reverse();
@@ -90,8 +91,8 @@ impl<'q> Halving<'q> {
         None
     }
 
-    /// Returns whether a run without evidence is repeated: the limit is not reached, and there is still
-    /// time for this many other runs of the rung. Its server is up.
+    /// Returns whether a run without evidence is repeated: the maximum is not reached, and time remains
+    /// for this many other runs of the rung. The server for the run is still running.
     fn is_made_again(&self, rung: usize, others: usize) -> bool {
         let (seconds, (start, left)) = (self.question.seconds[rung], self.time());
         self.again < AGAIN && seconds + others as f64 * (seconds + start) <= left
@@ -105,7 +106,7 @@ impl<'q> Halving<'q> {
         (all / starts.len().max(1) as f64, (self.question.budget - spent).max(0.0))
     }
 
-    /// Returns how many runs of a rung still fit in the budget, if all servers have to start again.
+    /// Returns how many runs of a rung still fit in the budget if all servers have to start again.
     fn affordable(&self, rung: usize) -> usize {
         let (start, left) = self.time();
         (left / (self.question.seconds[rung] + start)) as usize
@@ -115,8 +116,8 @@ impl<'q> Halving<'q> {
         Known::of(self.so_far(), configuration)
     }
 
-    /// Removes configurations that cannot be chosen, and brings back those that were excluded in their
-    /// favor and are not worse than the rest: these still need a run in this rung.
+    /// Removes configurations that cannot be chosen, and brings back configurations that were excluded
+    /// in their favor and are not worse than the rest. Those that return still need a run in this rung.
     fn come_back(&mut self, rung: usize) -> Vec<usize> {
         let before = self.alive.len();
         let mut alive = std::mem::take(&mut self.alive);

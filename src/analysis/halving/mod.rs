@@ -1,20 +1,20 @@
-//! Which of several configurations is best, in less time than all of them at full length: successive
-//! halving over run lengths (Jamieson and Talwalkar, *Non-stochastic best arm identification and
-//! hyperparameter optimization*, AISTATS 2016; Karnin, Koren and Somekh, *Almost optimal exploration in
-//! multi-armed bandits*, ICML 2013). Every configuration gets a run; the best third advances to runs
-//! three times as long, and so on. No configuration is eliminated by chance alone: one whose interval
-//! reaches that of the last of the third advances with it, and the budget bounds the cost. A
-//! configuration that is at most about 3 % better than the best estimate gets no longer run either. All
-//! measurements count to the end.
+//! Finds the best of several configurations in less time than it takes to run all of them at full
+//! length, by successive halving over run lengths (Jamieson and Talwalkar, *Non-stochastic best arm
+//! identification and hyperparameter optimization*, AISTATS 2016; Karnin, Koren and Somekh, *Almost
+//! optimal exploration in multi-armed bandits*, ICML 2013). Every configuration gets a run; the best
+//! third advances to runs three times as long, and so on. No configuration is eliminated by chance
+//! alone: if its interval overlaps with that of the last configuration that advances, it advances too,
+//! and the budget bounds the cost. A configuration that can be at most about 3 % better than the best
+//! estimate does not get a longer run. All measurements count until the end.
 //!
-//! A run that the client spoiled is no evidence on its configuration: it is repeated, and a
+//! A run that the client spoiled provides no evidence on its configuration, so it is repeated; a
 //! configuration that remains unknown is reported as such. With an objective, a configuration that is
-//! shown to miss it is eliminated, the best one is one that was observed to meet it, and anything its
-//! runs do not show gets a longer run. Configurations that were excluded in favor of one that misses
-//! come back.
+//! shown to miss it is eliminated, and only a configuration that was observed to meet it can be the
+//! best. If its runs do not show that it meets the objective, it gets a longer run. Configurations that
+//! were excluded in favor of a configuration that misses are brought back.
 //!
-//! Pure: no clock, no random numbers. A resumed sweep replays its decisions from the runs. How often it
-//! is right: `docs/SEARCH.md`.
+//! The code is pure: it uses no clock and no random numbers. A resumed sweep replays its decisions from
+//! the runs. `docs/SEARCH.md` lists how often the result is right.
 
 mod decide;
 mod question;

@@ -1,6 +1,6 @@
-//! The question for halving, its observations, and its outcome.
+//! The question that halving answers, its observations and its outcome.
 
-/// The question.
+/// The question that halving answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// Number of configurations.
@@ -9,27 +9,27 @@ pub struct Question {
     pub seconds: Vec<f64>,
     /// Maximum total duration of all runs, including server starts, in seconds.
     pub budget: f64,
-    /// Whether higher is better.
+    /// Whether higher values are better.
     pub is_more_better: bool,
 }
 
-/// The evidence of a run on its configuration.
+/// The evidence that a run provides on its configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Says {
     /// A measurement.
     Value {
-        /// The number.
+        /// The measured value.
         value: f64,
-        /// Its standard deviation due to the number of requests.
+        /// Its standard deviation due to the limited number of requests.
         deviation: f64,
     },
     /// The configuration cannot be chosen: the run was given up, or is invalid because of the server.
     NotToChoose,
-    /// None: the client spoiled the run.
+    /// No evidence, because the client spoiled the run.
     Nothing,
 }
 
-/// Whether a configuration meets the objective, by all of its runs so far.
+/// Whether a configuration meets the objective, based on all of its runs so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Meets {
@@ -37,9 +37,9 @@ pub enum Meets {
     NotAsked,
     /// It is shown to meet it.
     Shown,
-    /// It was observed to meet it, which is not shown.
+    /// It was observed to meet it, but this is not shown.
     Seems,
-    /// It was observed to miss it, or nothing was observed; neither is shown.
+    /// It was observed to miss it, or there was no observation; neither meeting nor missing is shown.
     SeemsNot,
     /// It is shown to miss it.
     Misses,
@@ -51,7 +51,7 @@ impl Meets {
         (self != Meets::NotAsked).then(|| self.into())
     }
 
-    /// Returns whether nothing remains to be shown.
+    /// Returns whether no further evidence is needed.
     pub(super) fn is_settled(self) -> bool {
         matches!(self, Meets::NotAsked | Meets::Shown)
     }
@@ -66,16 +66,16 @@ pub struct Seen {
     pub rung: usize,
     /// Its evidence.
     pub says: Says,
-    /// Whether the objective is met, by this run and earlier runs of its configuration.
+    /// Whether the objective is met, based on this run and earlier runs of its configuration.
     pub meets: Meets,
-    /// How long its server took to start, in seconds; `None` if it was already up.
+    /// How long its server took to start, in seconds; `None` if it was already running.
     pub start: Option<f64>,
 }
 
 /// The estimate of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Its mean over all of its runs, weighted by their worth.
+    /// Its mean over all of its runs, weighted by their evidence.
     pub value: f64,
     /// The lower end of its interval.
     pub low: f64,
@@ -94,15 +94,15 @@ pub enum Next {
         configuration: usize,
         /// The rung.
         rung: usize,
-        /// Index among the runs of this configuration and rung, from 0: 1 if the first provides no
-        /// evidence.
+        /// Index among the runs of this configuration and rung, from 0; it is 1 if the first run
+        /// provided no evidence.
         repeat: usize,
     },
-    /// Nothing: the search is over.
+    /// Nothing, because the search is over.
     Ended(Outcome),
 }
 
-/// The current state.
+/// The current state of the search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stands {
     /// What to do next.
@@ -116,13 +116,14 @@ pub struct Stands {
 /// The final result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The configuration with the best estimate among those that meet the objective, shown or as
-    /// observed; `None` if none does.
+    /// The configuration with the best estimate among those that were shown or observed to meet the
+    /// objective; `None` if there is none.
     pub best: Option<usize>,
-    /// Configurations that may equally be the best, from the best estimate down.
+    /// Configurations that may be just as good as the best one, in descending order of their
+    /// estimates.
     pub rivals: Vec<usize>,
     /// Configurations that were indistinguishable from others that advanced, but did not fit in the
-    /// budget, from the best estimate down.
+    /// budget, in descending order of their estimates.
     pub unaffordable: Vec<usize>,
     /// Configurations without evidence: the client spoiled their runs.
     pub unknown: Vec<usize>,
@@ -136,11 +137,13 @@ pub struct Outcome {
 pub enum End {
     /// One is better than all others.
     Best,
-    /// The longest runs do not distinguish some configurations, or some are unknown.
+    /// Even the longest runs do not distinguish some of the configurations, or some configurations
+    /// are unknown.
     Undecided,
-    /// The budget does not allow the longer runs that would decide.
+    /// The budget does not allow the longer runs that are needed to decide.
     Budget,
-    /// No configuration can be chosen, or none of those that can was observed to meet the objective.
+    /// No configuration can be chosen, or none of those that can be chosen was observed to meet the
+    /// objective.
     None,
 }
 

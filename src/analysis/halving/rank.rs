@@ -2,26 +2,26 @@
 
 use super::question::{Estimate, Meets, Question, Says, Seen};
 
-/// Minimum variation between runs of one configuration, beyond that due to the number of requests: a
-/// share of the value.
+/// Minimum variation between runs of one configuration, in addition to the variation due to the number
+/// of requests, as a share of the value.
 const LEAST: f64 = 0.01;
-/// Configurations that differ by less than this share are alike: no longer run is made to distinguish
-/// them.
+/// Configurations that differ by less than this share count as alike, so no longer runs are made to
+/// distinguish them.
 const ALIKE: f64 = 0.03;
 /// Standard deviations from the mean to the end of a 95 % interval.
 const WIDE: f64 = 1.96;
-/// Standard deviations beyond which 10 % lie: a configuration less likely than this to be better gets no
-/// longer run.
+/// Standard deviations beyond which 10 % of a normal distribution lie. A configuration that is less
+/// likely than this to be better gets no longer run.
 const LIKELY: f64 = 1.282;
 
 /// The combined evidence of runs on a configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Known {
-    /// This estimate, and whether it meets the objective.
+    /// The estimate, and whether the configuration meets the objective.
     Value(Estimate, Meets),
-    /// It cannot be chosen.
+    /// The configuration cannot be chosen.
     NotToChoose,
-    /// No evidence.
+    /// There is no evidence.
     Nothing,
 }
 
@@ -49,8 +49,8 @@ impl Known {
     }
 }
 
-/// Returns the estimate of each configuration; `None` for one that cannot be chosen, and for one without
-/// a run that provides evidence.
+/// Returns the estimate of each configuration; `None` if the configuration cannot be chosen, or if none
+/// of its runs provides evidence.
 pub fn estimates(question: &Question, seen: &[Seen]) -> Vec<Option<Estimate>> {
     let of = |configuration| match Known::of(seen, configuration) {
         Known::Value(estimate, _) => Some(estimate),
@@ -59,7 +59,7 @@ pub fn estimates(question: &Question, seen: &[Seen]) -> Vec<Option<Estimate>> {
     (0..question.configurations).map(of).collect()
 }
 
-/// A configuration that can be chosen, with its measurement as a number for which higher is better.
+/// A configuration that can be chosen. Its measurement is converted so that higher is better.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Standing {
     /// The configuration.
@@ -71,25 +71,24 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// Returns how much better it may be than another one, at this many standard deviations above the
-    /// measurement.
+    /// Returns how much better it may be than another configuration, at this many standard deviations
+    /// above the measured difference.
     fn may_exceed(&self, other: &Standing, deviations: f64) -> f64 {
         self.value - other.value + deviations * self.deviation.hypot(other.deviation)
     }
 
-    /// Returns whether it is not shown to be worse than the best.
+    /// Returns whether it is not shown to be worse than the best one.
     pub(super) fn is_rival(&self, best: Option<&Standing>) -> bool {
         best.is_none_or(|best| self.may_exceed(best, WIDE) > 0.0)
     }
 
-    /// Returns whether it may be better than the best by more than the tolerance for alike
-    /// configurations.
+    /// Returns whether it may exceed the best one by more than the tolerance for alike configurations.
     fn is_promising(&self, best: Option<&Standing>) -> bool {
         best.is_none_or(|best| self.may_exceed(best, LIKELY) > ALIKE * best.value.abs())
     }
 }
 
-/// Configurations that can be chosen, from the best estimate down.
+/// Configurations that can be chosen, in descending order of their estimates.
 pub(super) struct Ranked(pub(super) Vec<Standing>);
 
 impl Ranked {
@@ -108,30 +107,30 @@ impl Ranked {
         Ranked(known)
     }
 
-    /// Returns the best of those that met the objective, shown or as observed.
+    /// Returns the best configuration that was shown or observed to meet the objective.
     pub(super) fn best(&self) -> Option<&Standing> {
         self.0.iter().find(|one| one.meets != Meets::SeemsNot)
     }
 
-    /// Returns all others.
+    /// Returns all configurations other than the best one.
     fn others(&self) -> impl Iterator<Item = &Standing> {
         let best = self.best().map(|best| best.configuration);
         self.0.iter().filter(move |one| Some(one.configuration) != best)
     }
 
-    /// Returns those that are not shown to be worse than the best.
+    /// Returns the configurations that are not shown to be worse than the best one.
     pub(super) fn rivals(&self) -> Vec<usize> {
         self.others().filter(|one| one.is_rival(self.best())).map(|one| one.configuration).collect()
     }
 
-    /// Returns whether some may be better than the best by more than the tolerance for alike
+    /// Returns whether any configuration may exceed the best one by more than the tolerance for alike
     /// configurations.
     pub(super) fn are_promising(&self) -> bool {
         self.others().any(|one| one.is_promising(self.best()))
     }
 
-    /// Returns those that advance if `meant` should: the best, those of the others that may be better,
-    /// and all that are indistinguishable from the last of them.
+    /// Returns the configurations that advance if `meant` of them should: the best one, others that may
+    /// be better, and all that are indistinguishable from the last of these.
     pub(super) fn going_on(&self, meant: usize) -> Vec<usize> {
         let Some(last) = self.0.get(meant - 1).or(self.0.last()) else { return Vec::new() };
         let best = self.best().map(|best| best.configuration);

@@ -4,8 +4,8 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::plan::model::optimize::{FACTOR, rungs};
 
-/// Runs of configurations with these true values, each measured with this relative deviation at the
-/// length of the first rung; runs of one configuration differ by one percent.
+/// Simulates runs of configurations with these true values. A run has the given relative deviation at
+/// the length of the first rung, and runs of one configuration differ by one percent.
 struct Servers {
     values: Vec<f64>,
     deviation: f64,
@@ -96,7 +96,7 @@ fn the_best_of_eight_is_found_in_half_of_the_time() {
         assert!(near >= 190 && wrong <= 10, "{deviation}: {near} near the best, {wrong} wrong");
         times.push(mean);
     }
-    // Noisier runs take more of them to decide as much.
+    // Noisier measurements need more runs for the same decision.
     assert!(times[0] <= 0.5 && times[1] <= 0.52 && times[2] <= 0.55, "{times:?}");
 }
 
@@ -107,15 +107,16 @@ fn nothing_is_cut_on_luck_and_equal_ones_are_undecided() {
         values.iter().enumerate().map(run).collect()
     };
     let question = question(4, f64::INFINITY);
-    // All four within noise of the second: all advance, the server that is up goes first.
+    // All four are within noise of the second, so all advance; the server that is already running goes
+    // first.
     assert_eq!(
         next(&question, &seen([1.0, 0.99, 0.98, 0.97], 0.04)),
         Next::Run { configuration: 3, rung: 1, repeat: 0 }
     );
-    // One is better than all others: nothing more runs.
+    // One is better than all others, so there are no more runs.
     let Next::Ended(outcome) = next(&question, &seen([0.5, 1.0, 0.6, 0.7], 0.02)) else { panic!("expected the end") };
     assert_eq!((outcome.best, outcome.end, outcome.rivals.len()), (Some(1), End::Best, 0));
-    // Two equally good, and two much worse.
+    // Two configurations are equally good, and two are much worse.
     assert_eq!(next(&question, &seen([0.5, 1.0, 0.99, 0.7], 0.03)), Next::Run { configuration: 2, rung: 1, repeat: 0 });
     let mut equal = Servers { values: vec![1.0; 4], deviation: 0.02, rng: ChaCha8Rng::seed_from_u64(1) };
     let (_, outcome) = whole(&question, &mut equal);
@@ -149,7 +150,7 @@ fn the_budget_is_kept_and_what_it_leaves_out_is_said() {
         }
     }
     assert!(wanting > 25, "{wanting}");
-    // A start also has a cost.
+    // Starting a server also takes time.
     let question = question(3, 14.0);
     let says = Says::Value { value: 1.0, deviation: 0.03 };
     let run = |configuration| Seen { start: Some(2.0), ..seen(configuration, 0, says) };
@@ -157,8 +158,8 @@ fn the_budget_is_kept_and_what_it_leaves_out_is_said() {
     assert_eq!((outcome.end, outcome.rivals.len()), (End::Budget, 2));
 }
 
-/// Feeds runs of the first rung that a search for the best would request, with the given evidence, and
-/// returns what follows.
+/// Feeds the runs that a search would request in the first rung, with the given evidence, and returns
+/// the next step.
 fn after(question: &Question, says: &[(usize, usize, Says, Meets)]) -> Next {
     let run = |(configuration, rung, says, meets): &(usize, usize, Says, Meets)| Seen {
         meets: *meets,
@@ -177,13 +178,14 @@ fn a_run_that_says_nothing_is_made_once_more_within_budget_and_bound_and_is_neve
     // The second run provides evidence, and counts.
     let Next::Ended(outcome) = after(&wide, &[is(0, 1.0), nothing(1), is(1, 2.0), is(2, 1.0)]) else { panic!() };
     assert_eq!((outcome.best, outcome.end, &outcome.unknown[..]), (Some(1), End::Best, &[][..]));
-    // Neither does: the others advance, and the unknown configuration is listed with the outcome.
+    // Neither run provides evidence: the others advance, and the unknown configuration is listed in
+    // the outcome.
     let Next::Ended(outcome) = after(&wide, &[is(0, 1.0), nothing(1), nothing(1), is(2, 2.0)]) else { panic!() };
     assert_eq!((outcome.best, outcome.end, &outcome.unknown[..]), (Some(2), End::Undecided, &[1][..]));
-    // A budget without time for it and the runs of the others.
+    // The budget has no time for a repeat in addition to the runs of the others.
     let tight = question(3, 3.0 * (AROUND + 1.0));
     assert_eq!(after(&tight, &[is(0, 1.0), nothing(1)]), Next::Run { configuration: 2, rung: 0, repeat: 0 });
-    // At most this many, however many provide no evidence.
+    // At most this many runs are repeated, no matter how many provide no evidence.
     let many = question(12, f64::INFINITY);
     let mut runs = Vec::new();
     let outcome = loop {
@@ -200,8 +202,8 @@ fn the_best_meets_the_objective_and_runs_too_short_to_show_it_have_longer_ones()
     let wide = question(3, f64::INFINITY);
     let is = |configuration, rung, number, meets| (configuration, rung, value(number), meets);
     use Meets::{Misses, Seems, SeemsNot, Shown};
-    // The fastest did not meet it in a run that shows neither: it gets a longer one, and so does the
-    // best of the others.
+    // The fastest configuration was observed to miss the objective, but this is not shown, so it gets
+    // a longer run. So does the best of the others.
     let first = [is(0, 0, 1.0, Shown), is(1, 0, 2.0, SeemsNot), is(2, 0, 0.5, Shown)];
     assert_eq!(after(&wide, &first), Next::Run { configuration: 1, rung: 1, repeat: 0 });
     let behind = |longer: &[(usize, usize, Says, Meets)]| after(&wide, &[&first[..], longer].concat());
@@ -211,16 +213,17 @@ fn the_best_meets_the_objective_and_runs_too_short_to_show_it_have_longer_ones()
     assert_eq!((outcome.best, outcome.end, &outcome.rivals[..]), (Some(0), End::Undecided, &[1][..]));
     let Next::Ended(outcome) = behind(&[is(1, 1, 2.0, Shown), is(0, 1, 1.0, Shown)]) else { panic!() };
     assert_eq!((outcome.best, outcome.end), (Some(1), End::Best));
-    // Alone ahead, but not shown: it alone gets a longer run.
+    // One configuration is ahead of all others but is not shown to meet the objective, so only this
+    // one gets a longer run.
     let seems = [is(0, 0, 1.0, Shown), is(1, 0, 2.0, Seems), is(2, 0, 0.5, Shown)];
     assert_eq!(after(&wide, &seems), Next::Run { configuration: 1, rung: 1, repeat: 0 });
-    // It misses: the best configuration that was excluded in its favor comes back, for a run of this
+    // It misses, so the best configuration that was excluded in its favor comes back for a run of this
     // length.
     let missed = [&seems[..], &[is(1, 1, 2.0, Misses)]].concat();
     assert_eq!(after(&wide, &missed), Next::Run { configuration: 0, rung: 1, repeat: 0 });
     let Next::Ended(outcome) = after(&wide, &[&missed[..], &[is(0, 1, 1.0, Shown)]].concat()) else { panic!() };
     assert_eq!((outcome.best, outcome.end), (Some(0), End::Best));
-    // None was observed to meet it.
+    // No configuration was observed to meet it.
     let none = [0, 1, 2].map(|configuration| is(configuration, 0, 1.0, Misses));
     let Next::Ended(outcome) = after(&wide, &none) else { panic!() };
     assert_eq!((outcome.best, outcome.end), (None, End::None));

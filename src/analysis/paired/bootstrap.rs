@@ -1,6 +1,6 @@
 //! An interval of a mean that assumes no distribution: the studentized bootstrap ("bootstrap-t", Efron
-//! 1981). The plain percentile interval of eight values covers 89 % instead of 95 %, BCa barely more;
-//! this one covers 95 %.
+//! 1981). With eight values, the plain percentile interval covers 89 % instead of 95 %, and BCa barely
+//! more; this interval covers 95 %.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -8,10 +8,10 @@ use rand_chacha::ChaCha8Rng;
 use super::moments;
 use crate::analysis::stats::sorted_quantile;
 
-/// Minimum number of values: fewer have too few different resamples.
+/// Minimum number of values; fewer values have too few different resamples.
 pub(crate) const FEWEST: usize = 8;
 const RESAMPLES: usize = 2_000;
-/// A fixed seed: the same runs must always give the same interval.
+/// The seed is fixed, because the same runs must always give the same interval.
 const SEED: u64 = 0x5eed;
 
 /// Returns the 95 % interval of the mean of `values`; `None` for fewer than [`FEWEST`], or if they are
@@ -27,7 +27,8 @@ pub(crate) fn interval(values: &[f64]) -> Option<(f64, f64)> {
     let mut ts = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
         drawn.iter_mut().for_each(|one| *one = values[rng.random_range(0..n)]);
-        // One value n times has no deviation, and no information on the error of the mean.
+        // A resample of one value n times has no deviation, so it provides no information on the error
+        // of the mean.
         ts.extend(moments(&drawn).filter(|(_, sd)| *sd > 0.0).map(|(other, sd)| (other - mean) / sd));
     }
     ts.sort_unstable_by(f64::total_cmp);

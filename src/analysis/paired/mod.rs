@@ -1,8 +1,9 @@
-//! Two arms measured in rounds, one run of each in every round: the tests on the rounds' differences.
+//! Tests on the differences between two arms that are measured in rounds, with one run of each arm per
+//! round.
 //!
-//! A difference is that of two logarithms if the metric is compared as a ratio, else that of the values.
-//! Everything that both arms of a round share, such as the requests and the machine's state, cancels
-//! out.
+//! A difference is between two logarithms if the metric is compared as a ratio, and otherwise between
+//! two values. Everything that both arms of a round share, such as the requests and the machine's state,
+//! cancels out.
 
 pub(crate) mod benjamini;
 pub(crate) mod bootstrap;
@@ -12,7 +13,8 @@ pub(crate) mod wilcoxon;
 
 use super::student;
 
-/// Minimum number of rounds to test: with two, a t test detects nothing below ninefold deviations.
+/// Minimum number of rounds for a test. With two rounds, a t test detects only differences of at least
+/// nine standard deviations.
 pub const FEWEST: usize = 3;
 
 /// A paired t test.
@@ -32,8 +34,8 @@ pub struct PairedT {
     pub high: f64,
 }
 
-/// Computes the paired t test of differences around zero; `None` for fewer than two, or if they are all
-/// equal: then there is no chance variation.
+/// Computes the paired t test of differences around zero; `None` for fewer than two differences, or if
+/// they are all equal, because then there is no random variation.
 pub fn t_test(differences: &[f64]) -> Option<PairedT> {
     let (mean, sd) = moments(differences).filter(|(mean, sd)| *sd > mean.abs() * 1e-12)?;
     let n = differences.len();

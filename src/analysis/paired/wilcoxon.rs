@@ -5,7 +5,8 @@ use crate::analysis::student;
 
 /// Minimum number of nonzero differences: with five, the smallest p-value is 6.25 %.
 pub(crate) const FEWEST: usize = 6;
-/// Up to here the exact distribution, including ties; beyond, the normal approximation.
+/// Up to this number of differences, the exact distribution (including ties) is used; beyond it,
+/// the normal approximation.
 const MOST_EXACT: usize = 25;
 
 /// The result of the test.
@@ -17,7 +18,7 @@ pub(crate) struct SignedRank {
     pub(crate) statistic: f64,
     /// Two-sided p-value.
     pub p: f64,
-    /// Whether it is exact.
+    /// Whether the p-value is exact.
     pub exact: bool,
 }
 
@@ -30,7 +31,7 @@ pub(crate) fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     if n < FEWEST {
         return None;
     }
-    // Twice the rank: with ties, a rank may be a half.
+    // Twice the rank, because ranks may be half-integers with ties.
     let (mut doubled, mut ties) = (Vec::with_capacity(n), 0.0);
     for group in sizes.chunk_by(|a, b| a.0 == b.0) {
         let (first, count) = (doubled.len(), group.len());

@@ -1,20 +1,20 @@
-//! The runs' evidence load by load, and the doubling from the lower end of the range.
+//! The evidence from the runs for each load, and the doubling from the lower end of the range.
 
 use super::grid::Grid;
 use super::question::Probe;
 use crate::analysis::slo::Answer;
 
-/// The evidence from the runs, load by load.
+/// The evidence from the runs for each load.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bracket {
-    /// The highest load that held below every load that missed.
+    /// The highest load that held and lies below every load that missed.
     pub low: Option<f64>,
     /// The lowest load that missed.
     pub high: Option<f64>,
 }
 
-/// Returns whether a run met the objective as observed: a limit is not exceeded if the test is
-/// undecided. `None` without evidence.
+/// Returns whether a run was observed to meet the objective. If the test is undecided, the observed
+/// percentile decides.
 pub(super) fn met(probe: &Probe) -> Option<bool> {
     match probe.answer? {
         Answer::Holds => Some(true),
@@ -23,7 +23,8 @@ pub(super) fn met(probe: &Probe) -> Option<bool> {
     }
 }
 
-/// Returns the runs that met the objective at a load minus those that did not; shown ones count twice.
+/// Returns the number of runs at a load that met the objective minus the number that did not. Runs in
+/// which this is shown count twice.
 pub(super) fn votes(probes: &[Probe], load: f64) -> i32 {
     let vote = |probe: &Probe| {
         let weight = if probe.answer == Some(Answer::Undecided) { 1 } else { 2 };
@@ -44,8 +45,8 @@ impl Bracket {
         Bracket { low, high }
     }
 
-    /// Returns the bracket for reports: a load whose long run failed is too high, whatever shorter runs
-    /// showed.
+    /// Returns the bracket for reports. A load whose long run failed is too high, regardless of shorter
+    /// runs.
     pub(super) fn below_failed_confirmations(self, probes: &[Probe]) -> Bracket {
         let failed = probes.iter().filter(|probe| probe.own && probe.confirms && met(probe) == Some(false));
         let failed = failed.map(|probe| probe.load).filter(|load| self.high.is_none_or(|high| *load < high));

@@ -1,20 +1,21 @@
 //! The load from which tokens are cheap enough. The cost of a million tokens falls as the load rises,
-//! and follows from one count without sampling error, so nothing is fitted or confirmed: the limit is
-//! bracketed, and the bracket is narrowed to the resolution.
+//! and is computed from one count without sampling error. There is therefore no fit and no confirmation:
+//! the limit is bracketed, and the bracket is narrowed to the resolution.
 
 use super::grid::Grid;
 use super::question::{Probe, Question};
 use crate::analysis::slo::Answer;
 
-/// Minimum factor of a step up while every load is too expensive. A saturated server gets no cheaper, so
-/// the steps must not become small.
+/// Minimum factor of a step up as long as every load is too expensive. Tokens of a saturated server get
+/// no cheaper, so the steps must not become small.
 const UP: f64 = 1.5;
-/// Runs after which the bracket is halved, rather than split where the costs suggest the limit.
+/// Number of runs after which the bracket is halved instead of being split where the costs suggest the
+/// limit.
 const AIMED: usize = 6;
 /// Maximum number of runs with unknown cost before the search ends.
 const UNKNOWN: usize = 2;
 
-/// The next step in finding the lowest load from which tokens are cheap enough.
+/// The next step in the search for the lowest load from which tokens are cheap enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CheapestNext {
     /// An ordinary run.
@@ -24,32 +25,32 @@ pub enum CheapestNext {
         /// Index among the runs of this load, from 0.
         repeat: u32,
     },
-    /// Nothing: the search is over.
+    /// Nothing, because the search is over.
     Ended(Cheapest),
 }
 
-/// The load from which tokens are cheap enough.
+/// The result: the load from which tokens are cheap enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cheapest {
-    /// From this load.
+    /// Tokens are cheap enough from this load on.
     From {
         /// The lowest load that is cheap enough.
         load: f64,
-        /// The highest load below it that is too expensive; `None` if it is the lightest load of the
-        /// range.
+        /// The highest load below it that is too expensive; `None` if the load found is the lightest of
+        /// the range.
         dearer: Option<f64>,
     },
-    /// Not even at the heaviest load of the range.
+    /// Tokens are too expensive even at the heaviest load of the range.
     Never {
         /// The heaviest load.
         load: f64,
     },
-    /// The cost is unknown: no token count is available.
+    /// The cost is unknown because no token count is available.
     Unknown,
 }
 
-/// Returns what to do next, given all runs so far. A run that is cheap enough has an answer that holds,
-/// and its pressure is its cost over the limit.
+/// Returns what to do next, given all runs so far. A run that is cheap enough has the answer "holds".
+/// The pressure of a run is its cost divided by the limit.
 pub fn cheapest(question: &Question, probes: &[Probe]) -> CheapestNext {
     let grid = Grid::of(question);
     let priced = priced(probes);
@@ -92,8 +93,8 @@ pub fn most_cheapest(question: &Question) -> usize {
     up + AIMED + halved + UNKNOWN
 }
 
-/// Returns the loads with known cost, in rising order, each with its cost over the limit, averaged over
-/// its runs.
+/// Returns the loads with known cost, in rising order, each with its cost relative to the limit,
+/// averaged over its runs.
 fn priced(probes: &[Probe]) -> Vec<(f64, f64)> {
     let said = |probe: &&Probe| probe.answer.is_some_and(|answer| answer != Answer::Undecided);
     let mut known: Vec<(f64, f64)> =
@@ -111,7 +112,7 @@ mod tests {
         Question { from: 1.0, to: 200.0, within: 0.05, whole: false, confirm: false }
     }
 
-    /// Runs a search over a server with this cost over the limit at each load.
+    /// Runs a search on a server with this cost relative to the limit at each load.
     fn search(cost: impl Fn(f64) -> Option<f64>) -> (Vec<Probe>, Cheapest) {
         let mut probes = Vec::new();
         loop {
@@ -148,8 +149,8 @@ mod tests {
         let (probes, found) = search(|load| Some(1.2 * (50.0 / load).max(1.0)));
         assert_eq!(found, Cheapest::Never { load: 200.0 });
         assert!(probes.len() <= 14, "{probes:?}");
-        // Throughput that falls beyond the knee: a load that is expensive again higher up is not part of
-        // the answer.
+        // Throughput falls beyond the knee. A higher load that is expensive again is not part of the
+        // result.
         let (_, found) = search(|load| Some(0.8 * (50.0 / load).max((load / 50.0).sqrt())));
         let Cheapest::From { load, dearer: Some(dearer) } = found else { panic!("{found:?}") };
         assert!(dearer < 40.0 && (40.0..=42.0).contains(&load), "{dearer} to {load}");

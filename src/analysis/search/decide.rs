@@ -1,4 +1,4 @@
-//! The next step of a search: the method's, or that of the end.
+//! The next step of a search, decided by the method or, at the end, by the confirmation.
 
 use super::bracket::Bracket;
 use super::ending;
@@ -10,7 +10,7 @@ use super::silent;
 /// Maximum number of invalid runs that are replaced.
 const INVALID: usize = 4;
 
-/// Returns what to do next by a method.
+/// Returns what to do next according to a method.
 pub(super) fn next_by(method: &impl Method, question: &Question, probes: &[Probe]) -> Next {
     let grid = Grid::of(question);
     let bracket = Bracket::of(&grid, probes);

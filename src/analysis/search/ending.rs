@@ -10,20 +10,20 @@ use crate::analysis::slo::Answer;
 
 /// Maximum number of long runs in a search.
 pub(super) const CONFIRMATIONS: usize = 5;
-/// The factor by which a drift or two modes must explain the runs better than noise to be mentioned, and
-/// to end the search.
+/// The factors by which a drift or two modes must explain the runs better than noise does: first to be
+/// mentioned, second to end the search.
 const LIKELY: f64 = 3.0;
 const SHOWN: f64 = 20.0;
-/// A run is fast up to this pressure; a slow run is far from it if its own is larger by more than this
-/// share.
+/// A run with at most this pressure is fast. A slow run is far from a fast one if its own pressure is
+/// larger by more than the second share.
 const FAST: f64 = 1.1;
 const FAR: f64 = 0.375;
 /// Maximum width of the 90 % interval of the result, in steps of the resolution.
 const COARSE: f64 = 2.5;
-/// The factor by which a load that holds must exceed one that misses to contradict it.
+/// The factor by which a load that holds must exceed a load that misses in order to contradict it.
 const APART: f64 = 1.05;
 
-/// Returns the next step once the runs have settled on the highest load that holds, or on none.
+/// Returns the next step once the runs have settled on the highest load that holds, or on no load.
 pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: &Bracket, at: Option<f64>) -> Next {
     let end = |found, end| Next::Ended(outcome(question, grid, found, bracket, end, probes));
     let Some(at) = at else {
@@ -51,21 +51,21 @@ pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: 
     }
 }
 
-/// Returns whether an ordinary run followed the long ones: one at the same load that differs shows that
-/// runs differ.
+/// Returns whether an ordinary run followed the long runs. If its result differs at the same load, runs
+/// vary.
 fn is_measured_again(probes: &[Probe]) -> bool {
     let last = probes.iter().rposition(|probe| probe.own && probe.confirms);
     last.is_none_or(|last| probes[last + 1..].iter().any(|probe| met(probe).is_some()))
 }
 
-/// Returns the end of a search that reached its bound.
+/// Returns the outcome of a search that reached its maximum number of runs.
 pub(super) fn out_of_probes(question: &Question, grid: &Grid, probes: &[Probe], bracket: &Bracket) -> Outcome {
     let mut outcome = outcome(question, grid, None, bracket, End::OutOfProbes, probes);
     outcome.caveats.extend(bracket.low.map(|load| Caveat::Unconfirmed { load }));
     outcome
 }
 
-/// Returns the end of a search that reached a load at which no run can decide.
+/// Returns the outcome of a search that reached a load at which no run can decide.
 pub(super) fn too_few_requests(
     question: &Question,
     grid: &Grid,
@@ -122,7 +122,7 @@ fn outcome(
     Outcome { found, misses, end, caveats }
 }
 
-/// Returns a load above the one found that is shown to miss, and a higher one that is shown to hold.
+/// Returns a load above the found one that is shown to miss, and a higher load that is shown to hold.
 fn higher(found: f64, probes: &[Probe]) -> Option<Caveat> {
     let above = |answer| probes.iter().filter(move |probe| probe.load > found && probe.answer == Some(answer));
     let misses = above(Answer::Misses).map(|probe| probe.load).reduce(f64::min)?;
@@ -130,8 +130,8 @@ fn higher(found: f64, probes: &[Probe]) -> Option<Caveat> {
     (holds > APART * misses).then_some(Caveat::NotMonotone { misses, holds })
 }
 
-/// Returns the share of its pressure by which a run that misses is slower than another of the same or a
-/// higher load. It must be far slower, except at the load that was found or a lower one.
+/// Returns the share of its pressure by which a run that misses is slower than another run at the same
+/// or a higher load. It must be far slower, except at the found load or below.
 fn contradicted(found: Option<f64>, probes: &[Probe]) -> Option<f64> {
     let of = |probe: &Probe| probe.pressure.filter(|pressure| *pressure > 0.0);
     let fast = |slow: &Probe| {

@@ -1,11 +1,12 @@
-//! Where the objective is crossed, by a curve fitted to the observations of the runs.
+//! Estimates where the objective is crossed, from a curve fitted to the observations of the runs.
 //!
-//! Model: latency is a floor, which an idle server also has, plus a wait, which grows as 1 / (1 − u) as
-//! the load approaches the server's capacity; u is 0 at the crossing and 1 at the pole. So the pressure
-//! (percentile over limit) is f + (1 − f) / (1 − s·d), where d is the distance from the crossing in
-//! logarithms of the load. The posterior of the crossing is summed over steepness s, floor f and the
-//! variation between runs, so that few or noisy runs leave it wide. Far from the crossing the curve is
-//! known only roughly, and pressures beyond a factor of three count as "below" and "above".
+//! Model: latency is the sum of a floor, which an idle server also has, and a wait, which grows as 1 /
+//! (1 − u) as the load approaches the server's capacity; u is 0 at the crossing and 1 at the pole. So
+//! the pressure (percentile over limit) is f + (1 − f) / (1 − s·d), where d is the distance from the
+//! crossing in logarithms of the load. The posterior of the crossing is summed over steepness s, floor
+//! f and the variation between runs, so few or noisy runs leave the posterior wide. Far from the
+//! crossing, the curve is known only roughly, so pressures beyond a factor of three count only as
+//! "below" or "above".
 
 use statrs::function::erf::erfc;
 
@@ -13,9 +14,9 @@ use super::grid::Grid;
 use super::question::Probe;
 use crate::analysis::slo::Answer;
 
-/// Logarithms of pressures are clamped here, at a factor of three.
+/// Logarithms of pressures are clamped to this value, a factor of three.
 const CUT: f64 = 1.1;
-/// Possible deviation of the true curve from the model, as a share of the logarithm of the pressure.
+/// Possible deviation of the true curve from the model, relative to the logarithm of the pressure.
 const ROUGH: f64 = 0.25;
 /// The share of runs that may be arbitrary outliers.
 const STRAY: f64 = 0.02;
@@ -23,7 +24,7 @@ const STEEP: [f64; 7] = [0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0];
 const FLOORS: [f64; 4] = [0.0, 0.4, 0.7, 0.85];
 /// Variation between runs of the crossing, in logarithms of the pressure.
 const NOISES: [f64; 4] = [0.03, 0.08, 0.18, 0.4];
-/// Minimum variation between any two runs.
+/// Minimum variation between runs.
 const LEAST_NOISE: f64 = 0.02;
 const POINTS: usize = 40;
 
@@ -48,12 +49,12 @@ struct Point {
     time: f64,
 }
 
-/// Causes, besides noise, of a crossing that changes from run to run.
+/// Causes other than noise for a crossing that changes from run to run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Course {
     Steady,
-    /// It moves steadily by this logarithm from the first run to the last; the posterior is that of the
-    /// last.
+    /// It moves steadily by this logarithm from the first run to the last. The posterior is for the
+    /// last run.
     Drift(f64),
     /// It is lower by this logarithm in some runs.
     Modes(f64),
@@ -62,18 +63,19 @@ enum Course {
 /// The posterior of the logarithm of the crossing.
 #[derive(Debug, Clone)]
 pub(super) struct Fit {
-    /// Places in rising order with their weights, which add up to 1.
+    /// Positions in rising order with their weights, which add up to 1.
     places: Vec<f64>,
     weights: Vec<f64>,
 }
 
-/// Alternatives to noise that explain the runs better.
+/// Alternatives that explain the runs better than noise does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Movement {
     /// The most likely drift, as a logarithm, and how many times better it explains the runs than no
     /// drift.
     pub drift: (f64, f64),
-    /// The most likely distance between two modes, likewise.
+    /// The most likely distance between two modes, as a logarithm, and how many times better it
+    /// explains the runs than a single mode.
     pub modes: (f64, f64),
 }
 
@@ -99,7 +101,7 @@ impl Fit {
         Fit { places, weights: raw.iter().map(|weight| weight / sum).collect() }
     }
 
-    /// Returns the first (0) or last (1) place that is not practically ruled out, plus one.
+    /// Returns the first (0) or last (1) position that is not practically ruled out, extended by one.
     fn likely(&self, end: usize) -> f64 {
         let is_likely = |weight: &f64| *weight > 1e-5;
         let last = self.places.len() - 1;
@@ -167,7 +169,7 @@ fn points(probes: &[Probe]) -> Vec<Point> {
     probes.iter().enumerate().filter_map(point).collect()
 }
 
-/// A miss may be invisible in the percentile: the server did not keep up.
+/// A miss may be invisible in the percentile, because the server did not keep up.
 fn seen(probe: &Probe) -> Option<Seen> {
     let log = probe.pressure.map(f64::ln).filter(|log| !log.is_nan());
     match (probe.answer?, log) {
@@ -184,8 +186,8 @@ fn seen(probe: &Probe) -> Option<Seen> {
 
 /// Returns the log-likelihood of the crossing, summed over steepnesses, floors and noises.
 fn log_likelihood(crossing: f64, points: &[Point], course: Course) -> f64 {
-    // Factors are above STRAY / (2 CUT): for a hundred runs, their product is still far above the
-    // smallest number.
+    // Each factor is above STRAY / (2 CUT), so even for a hundred runs the product is far above the
+    // smallest representable number.
     let mut products = [1.0; STEEP.len() * FLOORS.len() * NOISES.len()];
     let shapes = STEEP.iter().flat_map(|steep| FLOORS.iter().map(move |floor| (*steep, *floor)));
     for ((steep, floor), products) in shapes.zip(products.chunks_mut(NOISES.len())) {
@@ -206,8 +208,8 @@ fn log_likelihood(crossing: f64, points: &[Point], course: Course) -> f64 {
     products.iter().sum::<f64>().ln()
 }
 
-/// Returns the likelihoods of one run's evidence for every noise; `way` is 0 at the crossing and 1 at
-/// the pole.
+/// Returns the likelihood of one run's evidence for each noise level; `way` is 0 at the crossing and 1
+/// at the pole.
 fn likelihoods(way: f64, floor: f64, point: &Point) -> [f64; NOISES.len()] {
     let rest = (1.0 - way).max(0.1);
     let pressure = floor + (1.0 - floor) / rest;

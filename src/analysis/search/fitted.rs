@@ -1,5 +1,5 @@
-//! The method that the program uses: doubling, then a run where the fitted curve crosses the objective,
-//! until that place is known.
+//! The method that the program uses: doubling, then runs where the fitted curve crosses the objective,
+//! until the crossing is known.
 
 use super::bracket::{self, Bracket, met};
 use super::fit::Fit;
@@ -11,26 +11,26 @@ use crate::analysis::slo::Answer;
 /// Minimum and maximum number of runs after the doubling.
 const LEAST: usize = 3;
 const MOST: usize = 8;
-/// The sufficient standard deviation of the crossing, in steps of the resolution.
+/// The standard deviation of the crossing that is small enough, in steps of the resolution.
 const GOAL: f64 = 0.45;
-/// The load that is found is above the crossing with this probability if no long run confirms it.
+/// Probability that the found load is above the crossing if no long run confirms it.
 const UNCONFIRMED: f64 = 0.5;
-/// The same for the first load measured by a long run, and for the following ones: a long run that fails
-/// sends the search down and none sends it up, so it starts slightly high.
+/// The same probability for the first load measured by a long run, and for later ones. A failed long run
+/// sends the search down, but no run sends it up, so it starts slightly too high.
 const FIRST: f64 = 0.65;
 const AFTER: f64 = 0.75;
-/// The pressure that is a miss whatever the test shows, and the factor of a step up beyond the fit's
-/// estimate.
+/// The pressure that counts as a miss regardless of the test, and the factor of a step up beyond the
+/// fit's estimate.
 const PLAIN: f64 = 1.5;
 const SHORT: f64 = 1.25;
-/// Runs at an end of the range before the answer is reported to lie beyond.
+/// Number of runs at an end of the range after which the result is reported to lie beyond it.
 const ENDS: usize = 2;
-/// The load at which the search checks that nothing holds again higher up, as a factor of the one found;
-/// a miss at least as high is sufficient.
+/// The load at which the search checks that no higher load holds again, as a multiple of the found load;
+/// and the multiple from which an existing run at a higher load is sufficient.
 pub(super) const LOOK: f64 = 1.4;
 pub(super) const SEEN: f64 = 1.3;
 
-/// The search by a fitted curve, to a resolution.
+/// The search by a fitted curve, down to a resolution.
 pub(super) struct Fitted {
     pub within: f64,
     /// Whether long runs confirm the result.
@@ -77,7 +77,8 @@ impl Method for Fitted {
             (true, true) => AFTER,
         };
         let found = grid.nearest(fit.quantile(share));
-        // On a coarse grid, the load above may be nearer than the usual criterion for having looked.
+        // On a coarse grid, the next higher load may be below the threshold from which an existing run
+        // is usually sufficient.
         let above = grid.times(found, LOOK);
         let seen = said().any(|probe| probe.load >= above.min(SEEN * found));
         if !confirmed && LOOK * found <= last && !seen {
@@ -91,13 +92,13 @@ impl Method for Fitted {
     }
 }
 
-/// Returns whether no run has missed clearly: one whose test is undecided may be noise.
+/// Returns whether no run has missed clearly. A miss with an undecided test may be noise.
 pub(super) fn nothing_missed(probes: &[Probe]) -> bool {
     let missed = |probe: &Probe| met(probe) == Some(false) && probe.pressure.is_none_or(|pressure| pressure > PLAIN);
     !probes.iter().any(|probe| missed(probe) || probe.answer == Some(Answer::Misses))
 }
 
-/// Returns the next load of the doubling, as long as nothing missed.
+/// Returns the next load of the doubling, as long as no run missed.
 fn upwards(grid: &Grid, probes: &[Probe], highest: f64) -> Option<f64> {
     (nothing_missed(probes) && highest < grid.last()).then(|| grid.times(highest, 2.0))
 }

@@ -1,8 +1,8 @@
 //! The loads that a search may measure.
 //!
-//! They do not depend on the ends of the range, except for the ends themselves: a search over an edited
-//! range, or a search that is run again, requests loads that already exist. The plan determines the
-//! loads, because they become its runs.
+//! Except for the two ends, they do not depend on the range: a search over an edited range, or a
+//! repeated search, requests loads that already exist. The plan determines the loads, because they
+//! become its runs.
 
 use super::question::Question;
 use crate::plan::search::grid;
@@ -59,8 +59,8 @@ impl Grid {
         self.loads.iter().copied().find(|load| *load > number)
     }
 
-    /// Returns the load that is `factor` (above 1) times as high, but at least the next and at most the
-    /// last.
+    /// Returns the load that is `factor` (above 1) times as high, but at least the next load and at
+    /// most the last.
     pub(super) fn times(&self, load: f64, factor: f64) -> f64 {
         let next = self.above(load).unwrap_or(load);
         self.at_or_below(factor * load * (1.0 + 1e-9)).max(next)
@@ -68,7 +68,7 @@ impl Grid {
 }
 
 impl Question {
-    /// Returns why this question cannot be answered, with the remedy; `None` if it can.
+    /// Returns why this question cannot be answered and how to fix it; `None` if it can be answered.
     pub fn fault(&self) -> Option<String> {
         let Question { from, to, within, .. } = *self;
         if !(from > 0.0 && to.is_finite() && from < to) {

@@ -1,4 +1,5 @@
-//! The parts of a search that depend on its method; the program has one, the simulations have more.
+//! The parts of a search that depend on its method. The program has one method; the simulations
+//! have more.
 
 use super::bracket::Bracket;
 use super::grid::Grid;
@@ -8,14 +9,14 @@ use super::question::Probe;
 pub(super) enum Step {
     /// A run at this load.
     Probe(f64),
-    /// Nothing more: this is the highest load that holds; `None` if none does.
+    /// No further runs: this is the highest load that holds; `None` if no load holds.
     Settled(Option<f64>),
 }
 
 /// How the load is found, before a long run confirms it.
 pub(super) trait Method {
-    /// Returns the next run, or the load that was found; `bracket` is that of `probes`.
+    /// Returns the next run, or the load that was found; `bracket` is the bracket of `probes`.
     fn next(&self, grid: &Grid, probes: &[Probe], bracket: &Bracket) -> Step;
-    /// Returns the maximum number of runs, from the first.
+    /// Returns the maximum number of runs, including the first.
     fn most(&self, grid: &Grid) -> usize;
 }

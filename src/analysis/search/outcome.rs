@@ -8,7 +8,8 @@ use crate::analysis::quantile;
 pub struct Outcome {
     /// The highest load that was found to meet the objective, confirmed if the question requests it.
     pub found: Option<f64>,
-    /// The lowest load above it at which a run missed, shown, or as observed if the test is undecided.
+    /// The lowest load above it at which a run was shown to miss, or was observed to miss if the test is
+    /// undecided.
     pub misses: Option<f64>,
     /// Why the search ended.
     pub end: End,
@@ -16,7 +17,7 @@ pub struct Outcome {
     pub caveats: Vec<Caveat>,
 }
 
-/// Why a search ended.
+/// The reason why a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum End {
@@ -26,7 +27,7 @@ pub enum End {
     BelowRange,
     /// The highest load of the range still meets the objective.
     AboveRange,
-    /// A load misses and a higher one holds.
+    /// A load misses, but a higher load holds.
     NotMonotone,
     /// The server became faster or slower during the search.
     Drifting,
@@ -36,8 +37,7 @@ pub enum End {
     Unconfirmed,
     /// The bound on runs was reached.
     OutOfProbes,
-    /// No run at a load that has to be decided can decide it: its window has too few requests for the
-    /// percentile.
+    /// A load cannot be decided by any run, because its window has too few requests for the percentile.
     TooFewRequests,
 }
 
@@ -51,45 +51,46 @@ impl End {
 /// A caveat about a result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Caveat {
-    /// It is not shown at 95 % that the load meets the objective: its long run, or its runs if no long
-    /// one is requested, at most met it as observed. Withdrawn if all runs of the load together show it.
+    /// It is not shown at 95 % that the load meets the objective. Its long run, or its ordinary runs if
+    /// no long run is requested, were only observed to meet it. This caveat is withdrawn if all runs of
+    /// the load together show it.
     NotShown {
         /// The load.
         load: f64,
     },
-    /// A load was found, and no long run confirms it.
+    /// A load was found, but no long run confirms it.
     Unconfirmed {
         /// The load.
         load: f64,
     },
-    /// Long runs failed before one held.
+    /// Some long runs failed before a long run held.
     FailedConfirmations {
         /// Number of long runs.
         runs: u32,
     },
-    /// A load misses and a higher one holds.
+    /// A load misses, but a higher load holds.
     NotMonotone {
         /// The load that misses.
         misses: f64,
-        /// The higher one that holds.
+        /// The higher load that holds.
         holds: f64,
     },
     /// The load at which the objective is crossed moved during the search.
     Drift {
-        /// Its relative change, from the first run to the last; negative if the server became slower.
+        /// Its relative change from the first run to the last; negative if the server became slower.
         share: f64,
     },
-    /// Some runs are slower than others by more than noise.
+    /// Some runs are slower than others by more than noise explains.
     Unsteady {
-        /// The share: of the pressure if two runs contradict each other, of the load if the fit shows
-        /// two kinds of runs.
+        /// The difference: a share of the pressure if two runs contradict each other, or of the load if
+        /// the fit shows two kinds of runs.
         share: f64,
     },
     /// The result may be off by more than the resolution.
     Coarse {
-        /// The lowest load that may be the right one.
+        /// The lowest load that may be the correct result.
         low: f64,
-        /// The highest load that may be the right one.
+        /// The highest load that may be the correct result.
         high: f64,
     },
     /// Runs that were invalid and provide no evidence.

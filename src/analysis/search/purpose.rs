@@ -1,4 +1,4 @@
-//! The purpose of each run of a search, derived from the runs before it: nothing is decided here.
+//! The purpose of each run of a search, derived from earlier runs. No decisions are made here.
 
 use super::bracket::met;
 use super::fitted::{LOOK, SEEN, nothing_missed};
@@ -8,17 +8,17 @@ use super::question::Probe;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Purpose {
-    /// A heavier load than any before, because none of them missed.
+    /// A heavier load than any before, because no earlier load missed.
     Up,
     /// A load near the target.
     ClosingIn,
-    /// A load well above the one that was found.
+    /// A load well above the found one.
     WellAbove,
-    /// The long run that confirms.
+    /// The long run that confirms the result.
     Confirm,
-    /// An ordinary run after the long ones.
+    /// An ordinary run after the long runs.
     Again,
-    /// A replacement: the run before provides no evidence.
+    /// A replacement, because the previous run provides no evidence.
     Instead,
     /// A load between one that meets the cost limit and one that does not.
     Bracketing,
@@ -30,13 +30,13 @@ impl Purpose {
         self.into()
     }
 
-    /// Returns the purpose of a run at this load, after the runs `before` it.
+    /// Returns the purpose of a run at this load, given the runs `before` it.
     pub fn of(before: &[Probe], load: f64, confirms: bool) -> Purpose {
         let said = || before.iter().filter(|probe| met(probe).is_some());
         let is_replaced = |last: &Probe| met(last).is_none() && last.load == load && last.confirms == confirms;
         let highest = said().map(|probe| probe.load).fold(0.0, f64::max);
-        // A look above requests LOOK times the found load, and every load so far is below SEEN times the
-        // found one.
+        // A run well above requests LOOK times the found load, and every load so far is below SEEN times
+        // the found load.
         let is_far = load >= highest * (LOOK / SEEN);
         match before.last() {
             Some(last) if is_replaced(last) => Purpose::Instead,
@@ -66,12 +66,12 @@ impl Purpose {
         match self {
             Purpose::Up => "no run has missed the objective so far, so a heavier load comes next",
             Purpose::ClosingIn => "the load at which a curve fitted to all runs so far crosses the limit",
-            Purpose::WellAbove => "shows that the server does not meet the objective again higher up",
+            Purpose::WellAbove => "shows that the server does not meet the objective again at higher loads",
             Purpose::Confirm => "a run with a longer window at the load that was found",
             Purpose::Again => "an ordinary run at the end, to check that the server has not changed",
             Purpose::Bracketing => "the lowest load within the cost limit is bracketed, and the bracket narrowed",
             Purpose::Instead => {
-                "the run before does not count: it is invalid, or has too few requests for the percentile"
+                "the previous run does not count: it is invalid, or has too few requests for the percentile"
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The question for a search, its observations, and its next step.
+//! The question that a search answers, its observations and its next step.
 
 use super::outcome::Outcome;
 use super::short::Short;
@@ -7,38 +7,38 @@ use crate::analysis::slo::Answer;
 /// The target: the highest load in `[from, to]` that meets the objective, to a relative resolution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question {
-    /// The lowest load of interest.
+    /// The lowest load of the range.
     pub from: f64,
-    /// The highest load of interest.
+    /// The highest load of the range.
     pub to: f64,
     /// The resolution, as a share of the load: 0.05 for 5 %.
     pub within: f64,
-    /// Whether loads are whole numbers: batch sizes, sessions.
+    /// Whether loads are whole numbers, such as batch sizes or sessions.
     pub whole: bool,
     /// Whether a long run confirms the result.
     pub confirm: bool,
 }
 
-/// One finished run. Several at one load are repeats of it.
+/// One finished run. Several runs at one load are repeats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probe {
     /// Its load.
     pub load: f64,
     /// Whether it is the long run that confirms the result.
     pub confirms: bool,
-    /// Whether this search requested it. A run that another search of the same loads requested, for
-    /// another objective, is equal evidence on the server but not a step of this search: it is not
-    /// counted, and its long run confirms nothing here.
+    /// Whether this search requested it. Another search over the same loads with another objective
+    /// may have requested it instead. Such a run provides the same evidence on the server but is not
+    /// a step of this search: it is not counted, and it confirms nothing here if it is a long run.
     pub own: bool,
     /// Whether this run alone meets the objective and shows that the server kept up; `None` for an
     /// invalid run, which provides no evidence.
     pub answer: Option<Answer>,
-    /// The observed percentile over its limit, the largest over all limits; infinite if it lies among
-    /// failures.
+    /// The observed percentile divided by its limit, the largest ratio over all limits; infinite if
+    /// the percentile lies among failures.
     pub pressure: Option<f64>,
     /// Number of requests in its window.
     pub requests: u64,
-    /// The percentile for which it has too few requests; `None` if it has enough.
+    /// The percentile for which it has too few requests; `None` if it has enough requests.
     pub short: Option<Short>,
 }
 
@@ -59,20 +59,21 @@ pub enum Next {
         /// Index among the long runs of this load, from 0.
         repeat: u32,
     },
-    /// Nothing: the search is over.
+    /// Nothing, because the search is over.
     Ended(Outcome),
 }
 
 /// The state of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Standing {
-    /// The highest load observed to hold below every load that missed; `None` if none held.
+    /// The highest load that was observed to hold and lies below every load that missed; `None` if no
+    /// load held.
     pub low: Option<f64>,
-    /// The lowest load observed to miss above it; `None` if none missed.
+    /// The lowest load above it that was observed to miss; `None` if no load missed.
     pub high: Option<f64>,
     /// Number of runs so far, including invalid ones.
     pub runs: usize,
-    /// The load that a long run should confirm, once there is one.
+    /// The load that a long run should confirm, once it is known.
     pub confirming: Option<f64>,
 }
 

@@ -1,16 +1,17 @@
-//! Runs with too few requests for the question: at such a load, another run would not help.
+//! Runs with too few requests for the question. At such a load, another run would not help.
 
 use super::bracket::met;
 use super::question::Probe;
 use super::short::Short;
 
 /// Number of runs at one load that may have too few requests by chance before the load is reported to
-/// have too few.
+/// have too few requests.
 const CHANCES: usize = 3;
-/// Standard deviations of a count of arrivals by which it may be short by chance.
+/// Number of standard deviations by which a count of arrivals may be too low by chance.
 const DEVIATIONS: f64 = 3.0;
 
-/// Returns the load at which no run can decide, and the longest of its runs; `None` if all may.
+/// Returns the load at which no run can decide, and the longest of its runs; `None` if there is no
+/// such load.
 pub(super) fn load(probes: &[Probe]) -> Option<(f64, Short)> {
     let silent = |probe: &&Probe| probe.own && probe.answer.is_some() && met(probe).is_none();
     let last = probes.last().filter(silent)?;

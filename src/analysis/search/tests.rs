@@ -123,7 +123,8 @@ fn a_load_whose_long_run_failed_is_where_too_much_begins() {
 
 #[test]
 fn a_long_run_that_says_nothing_uses_up_no_confirmation() {
-    // Every other long run is spoiled, and no valid one meets the objective before the fifth load.
+    // Every other long run is spoiled, and no valid long run meets the objective before the fifth
+    // load.
     let mut long = 0;
     let (probes, outcome) = search(&question(), |load, confirms, _| {
         long += usize::from(confirms);
@@ -169,7 +170,8 @@ fn a_search_ends_where_no_run_can_tell_and_says_why() {
     assert_eq!((outcome.end, outcome.found, probes.len()), (End::TooFewRequests, None, 1), "{outcome:?}");
     let words = outcome.caveats[0].to_string();
     assert_eq!(words, "no run at 1 can decide: 40 requests, but a p99 takes at least 299; extend the window");
-    // So few results may be chance: some more runs are made, but not more than that.
+    // So few results may be due to chance, so a few more runs are made, but not more than the
+    // maximum.
     let (probes, outcome) = ended(280.0);
     assert_eq!((outcome.end, probes.len()), (End::TooFewRequests, 3), "{outcome:?}");
     let mut requests = [280.0, 280.0].into_iter();
@@ -198,7 +200,7 @@ fn a_question_without_an_answer_is_refused() {
     }
 }
 
-/// Each run of a search has the purpose of its step.
+/// Each run of a search has the purpose of the step that requested it.
 #[test]
 fn the_purposes_of_a_search_are_its_steps() {
     let (probes, outcome) = search(&question(), |load, confirms, _| run(load, confirms, 30.0));

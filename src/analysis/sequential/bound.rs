@@ -1,15 +1,15 @@
-//! Bounds of the group-sequential t test: how small a p-value must be at each look so that the chance of
-//! a false finding over all looks equals the level.
+//! Bounds of the group-sequential t test: the p-value required at each look so that the chance of a false
+//! finding over all looks equals the level.
 //!
-//! The look after `n` values compares the plain p-value with `x · weight(n)`, with one `x` for all
-//! looks. The probability that any look finds a difference where there is none, Λ(x), is computed
-//! exactly for normal values of unknown deviation (as in Jennison and Turnbull 1991, Biometrika 78,
-//! 133–141): the t statistics of 3, 4, 5, … values form a Markov chain. With `S` the sum of the values,
-//! `Q` that of their squares and `z = S / √Q`, the next value is `w = x / √(Q + x²)` of the new root of
-//! squares, `w` does not depend on anything before, and `z′ = z √(1 − w²) + w`. So Λ(x) is a nest of
-//! one-dimensional integrals over the angles `ψ = asin w` (density ∝ cosⁿ⁻¹ ψ) and `θ`, with
-//! `t = √(n − 1) tan θ`. An observed p-value is divided by its weight: `p / weight(n)` is an `x`, and Λ of it is
-//! the p-value over the whole sequence, which is valid wherever the sequence stops.
+//! The look after `n` values compares the plain p-value with `x · weight(n)`, with one `x` for all looks. The
+//! probability that any look finds a difference where there is none, Λ(x), is computed exactly for normal values
+//! with unknown deviation (as in Jennison and Turnbull 1991, Biometrika 78, 133–141): the t statistics of 3, 4,
+//! 5, … values form a Markov chain. With `S` the sum of the values, `Q` the sum of their squares and
+//! `z = S / √Q`, the next value relative to the new root of squares is `w = x / √(Q + x²)`. `w` does not depend
+//! on anything before it, and `z′ = z √(1 − w²) + w`. So Λ(x) is a nest of one-dimensional integrals over the
+//! angles `ψ = asin w` (density ∝ cosⁿ⁻¹ ψ) and `θ`, with `t = √(n − 1) tan θ`. An observed p-value is converted
+//! by dividing it by its weight: `x = p / weight(n)`. Λ(x) is then the p-value over the whole sequence, which is
+//! valid wherever the sequence stops.
 
 use std::collections::BTreeMap;
 use std::f64::consts::FRAC_PI_2;
@@ -26,8 +26,8 @@ pub(crate) struct Looks {
     last: u32,
 }
 
-/// Beyond this many looks, the sum of their levels replaces the exact probability, which never exceeds
-/// it.
+/// Beyond this many looks, the sum of their levels replaces the exact probability, which never exceeds that
+/// sum.
 const MOST: u32 = 200;
 
 impl Looks {
@@ -49,14 +49,14 @@ impl Looks {
         if self.first == self.last { level } else { (self.chances().of_any(level / SLACK) * self.weight(n)).min(1.0) }
     }
 
-    /// Returns the half-width, in standard errors of `n` values, of an interval that contains the mean
-    /// at every look with probability 1 − `level`.
+    /// Returns the half-width of an interval that contains the mean at every look with probability 1 −
+    /// `level`, in standard errors of `n` values.
     pub(crate) fn critical(self, n: usize, level: f64) -> f64 {
         student::critical(self.nominal(n, level), (n - 1) as f64)
     }
 
-    /// Returns what a look may spend, as a multiple of the main look: a little at each, most when half
-    /// of the values exist, and much at the last.
+    /// Returns the share of the level that a look may spend, relative to the main look: little at each look,
+    /// most when half of the values exist, and much at the last look.
     fn weight(self, n: usize) -> f64 {
         let (n, last) = (n as u32, self.last);
         let main = (MAIN * last).div_ceil(100);
@@ -75,20 +75,20 @@ impl Looks {
     }
 }
 
-/// The place of the main look, in percent of the last, and what other looks may spend. Chosen by
-/// simulation: with these, half of the sequences end at 70 % of the rounds of a fixed design or before,
-/// if both find a difference in 80 to 90 % of cases (`docs/SEQUENTIAL.md`).
+/// The position of the main look, in percent of the last look, and the shares that other looks may spend.
+/// Chosen by simulation: with these values, half of the sequences end at 70 % of the rounds of a fixed design
+/// or earlier, if both find a difference in 80 to 90 % of cases (`docs/SEQUENTIAL.md`).
 const MAIN: u32 = 50;
 const EARLY: f64 = 0.03;
 const LATE: f64 = 0.05;
 const LAST: f64 = 0.3;
 
-/// Reserve for runs that depend on the previous run: if each run inherits half of the previous one and
-/// there is no other dependence, rounds in random order find a nonexistent difference more often than
-/// independent ones by at most this factor.
+/// Reserve for runs that depend on the previous run. If each run inherits half of the deviation of the
+/// previous one and there is no other dependence, rounds in random order find a nonexistent difference more
+/// often than independent rounds, but at most by this factor.
 pub(super) const SLACK: f64 = 1.2;
 
-/// Λ(x) at steps of x, as a share of the sum of all levels: that share changes slowly.
+/// Λ(x) at steps of x, as a share of the sum of all levels, because this share changes slowly.
 #[derive(Debug)]
 struct Chances {
     /// Sum of all weights.
@@ -97,7 +97,7 @@ struct Chances {
     shares: Vec<f64>,
 }
 
-/// Steps of x per power of ten, and the number of powers from 1 down.
+/// Number of steps of x per power of ten, and number of powers of ten below 1.
 const PER_TEN: usize = 3;
 const TENS: usize = 8;
 
@@ -115,7 +115,7 @@ impl Chances {
         Chances { total, shares }
     }
 
-    /// Returns the probability that any look finds something, at the levels x · weight.
+    /// Returns the probability that any look finds a difference at the levels x · weight.
     fn any(&self, x: f64) -> f64 {
         if x <= 0.0 {
             return 0.0;
@@ -135,7 +135,7 @@ impl Chances {
     }
 }
 
-/// Steps of an angle between 0 and the bound.
+/// Number of steps of an angle between 0 and the bound.
 const STEPS: usize = 96;
 
 /// Λ(x).
@@ -145,7 +145,7 @@ fn any(looks: Looks, x: f64) -> f64 {
         let critical = if level < 1.0 { student::critical(level, f64::from(n - 1)) } else { 0.0 };
         (critical / f64::from(n - 1).sqrt()).atan()
     };
-    // The probability of a finding at later looks, by the angle after `n` values.
+    // The probability of a finding at later looks, tabulated by the angle after `n` values.
     let mut later = vec![0.0; STEPS + 1];
     let mut next = bound(looks.last);
     for n in (looks.first..looks.last).rev() {
@@ -160,12 +160,12 @@ fn any(looks: Looks, x: f64) -> f64 {
     (x * looks.weight(looks.first as usize)).min(1.0) + inside
 }
 
-/// From `n` values to the next.
+/// The step from `n` values to the next value.
 struct Step<'a> {
     n: f64,
-    /// The |z| beyond which the next look finds something.
+    /// The |z| beyond which the next look finds a difference.
     reach: f64,
-    /// The same as an angle.
+    /// The same bound as an angle.
     bound: f64,
     /// The probability of a finding at looks after the next one.
     later: &'a [f64],
@@ -174,13 +174,13 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Returns the probability of a finding at the next look or later, at an angle of 0 or more.
+    /// Returns the probability of a finding at the next or a later look, given an angle of at least 0.
     fn chance(&self, angle: f64) -> f64 {
         let z = self.n.sqrt() * angle.sin();
         let (long, lean) = ((1.0 + z * z).sqrt(), z.atan());
         let (from, to) = (lean - FRAC_PI_2, lean + FRAC_PI_2);
         let of = |low: f64, high: f64, found: &dyn Fn(f64) -> f64| {
-            // Beyond 9 deviations of ψ there is less than 1e-15.
+            // The probability beyond 9 deviations of ψ is below 1e-15.
             let far = (9.0 / self.n.sqrt()).min(FRAC_PI_2);
             let (low, high) = (low.max(from).max(lean - far), high.min(to).min(lean + far));
             if low < high { integral(low, high, |at| self.density.at(at - lean) * found(at)) } else { 0.0 }
@@ -200,7 +200,7 @@ impl Step<'_> {
     }
 }
 
-/// The density of an angle that is proportional to a power of its cosine.
+/// The density of an angle, which is proportional to a power of the angle's cosine.
 #[derive(Clone, Copy)]
 struct Density {
     power: f64,
@@ -218,15 +218,14 @@ impl Density {
     }
 }
 
-/// Reads a table at a share of its length.
+/// Interpolates a table at a position given as a share of its length.
 fn read(table: &[f64], share: f64) -> f64 {
     let at = share.clamp(0.0, 1.0) * STEPS as f64;
     let below = (at as usize).min(STEPS - 1);
     table[below] + (table[below + 1] - table[below]) * (at - below as f64)
 }
 
-/// Returns the integral of a smooth function, by Gauss and Legendre's rule of five points on each of
-/// equal panels.
+/// Returns the integral of a smooth function, by the five-point Gauss–Legendre rule on panels of equal width.
 fn integral(from: f64, to: f64, of: impl Fn(f64) -> f64) -> f64 {
     const PANELS: usize = 6;
     const RULE: [(f64, f64); 5] = [

@@ -1,6 +1,6 @@
-//! Decisions while runs are still in progress: a mean that is known well enough, a difference that is
-//! shown. The guarantees hold over the whole sequence of looks, wherever it stops
-//! (`docs/SEQUENTIAL.md`). Pure: the runs are made elsewhere.
+//! Decisions while runs are still in progress: whether a mean is known precisely enough, and whether
+//! a difference is shown. The guarantees hold over the whole sequence of looks, wherever it stops
+//! (`docs/SEQUENTIAL.md`). The code is pure; other modules execute the runs.
 
 mod bound;
 mod paired;

@@ -1,4 +1,4 @@
-//! Two arms measured round by round until a difference is shown, or its absence within a margin.
+//! Two arms measured round by round until they are shown to differ, or to differ by less than a margin.
 
 use super::Looks;
 use crate::analysis::paired::{self, FEWEST, PairedT, moments};
@@ -9,43 +9,45 @@ use crate::analysis::student;
 pub struct Sequence {
     /// Maximum number of rounds: the repeats of the plan.
     pub at_most: u32,
-    /// The chance of a false finding over the whole sequence, two-sided: 0.05, divided by the tests of the family.
+    /// The chance of a false finding over the whole sequence, two-sided: 0.05 divided by the number of tests of
+    /// the family.
     pub level: f64,
-    /// Maximum difference that counts as none, on the scale of the differences and above zero; `None`
-    /// without a margin.
+    /// Maximum difference that counts as no difference, as a positive number on the scale of the differences;
+    /// `None` without a margin.
     pub margin: Option<f64>,
 }
 
 /// The result of a look.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Look {
-    /// Nothing is shown yet, and there are rounds left.
+    /// Nothing is shown yet, and more rounds are possible.
     GoOn,
     /// The arms differ.
     Different {
         /// Two-sided p-value, over the whole sequence.
         p: f64,
-        /// Lower end of the interval of the mean difference, which contains it at every look with
-        /// probability 1 − level.
+        /// Lower end of the interval that contains the mean difference at every look with probability 1 −
+        /// level.
         low: f64,
-        /// Upper end.
+        /// Upper end of this interval.
         high: f64,
     },
     /// The arms differ by less than the margin, in both directions: each is shown at 5 % over the whole sequence.
     Within {
-        /// Lower end of the interval, which contains the mean difference at every look with a
-        /// probability of 90 %.
+        /// Lower end of the interval that contains the mean difference at every look with a probability of
+        /// 90 %.
         low: f64,
-        /// Upper end.
+        /// Upper end of this interval.
         high: f64,
     },
-    /// Every round gave the same difference: there is no chance variation, and more rounds add no
+    /// Every round gave the same difference, so there is no random variation and more rounds add no
     /// information.
     Constant {
         /// The difference.
         difference: f64,
     },
-    /// All rounds are complete, and neither is shown; fewer than three rounds give no values.
+    /// All rounds are complete, but neither a difference nor equivalence is shown. With fewer than three
+    /// rounds, there are no values.
     Spent {
         /// Two-sided p-value, over the whole sequence.
         p: Option<f64>,
@@ -56,7 +58,7 @@ pub enum Look {
     },
 }
 
-/// The level at which the two ends of an interval are the one-sided bounds of 95 %.
+/// The level of an interval whose two ends are one-sided 95 % bounds.
 const TWO_SIDED: f64 = 0.1;
 
 /// Returns the looks of a comparison of at most this many rounds.
@@ -64,8 +66,8 @@ pub(crate) fn looks(at_most: u32) -> Looks {
     Looks::new(FEWEST as u32, at_most)
 }
 
-/// Computes the paired t test of the rounds so far as a look of a sequence of at most this many: p and
-/// interval hold at every look. `None` as for [`paired::t_test`].
+/// Computes the paired t test of the rounds so far, as one look of a sequence of at most this many rounds.
+/// The p-value and the interval hold at every look. `None` in the same cases as [`paired::t_test`].
 pub(crate) fn t_test(differences: &[f64], at_most: u32) -> Option<PairedT> {
     let test = paired::t_test(differences)?;
     let looks = looks(at_most);
@@ -73,8 +75,8 @@ pub(crate) fn t_test(differences: &[f64], at_most: u32) -> Option<PairedT> {
     Some(PairedT { p: looks.p(test.n, test.p), low: test.mean - half, high: test.mean + half, ..test })
 }
 
-/// Evaluates the differences of the rounds so far, one for each: of logarithms if the metric is compared
-/// as a ratio. Only the first `at_most` count.
+/// Evaluates the differences of the rounds so far, one for each round. They are differences of logarithms if
+/// the metric is compared as a ratio. Only the first `at_most` differences count.
 pub fn look(sequence: &Sequence, differences: &[f64]) -> Look {
     let at_most = sequence.at_most.max(FEWEST as u32);
     let differences = &differences[..differences.len().min(at_most as usize)];
@@ -151,7 +153,7 @@ mod tests {
         let alone = t_test(&differences[..3], 3).expect("a test");
         assert_eq!(alone.p, three.p);
         assert!((alone.low - three.low).abs() < 1e-12 && (alone.high - three.high).abs() < 1e-12, "{alone:?}");
-        // The interval excludes zero if p is 5 % or less, at every look.
+        // At every look, the interval excludes zero if p is 5 % or less.
         for shift in 0..40 {
             let moved = differences.map(|one| one - f64::from(shift) * 0.001);
             for n in 3..=5 {

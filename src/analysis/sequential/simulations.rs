@@ -1,8 +1,9 @@
 //! Checks that sequences keep their guarantees, on thousands of simulated servers, and their cost in
 //! rounds.
 //!
-//! `SWEEPLINE_SIMULATIONS=20000 cargo test --release -p sweepline-analysis --lib sequential -- --nocapture`
-//! runs more of them and prints the tables of `docs/SEQUENTIAL.md`; the default is 2 000.
+//! `SWEEPLINE_SIMULATIONS=20000 cargo test --release -p sweepline-analysis --lib sequential --
+//! --nocapture` runs more simulations and prints the tables of `docs/SEQUENTIAL.md`; the default is 2 000
+//! simulations.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,7 +19,7 @@ fn times() -> usize {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
 }
 
-/// Returns how much a share near 5 % may be off by chance alone: three standard errors.
+/// Returns by how much a share near 5 % may deviate by chance alone: three standard errors.
 fn chance() -> f64 {
     3.0 * (0.05 * 0.95 / times() as f64).sqrt()
 }
@@ -27,25 +28,26 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// Deviation of a run's logarithm.
+/// Standard deviation of a run's logarithm.
 const DEVIATION: f64 = 0.02;
 
-/// The source of an arm's runs.
+/// How an arm's runs are distributed.
 #[derive(Debug, Clone, Copy)]
 enum Server {
     /// Runs are independent.
     Still,
     /// Runs whose deviations have heavy tails: Student's t with 4 degrees of freedom.
     Heavy,
-    /// Each run inherits this share of the previous one, without other dependence.
+    /// Each run inherits this share of the previous run's deviation, without other dependence.
     Remembers(f64),
-    /// Each run is slower than the previous one, by this many deviations.
+    /// Each run is slower than the previous one, by this many standard deviations.
     Slows(f64),
 }
 
 impl Server {
-    /// Returns the differences of rounds of which one arm is `slower`, in deviations of a difference. In
-    /// two random rounds of every four, the second arm comes first, as in the expansion.
+    /// Returns the differences of rounds in which one arm is slower by `slower` standard deviations of a
+    /// difference. In two random rounds of every four, the second arm comes first, as in the expansion of a
+    /// plan.
     fn rounds(self, rng: &mut ChaCha8Rng, count: usize, slower: f64) -> Vec<f64> {
         let mut state = normal(rng);
         let mut runs = (0..).map(|at| match self {
@@ -79,7 +81,7 @@ impl Server {
     }
 }
 
-/// Returns how a sequence ends, and after how many rounds.
+/// Returns how a sequence ends and after how many rounds.
 fn end(sequence: &Sequence, rounds: &[f64]) -> (Look, usize) {
     let mut at = 0;
     loop {
@@ -95,8 +97,8 @@ fn sequence(at_most: u32) -> Sequence {
     Sequence { at_most, level: LEVEL, margin: None }
 }
 
-/// Returns the share of sequences in which a difference is shown, and the rounds of all, in rising
-/// order.
+/// Returns the share of sequences in which a difference is shown, and the numbers of rounds of all
+/// sequences in rising order.
 fn outcomes(server: Server, at_most: u32, slower: f64, seed: u64) -> (f64, Vec<usize>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut shown, mut rounds) = (0, Vec::new());
@@ -130,8 +132,8 @@ fn equal_arms_are_told_apart_in_five_of_a_hundred_sequences() {
     }
 }
 
-/// Returns how many rounds with a single look find an effect equally often, interpolated between whole
-/// numbers.
+/// Returns how many rounds of a design with a single look find an effect equally often, interpolated
+/// between whole numbers.
 fn fixed(effect: f64, share: f64) -> f64 {
     let after = (4..).find(|n| power(*n, effect, LEVEL) >= share).expect("enough rounds");
     let [below, above] = [after - 1, after].map(|n| power(n, effect, LEVEL));
@@ -142,7 +144,8 @@ fn fixed(effect: f64, share: f64) -> f64 {
 fn a_sequence_takes_three_of_ten_rounds_fewer_than_a_fixed_number_of_the_same_power() {
     for at_most in [12, 16, 20, 24, 30] {
         for aim in [0.9, 0.93, 0.95] {
-            // The sequence finds about as much as 0.87 times as many rounds with a single look.
+            // The sequence finds about as many differences as a design with a single look and 0.87 times as
+            // many rounds.
             let alike = (0.87 * f64::from(at_most)).round() as usize;
             let effect = student::bisect(|effect| power(alike, effect, LEVEL) >= aim);
             let (found, rounds) = outcomes(Server::Still, at_most, effect, u64::from(at_most));
@@ -211,7 +214,7 @@ fn a_family_finds_something_where_there_is_nothing_in_five_of_a_hundred() {
 #[test]
 fn arms_are_shown_within_a_margin_in_five_of_a_hundred_where_they_differ_by_it() {
     let mut rng = ChaCha8Rng::seed_from_u64(8);
-    // A margin of 1.5 deviations, with at most 12 rounds.
+    // The margin is 1.5 standard deviations, and there are at most 12 rounds.
     let margin = 1.5 * DEVIATION * 2f64.sqrt();
     let sequence = Sequence { margin: Some(margin), ..sequence(12) };
     let mut within = |slower: f64| {
@@ -240,7 +243,7 @@ fn means_are_known_as_well_as_is_said() {
         {
             let mut worst = (1.0f64, 0.0);
             let mut rounds = Vec::new();
-            // By the deviation of a run, relative to the requested precision.
+            // Results by the deviation of a run, relative to the requested precision.
             for share in [0.5, 0.7, 0.85, 1.0, 1.6] {
                 let mut rng = ChaCha8Rng::seed_from_u64(u64::from(at_most));
                 let until = Until { within: 0.02, at_least: 3, at_most };
@@ -261,7 +264,8 @@ fn means_are_known_as_well_as_is_said() {
     }
 }
 
-/// A cell ends when all its means are known: the interval of each must still hold then, wherever it is.
+/// A cell ends when all its means are known precisely enough. The interval of each mean must still hold
+/// then.
 #[test]
 fn means_that_wait_for_each_other_are_known_as_well() {
     for (what, memory, common) in [("apart", 0.0, 0.0), ("alike", 0.0, 0.7), ("AR .5", 0.5, 0.7)] {
@@ -279,8 +283,9 @@ fn means_that_wait_for_each_other_are_known_as_well() {
     }
 }
 
-/// Returns whether the intervals of three means of 1 hold when the last of them is known. Runs inherit
-/// `memory` of the previous one; a share `common` of the noise of a run is common to its metrics.
+/// Returns whether the intervals of three metrics with a mean of 1 hold when the last mean is known. Runs
+/// inherit the share `memory` of the previous run's deviation, and the share `common` of a run's noise is
+/// common to its metrics.
 fn together(rng: &mut ChaCha8Rng, until: &Until, deviation: f64, [memory, common]: [f64; 2]) -> [bool; 3] {
     let mut state = [(); 3].map(|_| normal(rng));
     let mut values = [const { Vec::new() }; 3];
@@ -310,7 +315,7 @@ fn together(rng: &mut ChaCha8Rng, until: &Until, deviation: f64, [memory, common
     }
 }
 
-/// Returns whether the interval at the end contains the mean of 1, and the number of runs.
+/// Returns whether the final interval contains the true mean of 1, and the number of runs.
 fn mean(rng: &mut ChaCha8Rng, until: &Until, deviation: f64, memory: f64, is_log: bool) -> (bool, usize) {
     let mut state = normal(rng);
     let mut values = Vec::new();
@@ -335,7 +340,7 @@ fn the_exact_chance_is_what_simulations_come_to() {
         let looks = super::Looks::new(first, last);
         let mut rng = ChaCha8Rng::seed_from_u64(u64::from(last));
         for level in [0.05, 0.1, 0.01] {
-            // The reserve for runs that depend on each other is not included.
+            // This does not include the reserve for runs that depend on each other.
             let critical: Vec<f64> =
                 (first..=last).map(|n| looks.critical(n as usize, level * super::bound::SLACK)).collect();
             let mut crosses = || {

@@ -1,46 +1,47 @@
-//! Repeats until the mean over runs is known well enough.
+//! Repeats until the mean over runs is known precisely enough.
 //!
 //! The rule is Chow and Robbins's (1965, Annals of Mathematical Statistics 36, 457–462) with Student's
-//! t: continue until the interval of the runs so far is short enough. Unmodified, it stops too often on
-//! runs that are close to each other by chance (Starr 1966, the same 37, 36–50): its 95 % intervals then
-//! contain the mean in 90 %, and if each run depends by half on the previous one in 67 %. So the
-//! interval is made [`WIDER`], which holds in all of these cases (`docs/SEQUENTIAL.md`).
+//! t: continue until the interval of the runs so far is short enough. The unmodified rule stops too
+//! often on runs that are close to each other by chance (Starr 1966, Annals of Mathematical Statistics
+//! 37, 36–50). Its 95 % intervals then contain the mean in only 90 % of cases, and in 67 % if each run
+//! inherits half of the previous run's deviation. The interval is therefore multiplied by [`WIDER`];
+//! this wider interval holds in all of these cases (`docs/SEQUENTIAL.md`).
 
 use crate::analysis::paired::{moments, power::LEVEL};
 use crate::analysis::student;
 
-/// When a cell has enough repeats.
+/// The rule for when a cell has enough repeats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Until {
-    /// The required precision of the mean: 0.02 if its 95 % interval should lie within ±2 % of it.
+    /// The required precision of the mean: 0.02 if its 95 % interval should lie within ±2 % of the mean.
     pub within: f64,
-    /// Minimum number of runs before the first look. At least 3.
+    /// Minimum number of runs before the first look; must be at least 3.
     pub at_least: u32,
     /// Maximum number of runs.
     pub at_most: u32,
 }
 
-/// How well a mean is known. `half` is half of its interval as a share of the mean: wherever the repeats
-/// stop, the interval contains the mean in 95 % of cases, even if each run depends by half on the
-/// previous one.
+/// How precisely a mean is known. `half` is half of its interval, as a share of the mean. Wherever the
+/// repeats stop, the interval contains the mean in 95 % of cases, even if each run inherits half of the
+/// previous run's deviation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Precision {
-    /// Well enough.
+    /// The mean is known precisely enough.
     Reached {
         /// Half of the interval, as a share of the mean.
         half: f64,
         /// The mean.
         mean: f64,
     },
-    /// Not yet.
+    /// The mean is not known precisely enough yet.
     NotYet {
         /// Half of the interval; `None` with too few runs, or if the mean is 0.
         half: Option<f64>,
-        /// Expected total number of runs if they continue to deviate as they do; `None` if `at_most`
-        /// will not suffice, or if it cannot be estimated.
+        /// Expected total number of runs if they continue to deviate as they have so far; `None` if
+        /// `at_most` runs will not suffice, or if the number cannot be estimated.
         expect: Option<u32>,
     },
-    /// All runs are complete, and it is not known well enough.
+    /// All runs are complete, but the mean is not known precisely enough.
     AtMost {
         /// Half of the interval; `None` if the mean is 0.
         half: Option<f64>,
@@ -50,17 +51,18 @@ pub enum Precision {
 /// Minimum number of runs for a result.
 const FEWEST: u32 = 3;
 
-/// Factor by which the interval that holds wherever the repeats stop is wider than Student's: by
-/// simulation.
+/// Factor by which the interval must be wider than Student's to hold wherever the repeats stop.
+/// Determined by simulation.
 const WIDER: f64 = 2.5;
 
-/// Returns half of the interval from `n` runs, as a share of the mean, if the runs' deviation is `share`
-/// of it.
+/// Returns half of the interval from `n` runs, as a share of the mean, if the runs' standard deviation
+/// is the share `share` of the mean.
 fn half(n: u32, share: f64) -> f64 {
     WIDER * student::critical(LEVEL, f64::from(n - 1)) * share / f64::from(n).sqrt()
 }
 
-/// Evaluates the values of the runs so far, in the order of the repeats. Only the first `at_most` count.
+/// Evaluates the values of the runs so far, in the order of the repeats. Only the first `at_most` values
+/// count.
 pub fn known(until: &Until, values: &[f64]) -> Precision {
     let at_least = until.at_least.max(FEWEST);
     let at_most = until.at_most.max(at_least);

@@ -1,4 +1,4 @@
-//! Figures computed from several series: shares, energy and energy per token.
+//! Figures that are computed from several series: shares, energy and energy per token.
 
 use crate::telemetry::canonical::{Canonical, Unit, canonical};
 
@@ -7,7 +7,7 @@ use super::reasons::HARMLESS;
 use super::scraped::Scraped;
 use super::series::Together;
 
-/// Energy from the growth of counters, and from the integral of power.
+/// Names of the energy figures: from the growth of counters, and from the integral of power.
 pub(super) const BY_COUNTER: &str = "energy_by_counter";
 pub(super) const BY_POWER: &str = "energy_by_power";
 /// Output tokens per joule.
@@ -23,11 +23,12 @@ pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>, reusable: O
         "prefix_hit_share",
         "prefix_cache_hits",
         "prefix_cache_queries",
-        "Share of the prompt tokens looked up in the prefix cache in the window that were found.",
+        "Share of the prompt tokens looked up in the prefix cache in the window that were found there.",
     );
     let shared = hits.as_ref().map(|_| {
-        let doc = "Share of the window's prompt tokens that are a prefix shared with earlier requests of the \
-                  run: the maximum that can be found.";
+        let doc = "Share of the window's prompt tokens that belong to a prefix shared with earlier requests of the \
+                   run: \
+                   the maximum that a prefix cache can find.";
         let value = reusable.ok_or_else(|| "the shared prefixes of some requests are unknown".to_owned());
         ServerFigure::new("prefix_reusable_share", Unit::Share, doc, value)
     });
@@ -35,7 +36,7 @@ pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>, reusable: O
         "spec_accepted_share",
         "spec_accepted",
         "spec_drafts",
-        "Share of the tokens that speculative decoding proposed in the window that were accepted.",
+        "Share of the tokens proposed by speculative decoding in the window that were accepted.",
     );
     let energy = energy(scraped);
     let per_token = energy.as_ref().map(|energy| per_token(energy, output_tokens));
@@ -69,7 +70,7 @@ fn throttled(scraped: &Scraped) -> Option<ServerFigure> {
     Some(ServerFigure::new("gpu_throttled_share", Unit::Share, doc, value))
 }
 
-/// Uses the counter if there is one, else the integral of the power; the name specifies which.
+/// Uses the counter if there is one, or else the integral of the power. The name states which.
 fn energy(scraped: &Scraped) -> Option<ServerFigure> {
     if let Some(counter) = of(scraped, "gpu_energy_joules") {
         let doc = "Energy of all GPUs in the window, by their counters.";
@@ -96,6 +97,6 @@ fn per_token(energy: &ServerFigure, output_tokens: Option<f64>) -> ServerFigure 
         Some(tokens) if tokens > 0.0 => Ok(joules / tokens),
         _ => Err("no output token in the window".to_owned()),
     });
-    let doc = "Energy of all GPUs in the window per output token that the client received in it.";
+    let doc = "Energy of all GPUs in the window per output token that the client received in the window.";
     ServerFigure::new("joules_per_output_token", Unit::Joules, doc, value)
 }

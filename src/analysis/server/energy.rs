@@ -1,4 +1,4 @@
-//! Output tokens per energy of the GPUs, over the runs of one load.
+//! Output tokens per joule of the GPUs, over the runs of one load.
 
 use super::derived::{BY_COUNTER, BY_POWER, PER_JOULE};
 use super::figure::ServerFigure;
@@ -31,8 +31,8 @@ pub struct PerJoule {
     pub by: EnergyBy,
 }
 
-/// Divides all output tokens of runs by all of their energy. `None` if one of them lacks it, or they
-/// measured it in different ways.
+/// Divides the total output tokens of the runs by their total energy. `None` if a run lacks the
+/// energy, or if the runs measured it in different ways.
 pub fn tokens_per_joule<'a>(runs: impl IntoIterator<Item = &'a [ServerFigure]>) -> Option<PerJoule> {
     let each: Vec<(EnergyBy, [f64; 2])> = runs.into_iter().map(of_run).collect::<Option<_>>()?;
     let by = each.first()?.0;

@@ -1,18 +1,18 @@
-//! The energy of power traces with known energy.
+//! Tests of the energy computed from power traces with known energy.
 
 use super::tests::page;
 use super::*;
 use crate::rows::{GpuReadings, Telemetry, Windows};
 
-/// Returns the power of a serving GPU in watts: batches that grow and shrink, bursts of prefill up to its
-/// cap, a slow rise.
+/// Returns the power of a serving GPU in watts: batches that grow and shrink, bursts of prefill up to the
+/// power cap, and a slow rise.
 fn watts(at: f64) -> f64 {
     let swing = 90.0 * (at * std::f64::consts::TAU / 7.3).sin() + 25.0 * (at * std::f64::consts::TAU / 2.9).cos();
     let burst = if at.rem_euclid(11.3) < 2.6 { 230.0 } else { 0.0 };
     360.0 + swing + burst + 0.8 * at
 }
 
-/// Returns the joules between two instants, in steps of a tenth of a millisecond.
+/// Returns the joules between two instants, integrated in steps of a tenth of a millisecond.
 fn joules(from: f64, to: f64) -> f64 {
     let steps = ((to - from) * 1e4).round();
     let step = (to - from) / steps;
@@ -33,7 +33,7 @@ fn energy(samples: &[Sample], facts: &Facts, name: &str) -> f64 {
 #[test]
 fn energy_is_within_a_hundredth_however_scrapes_fall() {
     for every in [1.0, 0.1] {
-        // Boundaries are between scrapes, at a different place each time.
+        // The boundaries lie between scrapes, at a different position each time.
         for (offset, window) in
             [(0.0, [10.37, 70.81]), (0.29, [11.0, 71.5]), (0.071, [9.95, 69.33]), (0.53, [12.5, 72.5])]
         {
@@ -73,7 +73,7 @@ fn gpus_of_this_machine_do_not_count_beside_those_of_a_page() {
     assert_eq!(energy(&page_of(1, 100.0), &facts, "energy_by_power"), 6_000.0);
     let both = [page_of(0, 250.0), page_of(1, 100.0)].concat();
     assert_eq!(energy(&both, &facts, "energy_by_power"), 15_000.0);
-    // Not even with another series of the page, which would cover other GPUs.
+    // Not even another series of the page is used, because it would cover other GPUs.
     let other = [page_of(0, 250.0), page(1, "gpu", "gpu_energy_joules", course(5.0))].concat();
     assert!(figures(&other, &facts, None, None).iter().all(|figure| figure.name != "energy_by_counter"));
 }

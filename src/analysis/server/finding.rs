@@ -1,19 +1,19 @@
-//! The result of checking for a reason, and whether the check covers the time before the load.
+//! The result of checking a reason, and whether the check covers the time before the load.
 
 use crate::analysis::state::State;
 
 use super::scraped::Scraped;
 
-/// The result of checking for one reason; an error states why the check was not possible.
+/// The result of checking one reason; an error states why the check was not possible.
 pub(super) type Finding = Result<Option<(State, String)>, String>;
 
-/// Samples from before the start of the run have this time.
+/// Timestamp of samples from before the start of the run.
 pub(super) fn is_before_load(at: f64) -> bool {
     at <= 0.0
 }
 
-/// If a page was read before the load and lacked a series that it has later, the series did not exist
-/// yet.
+/// If a page was read before the load and lacked a series that appeared later, the series did not
+/// exist yet.
 pub(super) fn before_load(scraped: &Scraped, page: u32) -> Result<(), String> {
     if let Some((_, why)) = scraped.failed(page).iter().find(|(at, _)| is_before_load(*at)) {
         return Err(format!("the scrape before the load failed ({why})"));

@@ -1,4 +1,5 @@
-//! Compares a server's counts over a run with the client's: others may have used the server.
+//! Compares a server's counts over a run with the client's counts, because others may have used the
+//! server.
 
 use crate::analysis::state::State;
 use crate::rows::{Counted, Facts, Measured, Sample, TokenSource};
@@ -6,15 +7,14 @@ use crate::rows::{Counted, Facts, Measured, Sample, TokenSource};
 use super::foreign_room::{REQUESTS, TOLERANCE, may_be_answered, room};
 use super::foreign_underway;
 
-/// The client's requests from the first one to the end of the drain.
+/// The client's requests, from the first one to the end of the drain.
 struct Client {
     /// Requests with a complete response.
     answered: f64,
-    /// Requests without one, although the server may have completed them: which of them it counts is
-    /// unknown.
+    /// Requests without a complete response that the server may nevertheless have completed. It is
+    /// unknown which of them the server counts.
     open: f64,
-    /// Output tokens of the completed requests; `None` if something other than the server counted some
-    /// of them.
+    /// Output tokens of the completed requests; `None` if some of them were not counted by the server.
     tokens: Option<f64>,
     /// Maximum tokens of the open requests.
     open_tokens: f64,
@@ -38,8 +38,8 @@ impl Client {
     }
 }
 
-/// Compares the server's counts with the client's. Finds nothing if nothing was scraped; an error states
-/// why the comparison is not possible.
+/// Compares the server's counts with the client's. Returns no finding if nothing was scraped; an error
+/// states why the comparison is not possible.
 pub(crate) fn judge(rows: &[Measured], samples: &[Sample], facts: &Facts) -> Result<Option<(State, String)>, String> {
     let Some(telemetry) = &facts.telemetry else { return Ok(None) };
     let Counted { requests, failed, generation_tokens, unknown, .. } = &telemetry.counted;
@@ -53,8 +53,8 @@ pub(crate) fn judge(rows: &[Measured], samples: &[Sample], facts: &Facts) -> Res
         if requests < answered - of_requests {
             return Ok(text(Side::Fewer, ("requests", requests, answered)));
         }
-        // If the server also counts failures, it counts each request once, and no more can have ended
-        // than were sent.
+        // If the server also counts failures, it counts each request once, so it cannot count more ended
+        // requests than were sent.
         let ended = requests + failed.unwrap_or_default();
         if ended > answered + open + probes + of_requests {
             return Ok(text(Side::More, ("requests", ended, answered + open)));
@@ -67,7 +67,8 @@ pub(crate) fn judge(rows: &[Measured], samples: &[Sample], facts: &Facts) -> Res
     let Some((counted, tokens)) = of_tokens else {
         return requests.map(|_| None).ok_or_else(|| "the server's pages do not count requests".to_owned());
     };
-    // The two requests that it has not counted yet may be the longest; a probe requests one token.
+    // The two requests that the server has not counted yet may be the longest ones. A probe requests one
+    // token.
     let room = (tokens * TOLERANCE).max(REQUESTS * longest);
     Ok(match counted {
         _ if counted > tokens + open_tokens + probes + room => {

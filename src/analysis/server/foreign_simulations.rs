@@ -1,12 +1,13 @@
-//! How often a server's count raises a false alarm on a clean run, and how often a foreign client is
-//! detected: runs with fixed seeds.
+//! Simulates how often a server's count raises a false alarm on a clean run, and how often a foreign
+//! client is detected. The runs have fixed seeds.
 //!
 //! A clean run has 100 to 1 500 requests in a minute with responses of 1 to 400 tokens, and a drain of 0
-//! to 10 s. Up to 16 requests are truncated at its end, 0 to 1 % fail: refused before the server counts
-//! them, answered with an error, or given up by the client. The server may have completed those that
-//! were given up, and one in ten of those that were truncated. It counts up to two requests, with their
-//! tokens, only after the last scrape; sweepline itself requests up to three tokens. It is scraped each
-//! second. A response reaches the client up to 20 ms after the server has counted it.
+//! to 10 s. Up to 16 requests are truncated at the end of the run, and 0 to 1 % fail: they are refused
+//! before the server counts them, get an error response, or are given up by the client. The server may
+//! have completed the requests that were given up, and one in ten of the truncated ones. It counts up to
+//! two requests, with their tokens, only after the last scrape, and sweepline itself requests up to
+//! three tokens. The server is scraped every second. A response reaches the client up to 20 ms after the
+//! server has counted it.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -28,7 +29,7 @@ impl Draw {
         self.0.random::<f64>() < share
     }
 
-    /// Tokens of a response.
+    /// Returns the number of tokens of a response.
     fn tokens(&mut self) -> u32 {
         1 + self.up_to(399)
     }
@@ -38,13 +39,13 @@ impl Draw {
 #[derive(Clone, Copy)]
 struct Kind {
     least: u32,
-    /// Requests of a foreign client, as a share of the run's.
+    /// Requests of a foreign client, as a share of the run's own requests.
     foreign: f64,
     /// Whether the server counts failed requests.
     tells_failed: bool,
 }
 
-/// A server's counts: when each request completed, how many failed, and their tokens.
+/// What a server counts: when each request completed, how many requests failed, and their tokens.
 #[derive(Default)]
 struct Server {
     well: Vec<u64>,
@@ -61,7 +62,7 @@ impl Server {
         self.tokens += f64::from(tokens);
     }
 
-    /// Returns the scraped samples, each second until `end` and shortly after.
+    /// Returns the samples that were scraped every second until `end` and once shortly after.
     fn scraped(&self, end: u64) -> Vec<Sample> {
         let one = |at_ns, source: &str, name: &str, value| Sample {
             at_ns,
@@ -87,7 +88,7 @@ const LOAD: u64 = 60 * S;
 /// Delay of the last scrape after the end.
 const LAST: u64 = S / 10;
 
-/// Returns the finding in the run of a seed.
+/// Returns the finding for the run with this seed.
 fn found(seed: u64, Kind { least, foreign, tells_failed }: Kind, template: &Record) -> Result<bool, String> {
     let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
     let requests = least + draw.up_to(1_500 - least);

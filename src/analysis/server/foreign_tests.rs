@@ -1,10 +1,10 @@
-//! Tests of servers' counts compared with clients'.
+//! Tests of the comparison of servers' counts with clients' counts.
 
 use super::*;
 use crate::analysis::synthetic::{Run, fail};
 use crate::rows::{Outcome, Telemetry};
 
-/// Returns a run of a server that counted `more` than the client did: requests, and tokens.
+/// Returns a run whose server counted `more` requests and tokens than the client.
 fn judged(more: [f64; 2], failed: usize) -> Result<Option<(State, String)>, String> {
     let (mut records, mut facts) = Run::default().make();
     for record in &mut records {
@@ -55,7 +55,8 @@ fn requests_that_failed_may_have_been_answered_or_not() {
 
 #[test]
 fn more_tokens_than_what_was_cut_can_have_had_are_found() {
-    // Twenty were truncated, with 16 tokens each; two of the longest are within tolerance.
+    // Twenty requests were truncated, with 16 tokens each; two of the longest ones are within
+    // tolerance.
     let (answered, cut) = ((rows() - 20.0) * 16.0, 20.0 * 16.0);
     let room = (answered * 0.01f64).max(32.0);
     assert_eq!(judged([0.0, cut + room - 1.0], 20), Ok(None));
@@ -83,6 +84,6 @@ fn what_cannot_be_known_says_why() {
     assert_eq!(judge(&[], &[], &of(unknown)), Err("the scrape failed".to_owned()));
     assert!(judge(&[], &[], &of(Counted::default())).is_err());
     let restarted = Counted { restarted: true, unknown: Some("it fell".to_owned()), ..Counted::default() };
-    // Another reason reports that.
+    // Another reason reports this.
     assert_eq!(judge(&[], &[], &of(restarted)), Err("it fell".to_owned()));
 }

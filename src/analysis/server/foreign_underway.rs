@@ -1,6 +1,7 @@
-//! A server's count of requests at each scrape of a run, compared with the client's requests that it can
-//! have completed by then. At the end it is unknown which of the truncated requests the server has
-//! completed; before they were truncated, it is known that it had not completed them.
+//! Compares a server's count of requests at each scrape of a run with the number of the client's
+//! requests that it can have completed by then. At the end of a run, it is unknown which of the
+//! truncated requests the server has completed. At earlier scrapes, it is known that it had not
+//! completed them yet.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +9,12 @@ use crate::rows::{Facts, Measured, Outcome, Sample};
 
 use super::foreign_room::{may_be_answered, room};
 
-/// The end of a response reaches the client no later than this after the server has counted it.
+/// The end of a response reaches the client at most this long after the server has counted the request.
 const ON_THE_WAY_NS: u64 = 500_000_000;
 const COUNTER: &str = "requests_succeeded";
 
-/// Returns the server's count and the client's at the scrape where the server is furthest ahead; `None`
-/// if it is never further ahead than allowed.
+/// Returns the server's and the client's counts at the scrape at which the server is furthest ahead;
+/// `None` if it is never further ahead than allowed.
 pub(super) fn most(rows: &[Measured], samples: &[Sample], facts: &Facts) -> Option<[f64; 2]> {
     let probes = facts.telemetry.as_ref()?.probes as f64;
     let mut earliest: Vec<u64> = rows.iter().filter_map(|row| earliest(row, facts)).collect();
@@ -29,8 +30,8 @@ pub(super) fn most(rows: &[Measured], samples: &[Sample], facts: &Facts) -> Opti
         .max_by(|a, b| (a[0] - a[1]).total_cmp(&(b[0] - b[1])))
 }
 
-/// Returns when the server may have completed a request at the earliest, apart from the response's
-/// transit time; `None` if it cannot have.
+/// Returns the earliest time at which the server may have completed a request, not including the
+/// response's transit time; `None` if it cannot have completed it.
 fn earliest(row: &Measured, facts: &Facts) -> Option<u64> {
     if row.outcome.is_ok() {
         return row.done_ns();
@@ -38,7 +39,7 @@ fn earliest(row: &Measured, facts: &Facts) -> Option<u64> {
     // A failed request may have been completed long before the client gave it up.
     let sent = row.sent_ns().filter(|_| may_be_answered(row))?;
     let is_cut = row.outcome == Outcome::CutAtDrain;
-    // A request that still receives tokens was not complete; a stream that stalls may have lost its end.
+    // A request that still receives tokens is not complete. A stream that stalls may have lost its end.
     Some(match row.last_token_ns() {
         Some(last) if is_cut => last,
         None if is_cut => facts.windows.end_ns,
@@ -46,8 +47,8 @@ fn earliest(row: &Measured, facts: &Facts) -> Option<u64> {
     })
 }
 
-/// Returns how many requests all pages together have counted since the first scrape, at the end of each
-/// scrape. If a page was not read at an instant, its last count stands, which is no larger.
+/// Returns, for the end of each scrape, how many requests all pages together have counted since the
+/// first scrape. If a page was not read at an instant, its last count is used, which is never too high.
 fn counts(samples: &[Sample]) -> Vec<(u64, f64)> {
     let of_page = |sample: &Sample| Some((sample.at_ns, sample.url?));
     let seconds: BTreeMap<(u64, u32), f64> = samples
@@ -56,7 +57,7 @@ fn counts(samples: &[Sample]) -> Vec<(u64, f64)> {
         .filter_map(|sample| Some((of_page(sample)?, sample.value)))
         .collect();
     let mut begun: BTreeMap<u32, f64> = BTreeMap::new();
-    // The first scrape of a page whose counter does not exist yet: then it is 0.
+    // At the first scrape of a page, the counter may not exist yet; it is then 0.
     let mut first: BTreeMap<u32, u64> = BTreeMap::new();
     for (at, url) in seconds.keys() {
         let earliest = first.entry(*url).or_insert(*at);

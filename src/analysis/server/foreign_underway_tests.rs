@@ -1,12 +1,12 @@
-//! Tests of servers' counts during a run.
+//! Tests of the comparison of servers' counts during a run.
 
 use super::*;
 use crate::rows::{Phase, RequestRow, Telemetry, Windows};
 
 const S: u64 = 1_000_000_000;
 
-/// Returns ten requests a second for ten seconds, each of 100 ms; the last ten are truncated at 15 s, with
-/// a token every 100 ms until `last`.
+/// Returns ten requests per second for ten seconds, each lasting 100 ms. The last ten are truncated at
+/// 15 s; their last token arrives at `last`.
 fn rows(last: Option<u64>) -> Vec<Measured> {
     let row = |request: u64| {
         let sent = request * S / 10;
@@ -30,8 +30,8 @@ fn facts() -> Facts {
     Facts { windows, telemetry: Some(Telemetry::default()), ..Facts::default() }
 }
 
-/// Returns two pages, scraped each second in 20 ms: one has counted 1 000 requests before the run and
-/// counts all but `more`, which the other counts.
+/// Returns the samples of two pages that are scraped every second, in 20 ms. One page has counted 1 000
+/// requests before the run and counts the client's requests; the other counts `more` requests.
 fn scraped(more: f64) -> Vec<Sample> {
     let one = |at: u64, url: u32, source: &str, name: &str, value: f64| Sample {
         at_ns: at,
@@ -57,18 +57,19 @@ fn what_was_cut_is_known_to_be_open_before() {
     let found = |more, last| most(&rows(last), &scraped(more), &facts());
     assert_eq!(found(0.0, Some(15 * S)), None);
     assert_eq!(found(2.0, Some(15 * S)), None, "a difference of two is ignored");
-    // At the end they are hidden among the ten that were truncated; at 14 s and before, none of those was
-    // complete.
+    // At the end, the extra requests are hidden among the ten truncated ones; at 14 s and before, none of
+    // the truncated ones was complete.
     assert_eq!(found(3.0, Some(15 * S)), Some([93.0, 90.0]));
     assert_eq!(found(3.0, None), Some([93.0, 90.0]), "no token has come yet");
-    // Streams that stalled may be complete, with their ends lost.
+    // Stalled streams may be complete at the server, with their ends lost.
     assert_eq!(found(3.0, Some(9 * S + S / 2)), None);
 }
 
 #[test]
 fn an_answer_may_be_on_the_way() {
     let mut samples = scraped(0.0);
-    // Five more at 5 s than had arrived: those of the next half second.
+    // At 5 s, the server has counted five more requests than the client had received; these are the
+    // requests of the next half second.
     let of = |sample: &&mut Sample| sample.name == COUNTER && sample.url == Some(0) && sample.at_ns == 5 * S;
     samples.iter_mut().find(of).unwrap().value += 5.0;
     assert_eq!(most(&rows(Some(15 * S)), &samples, &facts()), None);

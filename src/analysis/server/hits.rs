@@ -1,4 +1,4 @@
-//! A server's prefix cache hits over a whole run, as its metrics count them.
+//! A server's prefix cache hits over a whole run, from its metrics.
 
 use crate::rows::{Facts, Sample};
 
@@ -6,9 +6,9 @@ use super::finding::before_load;
 use super::restart::falls;
 use super::scraped::Scraped;
 
-/// Returns tokens found / tokens looked up, from the scrape before the load to the one after it: the
-/// counters then cover every request of the run. `None` if no page counts both; an error states why the
-/// share is unknown.
+/// Returns tokens found / tokens looked up, from the scrape before the load to the scrape after it, so
+/// that the counters cover every request of the run. `None` if no page has both counters; an error
+/// states why the share is unknown.
 pub(crate) fn share(samples: &[Sample], facts: &Facts) -> Option<Result<f64, String>> {
     facts.telemetry.as_ref()?;
     let scraped = Scraped::of(samples, facts);
@@ -22,9 +22,9 @@ fn ratio(
     queries: Result<f64, String>,
     preemptions: Option<Result<f64, String>>,
 ) -> Result<f64, String> {
-    // Preempted requests are looked up again, and find their own blocks.
+    // Preempted requests are looked up again and find their own blocks.
     if preemptions.transpose()?.is_some_and(|preemptions| preemptions > 0.0) {
-        return Err("requests were preempted, and looked up again".to_owned());
+        return Err("requests were preempted, and their prompts were looked up again".to_owned());
     }
     match (hits?, queries?) {
         (_, 0.0) => Err("nothing was looked up".to_owned()),

@@ -1,10 +1,10 @@
-//! Metrics of a server and its hardware over the window of a run: from samples scraped during the run to
-//! figures, each with its unit, or with the reason why it is missing.
+//! Metrics of a server and its hardware over the window of a run. They are computed from the samples
+//! scraped during the run; each has a unit, and a value or the reason why it is missing.
 //!
 //! Scrapes exist at the borders of the window and between them. A value at an instant between two
 //! scrapes is interpolated; a mean over time is a trapezoidal integral. A failed scrape in the window
-//! makes a figure null, because the values in between are unknown; so does a counter that fell, because
-//! it was reset.
+//! makes a figure null, because the values in between are unknown. A counter that fell also makes it
+//! null, because the counter was reset.
 
 mod derived;
 mod energy;
@@ -35,9 +35,10 @@ use super::stalls::Stalls;
 
 use scraped::Scraped;
 
-/// Returns the figures of a run, in the order of the canonical table, followed by those computed from
-/// several series; empty if nothing was scraped. `output_tokens` are those of the window, `reusable` is
-/// the share of its prompt tokens that its requests share.
+/// Returns the figures of a run, in the order of the canonical table, followed by the figures that are
+/// computed from several series; empty if nothing was scraped. `output_tokens` is the number of output
+/// tokens in the window, and `reusable` is the share of its prompt tokens that requests have in
+/// common.
 pub fn figures(
     samples: &[Sample],
     facts: &Facts,
@@ -54,8 +55,8 @@ pub fn figures(
     figures
 }
 
-/// Returns the mean TTFT and E2E of the requests that ended in the window as sums of parts reported by
-/// client and server; empty if nothing was scraped, and for a start.
+/// Returns the mean TTFT and the mean E2E of the requests that ended in the window, as sums of parts
+/// reported by client and server. Empty if nothing was scraped, and for runs that measure a start.
 pub fn wholes<E>(
     samples: &[Sample],
     rows: &[Measured],

@@ -1,14 +1,14 @@
-//! Where the time of a run's requests went: their mean TTFT and mean E2E, each from the schedule, as a
-//! sum of parts.
+//! How the time of a run's requests is divided: their mean TTFT and mean E2E, both from the schedule, as
+//! sums of parts.
 //!
-//! Most servers count queue, prefill, decode and end-to-end times when a request ends, so the sums are
-//! those of the requests that ended in the window. They count their own time to first token with that
-//! token, so it is compared with the client's TTFT of the requests whose first token came in the window;
-//! the difference is time outside the server. If an exporter's table specifies otherwise, each histogram
-//! is compared with the requests that it covers.
+//! Most servers count queue, prefill, decode and end-to-end times when a request ends, so the sums cover
+//! the requests that ended in the window. Servers count their own time to first token when that token is
+//! produced. It is therefore compared with the client's TTFT of the requests whose first token arrived
+//! in the window, and the difference is time outside the server. If an exporter's table specifies
+//! otherwise, each histogram is compared with the requests that it covers.
 //!
-//! If responses report their server's times themselves (`told`), these belong to exactly the requests of
-//! the sum, and take precedence over a histogram.
+//! If the responses themselves report the server's times (`told`), these times belong to exactly the
+//! requests of the sum and take precedence over histograms.
 
 use crate::analysis::request::Metric;
 use crate::analysis::stalls::Stalls;
@@ -19,13 +19,12 @@ use crate::telemetry::engines::{Moment, moment};
 use super::scraped::{Counted, Scraped};
 use super::told::told_mean_ms;
 
-/// Maximum relative difference between the counts of client and server: beyond it, the server's mean
-/// covers other requests.
-/// Chosen, not measured.
+/// Maximum relative difference between the counts of client and server. Beyond it, the server's mean
+/// covers other requests. The value was chosen, not measured.
 const ALIKE: f64 = 0.05;
-/// A part below zero by no more than this share of the whole, or by this many milliseconds, is within
-/// the accuracy of means.
-/// Chosen: the mock's means lie within 0.5 ms of its log (`benches/way.py`).
+/// A negative part is within the accuracy of means if it is no more than this share of the whole, or
+/// this many milliseconds, below zero. The values were chosen; the mock's means lie within 0.5 ms of its
+/// log (`benches/way.py`).
 const NOISE: f64 = 0.02;
 const NOISE_MS: f64 = 1.0;
 
@@ -34,7 +33,7 @@ const NOISE_MS: f64 = 1.0;
 pub struct Whole {
     /// Name: `ttft` or `e2e`.
     pub name: &'static str,
-    /// Number of requests that it is the mean of.
+    /// Number of requests over which the mean is taken.
     pub requests: u64,
     /// The mean, in milliseconds.
     pub mean_ms: f64,
@@ -59,22 +58,23 @@ impl Whole {
         self.parts.iter().find(|part| part.name == name)?.ms.as_ref().ok().copied()
     }
 
-    /// Returns the share of the whole that is assigned to a part: everything except unassigned and
-    /// unknown; `None` if that is unknown.
+    /// Returns the share of the whole that is assigned to parts, which excludes unassigned and unknown
+    /// time; `None` if the unassigned time is unknown.
     pub fn assigned_share(&self) -> Option<f64> {
         let unknown = self.part_ms(UNKNOWN.0)?;
-        // An unknown unassigned part is included in the unknown one.
+        // If the unassigned part is unknown, its time is included in the unknown part.
         let unassigned = self.part_ms(UNASSIGNED.0).unwrap_or(0.0);
         (self.mean_ms > 0.0).then(|| 1.0 - (unknown.abs() + unassigned.abs()) / self.mean_ms)
     }
 }
 
 impl Whole {
-    /// Returns it and its parts as columns: name, unit, meaning and value.
+    /// Returns the mean and its parts as columns with name, unit, meaning and value.
     pub fn columns(&self) -> Vec<(String, &'static str, String, Option<f64>)> {
         let Whole { name, requests, mean_ms, parts } = self;
         let title = name.to_uppercase();
-        let or_begun = if *name == "ttft" { ", with SGLang of those whose first token came in it" } else { "" };
+        let or_begun =
+            if *name == "ttft" { " (with SGLang: of the requests whose first token came in the window)" } else { "" };
         let of_all = format!("Mean {title} from the schedule of the requests that ended in the window{or_begun}.");
         let count = format!("Number of requests that the parts of {title} cover.");
         let share = format!("Share of mean {title} that is neither unassigned nor unknown.");
@@ -97,7 +97,7 @@ const CLIENT: Named = ("client", "From the schedule to sending, without connecti
 const CONNECTION: Named =
     ("connection", "Name lookup, TCP and TLS handshake if a connection was opened for a request; else 0.");
 pub(super) const NETWORK: Named =
-    ("network", "One round trip to the server, measured by TCP under load: request there, response back.");
+    ("network", "One round trip to the server, measured by TCP under load: the way there and back.");
 pub(super) const OUTSIDE: Named = (
     "outside_server",
     "From sending to receiving, minus the server's own time and, if known, one round trip: proxies, HTTP handling.",
@@ -111,21 +111,23 @@ pub(super) const STALLS: Named = (
     "Excess over the median of the response's gaps between tokens, for gaps longer than five times the median, \
      as the client observed them.",
 );
-pub(super) const UNASSIGNED: Named = ("server_unassigned", "In the server by its own time, but in none of its parts.");
-pub(super) const UNKNOWN: Named = ("unknown", "The rest of the whole if a part is unknown; 0 if none is.");
+pub(super) const UNASSIGNED: Named =
+    ("server_unassigned", "In the server, by its own total time, but in none of its parts.");
+pub(super) const UNKNOWN: Named = ("unknown", "The rest of the whole if a part is unknown; 0 if all parts are known.");
 
-/// The server's contribution to a whole: its own time of it, and the parts.
+/// The data for one sum: the time outside the server, and the parts inside it.
 struct Told {
-    /// The client's time from sending minus the server's own.
+    /// The client's time from sending minus the server's own time.
     outside: Result<f64, String>,
     /// The round trip, if it was measured.
     network: Option<f64>,
     parts: Vec<(Named, Result<f64, String>)>,
 }
 
-/// Returns the mean TTFT and E2E of the requests that ended in the window, as sums; TTFT of those whose
-/// first token came in it if the server counts its parts then. Empty if nothing was scraped or no
-/// request ended, and without TTFT if responses were not streamed.
+/// Returns the mean TTFT and the mean E2E of the requests that ended in the window, as sums. If the
+/// server counts the parts of TTFT at the first token, the TTFT covers the requests whose first token
+/// arrived in the window. Empty if nothing was scraped or no request ended; there is no TTFT if
+/// responses were not streamed.
 pub(super) fn wholes(scraped: &Scraped, rows: &[Measured], facts: &Facts, stalls: &Stalls) -> Vec<Whole> {
     let members = Members::of(rows, facts);
     let told = |key: &str| members.mean_of(scraped, key);
@@ -151,11 +153,11 @@ pub(super) fn wholes(scraped: &Scraped, rows: &[Measured], facts: &Facts, stalls
     ttft.into_iter().chain(e2e).collect()
 }
 
-/// The requests of the window, by the moment at which a server counts them.
+/// The requests of the window, grouped by when a server counts them.
 struct Members<'a> {
-    /// Requests that ended in it successfully.
+    /// Requests that ended successfully in the window.
     ended: Vec<&'a Measured>,
-    /// Requests whose first token came in it.
+    /// Requests whose first token arrived in the window.
     begun: Vec<&'a Measured>,
     /// The exporters whose histograms the pages have.
     exporters: Vec<&'a str>,
@@ -205,8 +207,8 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Returns the server's decode without the stalls, and the stalls. If the stalls are unknown, they stay
-/// in the decode.
+/// Returns the server's decode time without stalls, and the stalls. If the stalls are unknown, they stay
+/// part of the decode time.
 fn decode_and_stalls(
     decode: Result<f64, String>,
     stalls: &Stalls,
@@ -232,8 +234,8 @@ fn decode_and_stalls(
     }
 }
 
-/// Returns whether a missing part leaves time unknown. Stalls do not if the decode, which contains them,
-/// is known.
+/// Returns whether a missing part leaves time unknown. Missing stalls do not if the decode time, which
+/// contains them, is known.
 pub(super) fn is_missing(name: &str, ms: &Result<f64, String>, decode_is_known: bool) -> bool {
     ms.is_err() && !(name == STALLS.0 && decode_is_known)
 }
@@ -256,7 +258,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// Returns the client's time from sending minus the server's own.
+/// Returns the client's time from sending minus the server's own time.
 fn outside(client: Option<f64>, server: f64, what: &str) -> Result<f64, String> {
     let client = client.ok_or_else(|| format!("no request of the window has a {what}"))?;
     not_below(client - server, client, || {
@@ -264,9 +266,9 @@ fn outside(client: Option<f64>, server: f64, what: &str) -> Result<f64, String> 
     })
 }
 
-/// Returns the time outside the server: the network, if it was measured, and the rest. If the network is
-/// unknown it is part of the rest; a round trip longer than all time outside did not belong to the
-/// requests.
+/// Returns the time outside the server: the network time, if it was measured, and the rest. If the
+/// network time is unknown, it is part of the rest. A round trip that is longer than all time outside
+/// did not belong to these requests.
 fn outside_parts(network: Option<f64>, outside: Result<f64, String>) -> Vec<(Named, Result<f64, String>)> {
     let Some(network) = network else { return vec![(OUTSIDE, outside)] };
     match outside {
@@ -276,7 +278,7 @@ fn outside_parts(network: Option<f64>, outside: Result<f64, String>) -> Vec<(Nam
     }
 }
 
-/// Returns a remainder, unless it is below zero by more than the accuracy of means.
+/// Returns a remainder, or an error if it is below zero by more than the accuracy of means.
 fn not_below(left: f64, whole: f64, why: impl FnOnce() -> String) -> Result<f64, String> {
     if left < -(NOISE * whole).max(NOISE_MS) { Err(why()) } else { Ok(left) }
 }

@@ -1,4 +1,4 @@
-//! Tests of sums of requests with made-up histograms.
+//! Tests of the sums, with made-up requests and histograms.
 
 use super::*;
 use crate::analysis::server::wholes as wholes_with;
@@ -19,8 +19,8 @@ fn facts() -> Facts {
     Facts { windows, stream: true, telemetry: Some(Telemetry::default()), ..Facts::default() }
 }
 
-/// Returns ten requests a second: 1 ms in the client, 2 ms to connect, 60 ms to the first token, 160 ms to
-/// the last.
+/// Returns ten requests per second, each with 1 ms in the client, 2 ms to connect, 60 ms to the first token
+/// and 160 ms to the last token.
 fn rows() -> Vec<Measured> {
     let row = |request: u64| {
         let scheduled = request * 100 * MS;
@@ -42,8 +42,8 @@ fn rows() -> Vec<Measured> {
     (0..250).map(row).collect()
 }
 
-/// Returns a histogram of one page that counts `rate` requests a second, each of `ms`; scraped each second,
-/// except at `gap`.
+/// Returns a histogram of one page that counts `rate` requests per second, each of `ms`. It is scraped
+/// every second, except at `gap`.
 fn histogram(name: &str, rate: f64, ms: f64, gap: Option<u64>) -> Vec<Sample> {
     let at = |at: u64| {
         let seconds = at as f64;
@@ -64,8 +64,8 @@ fn histogram(name: &str, rate: f64, ms: f64, gap: Option<u64>) -> Vec<Sample> {
     (0..=25).flat_map(at).collect()
 }
 
-/// Returns all histograms of a server: 20 ms of queue, 30 of prefill, 100 of decode, 56 to the first token,
-/// 155 in total.
+/// Returns all histograms of a server: 20 ms of queue, 30 ms of prefill, 100 ms of decode, 56 ms to the
+/// first token and 155 ms in total.
 fn told() -> Vec<(&'static str, f64)> {
     [("queue", 20.0), ("prefill", 30.0), ("decode", 100.0), ("ttft", 56.0), ("e2e", 155.0)].to_vec()
 }
@@ -109,14 +109,14 @@ fn the_parts_come_to_the_whole() {
 
 #[test]
 fn what_a_page_does_not_have_is_unknown() {
-    // Text Generation Inference: only its queue and the whole.
+    // Text Generation Inference has only the queue and the total time.
     let [ttft, e2e] = sums(&samples(&[("queue", 20.0), ("e2e", 155.0)]));
     is(&ttft, &[("queue", 20.0), ("unknown", 40.0)]);
     assert_eq!(ms(&ttft, "outside_server"), Err("no page has ttft_seconds".to_owned()));
     assert_eq!(ms(&ttft, "server_unassigned"), Err("unknown without outside server, prefill".to_owned()));
     is(&e2e, &[("outside_server", 5.0), ("queue", 20.0), ("unknown", 135.0)]);
     assert!((e2e.assigned_share().unwrap() - 28.0 / 163.0).abs() < 1e-9);
-    // llama.cpp has no histogram: the client's parts are still known.
+    // llama.cpp has no histogram, but the client's parts are still known.
     let [ttft, _] = sums(&histogram("other", 1.0, 1.0, None));
     is(&ttft, &[("client", 1.0), ("connection", 2.0), ("unknown", 60.0)]);
     assert!(of_samples(&[], &rows(), &facts()).is_empty(), "nothing was scraped");
@@ -184,7 +184,7 @@ fn answers_that_come_whole_have_no_ttft() {
     is(&wholes[0], &[("outside_server", 5.0), ("decode", 100.0)]);
 }
 
-/// Returns responses of 3 s that start at ten a second from 5 s on: more requests start than end in the
+/// Returns responses of 3 s each, ten per second from 5 s on, so that more requests start than end in the
 /// window.
 fn long_rows() -> Vec<Measured> {
     let row = |request: u64| {
@@ -215,7 +215,7 @@ fn histograms_are_of_the_requests_that_the_server_counts_then() {
         let ended = rows.iter().filter(|row| contains(&facts.windows, row.done_ns().unwrap())).count();
         let begun = rows.iter().filter(|row| contains(&facts.windows, row.first_token_ns().unwrap())).count();
         assert!(begun as f64 > 1.1 * ended as f64, "{begun} and {ended}");
-        // As SGLang reports them: ten a second have begun.
+        // As SGLang reports them: ten per second have begun.
         let told = [("queue", 20.0), ("prefill", 30.0), ("ttft", 56.0)];
         let [ttft, e2e]: [Whole; 2] = of_samples(&samples(&told), &rows, &facts).try_into().unwrap();
         assert_eq!(e2e.requests, ended as u64);
@@ -253,14 +253,14 @@ fn a_round_trip_is_taken_out_of_what_is_outside() {
     let [ttft, e2e] = with(round_trips(3.0, &window));
     is(&ttft, &[("network", 3.0), ("outside_server", 1.0), ("server_unassigned", 6.0)]);
     is(&e2e, &[("network", 3.0), ("outside_server", 2.0), ("decode", 100.0), ("server_unassigned", 5.0)]);
-    // Too few of them, or none: they are part of the rest, and no network is reported.
+    // With too few round trips or none, they are part of the rest, and no network time is reported.
     for other in [with(round_trips(3.0, &window[..2])), with(Vec::new())] {
         assert!(other.iter().all(|whole| whole.parts.iter().all(|part| part.name != "network")), "{other:?}");
         is(&other[0], &[("outside_server", 4.0)]);
     }
-    // Requests took less than this round trip: it is not theirs.
+    // The requests took less time than this round trip, so it does not belong to them.
     is(&with(round_trips(9.0, &window))[0], &[("outside_server", 4.0)]);
-    // If the server's own time is unknown, the network is still known.
+    // If the server's own time is unknown, the network time is still known.
     let few: Vec<_> = told().into_iter().filter(|(name, _)| *name != "ttft").collect();
     let [ttft, _] = sums(&[samples(&few), round_trips(3.0, &window)].concat());
     assert_eq!((ms(&ttft, "network"), ms(&ttft, "outside_server").is_err()), (Ok(3.0), true));
@@ -295,7 +295,7 @@ fn rows_told(told: impl Fn(u64) -> [Option<u64>; 4]) -> Vec<Measured> {
 
 #[test]
 fn what_answers_tell_goes_before_histograms_and_without_them() {
-    // llama.cpp: prefill and decode, and a page without histograms, or none.
+    // llama.cpp reports prefill and decode in its responses; its page has no histograms, or does not exist.
     let llama = rows_told(|request| [None, Some(30 + request % 2), Some(99), None]);
     for samples in [Vec::new(), histogram("other", 1.0, 1.0, None)] {
         let [ttft, e2e]: [Whole; 2] = of_samples(&samples, &llama, &facts()).try_into().unwrap();
@@ -318,7 +318,7 @@ fn what_some_answers_tell_is_not_that_of_all() {
     is(&ttft, &[("queue", 20.0)]);
 }
 
-/// Returns the rows as records, each with 20 gaps of 5 ms; the first one is longer.
+/// Returns the rows as records, each with 20 gaps of 5 ms, except that the first gap is longer.
 fn stalled(more: impl Fn(u64) -> u64) -> crate::rows::Records {
     let record = |row: &Measured| {
         let mut gaps_ns = vec![5 * MS; 20];
@@ -356,7 +356,7 @@ fn stalls_are_taken_out_of_the_decode() {
     let few: Vec<_> = told().into_iter().filter(|(name, _)| *name != "decode").collect();
     let e2e = of(&samples(&few), |request| request % 2 * 40);
     is(&e2e, &[("stalls", 20.0), ("unknown", 85.0)]);
-    // More than the decode that contains them: they belong to another request.
+    // The stalls exceed the decode time that contains them, so they belong to another request.
     let e2e = of(&samples(&told()), |_| 140);
     is(&e2e, &[("decode", 100.0), ("unknown", 0.0)]);
     let why = "stalls are 140.0 ms, the server's decode only 100.0 ms";

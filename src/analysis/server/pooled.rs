@@ -1,4 +1,4 @@
-//! The sums of the repeats of one load combined: the mean over all their requests.
+//! Combines the sums of the repeats of one load into the mean over all their requests.
 
 use super::parts::{DECODE, NETWORK, OUTSIDE, Part, STALLS, UNASSIGNED, UNKNOWN, Whole, is_missing};
 
@@ -9,7 +9,8 @@ impl Whole {
         if let [one] = wholes {
             return Some((*one).clone());
         }
-        // If one of them lacks the network, it is part of the rest outside the server.
+        // If one of the runs lacks the network time, it is part of the rest outside the server for
+        // all runs.
         let knows = |whole: &&Whole| whole.parts.iter().any(|part| part.name == NETWORK.0);
         let is_known = wholes.iter().all(knows);
         let mut wholes: Vec<Whole> =
@@ -49,7 +50,7 @@ impl Whole {
         Some(Whole { name: first.name, requests, mean_ms, parts })
     }
 
-    /// Returns it with the network included in the rest outside the server.
+    /// Returns the sum with the network time included in the rest outside the server.
     fn without_network(&self) -> Whole {
         let mut whole = self.clone();
         let Some(network) = self.part_ms(NETWORK.0) else { return whole };
@@ -59,7 +60,7 @@ impl Whole {
         whole
     }
 
-    /// Adds the stalls back to the decode from which they were subtracted.
+    /// Adds the stalls back to the decode time, from which they were subtracted.
     fn put_stalls_back(&mut self) {
         let (Some(stalls), Some(decode)) = (self.part_ms(STALLS.0), self.part_ms(DECODE.0)) else { return };
         for part in &mut self.parts {
@@ -128,7 +129,7 @@ mod tests {
         assert_eq!(pooled.part_ms("unknown"), Some(18.0), "the queue of the first is not claimed for both");
         assert_eq!(pooled.parts[1].ms, Err("a scrape failed".to_owned()));
         assert!((pooled.assigned_share().unwrap() - 0.1).abs() < 1e-9);
-        // If a repeat's parts exceed its whole, there is nothing left to draw.
+        // If the parts of a repeat exceed its whole, no remainder can be drawn.
         let three = whole(100, 30.0, &[("client", Some(3.0)), ("queue", None), ("unknown", None)]);
         assert_eq!(Whole::pooled(&[&one, &three]).unwrap().part_ms("unknown"), None);
     }

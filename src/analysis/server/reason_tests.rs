@@ -1,4 +1,4 @@
-//! Tests that reasons are found in series that have them, and not in others.
+//! Tests that reasons are found in series that show them, and not in others.
 
 use super::*;
 use crate::analysis::server::tests::{course, facts, page};
@@ -42,12 +42,13 @@ fn a_clock_that_is_lowered_counts_while_the_gpus_are_used() {
     let hot = masks(|at| if at == 12.0 || at == 13.0 { f64::from(0x20 | 0x4) } else { 1.0 });
     let said = text("server_throttled", &hot);
     assert!(said.contains("at 2 of 11 scrapes (18.2%)") && said.contains(": heat, by the driver;"), "{said}");
-    // At one of the two they were idle.
+    // At one of the two scrapes, the GPUs were idle.
     let both = [hot.clone(), used(|at| if at == 12.0 { 0.0 } else { 0.9 })].concat();
     assert!(text("server_throttled", &both).contains("at 1 of 10 scrapes (10.0%)"));
     let idle = [hot, used(|_| 0.0)].concat();
     assert_eq!(found("server_throttled", &idle), Ok(None));
-    // Idle, an application clock setting, a display clock; and anything outside the window.
+    // Harmless bits: idle, an application clock setting and a display clock. Anything outside the
+    // window is harmless too.
     for harmless in [masks(|_| f64::from(0x1 | 0x2 | 0x100)), masks(|at| if at < 10.0 { 8.0 } else { 0.0 })] {
         assert_eq!(found("server_throttled", &harmless), Ok(None));
     }
@@ -71,10 +72,11 @@ fn requests_that_are_put_back_in_the_window_are_told() {
 #[test]
 fn a_cache_is_full_where_it_is_so_for_a_twentieth_of_the_window() {
     let usage = |url, of: fn(f64) -> f64| page(url, "server", "kv_cache_usage", course(move |at| Some(of(at))));
-    // Full from 12 s to 15 s; it crosses 0.99 in the last hundredth of a second before, and after.
+    // Full from 12 s to 15 s. The usage crosses 0.99 within a hundredth of a second before and
+    // after.
     let full = usage(0, |at| if (12.0..=15.0).contains(&at) { 1.0 } else { 0.0 });
     assert!(text("server_kv_full", &full).contains("at least 99% full for 30.2% of the window"));
-    // One of two replicas: their mean is half.
+    // Only one of two replicas is full, so their mean is half.
     let replicas = [full, usage(1, |_| 0.0)].concat();
     assert!(text("server_kv_full", &replicas).contains("the KV cache of one of the servers was"));
     for harmless in [usage(0, |_| 0.985), usage(0, |at| f64::from(at == 12.0)), usage(0, |at| f64::from(at < 10.0))] {
@@ -99,7 +101,7 @@ fn requests_before_the_load_are_somebody_else_s() {
     assert_eq!(found("server_not_idle", &failed), Err(why));
     let late = page(0, "server", "requests_running", course(|_| Some(8.0)).skip(1));
     assert!(found("server_not_idle", &late).unwrap_err().contains("had not finished"));
-    // A gauge that appears on the page later was absent because nothing ran.
+    // A gauge that appears on the page later was absent because nothing was running.
     let mut absent = page(0, "host", "cpu_utilization", course(|_| Some(0.5)));
     absent.extend(page(0, "server", "requests_running", course(|_| Some(8.0)).skip(1)));
     assert_eq!(found("server_not_idle", &absent), Ok(None));
@@ -111,18 +113,18 @@ fn a_restart_shows_in_what_falls_and_in_the_start_of_the_process() {
     let clean = [counts("prompt_tokens", |at| at), counts("process_start_time", |_| 1.7e9)].concat();
     assert_eq!(found("server_restarted", &clean), Ok(None));
     let falls = |at: f64| if at < 7.0 { 100.0 * at } else { at };
-    // Also if that is outside the window, and for a histogram.
+    // A fall of a counter also counts outside the window, and for the count of a histogram.
     let said = text("server_restarted", &counts("prompt_tokens", falls));
     assert!(said.starts_with("prompt_tokens fell from 600 to 7 between 6.0 s and 7.0 s of the run"), "{said}");
     let said = text("server_restarted", &counts("e2e_seconds.count", falls));
     assert!(said.starts_with("the count of e2e_seconds fell"), "{said}");
     // A gauge may fall, and so may the sum of a quantity that is not a time.
     assert_eq!(found("server_restarted", &counts("requests_running", falls)), Ok(None));
-    // A counter that grew fast since then: only its start time shows the restart.
+    // The counter has grown fast since the restart, so only the start time of the process shows it.
     let start = counts("process_start_time", |at| if at < 7.0 { 1.7e9 } else { 1.7e9 + 420.0 });
     let said = text("server_restarted", &[counts("prompt_tokens", |at| at), start.clone()].concat());
-    assert!(said.starts_with("the process was one started 420 s later from 7.0 s of the run on"), "{said}");
-    // The GPU exporter is another process.
+    assert!(said.starts_with("the process was one that was started 420 s later, from 7.0 s of the run on"), "{said}");
+    // The GPU exporter is a separate process.
     let exporter = [counts("gpu_energy_joules", |at| at), start].concat();
     assert_eq!(found("server_restarted", &exporter), Ok(None));
 }

@@ -1,5 +1,6 @@
-//! Reasons against a run in the server's own metrics. Nothing is found if its pages lack the series; if
-//! a relevant scrape failed, the result is an error, because the values in between are unknown.
+//! Reasons against a run that the server's own metrics show. If its pages lack the series, there is no
+//! finding. If a relevant scrape failed, the result is an error, because the values in between are
+//! unknown.
 
 use crate::rows::{Facts, Sample};
 use crate::telemetry::canonical::{Canonical, canonical};
@@ -10,21 +11,22 @@ use super::scraped::Scraped;
 use super::series::Together;
 use super::shared;
 
-/// A KV cache with this usage is full: the last block rarely fits.
+/// A KV cache with this usage is considered full, because the last block rarely fits.
 const FULL: f64 = 0.99;
-/// Minimum share of the window for which it must be full.
+/// Minimum share of the window during which the cache must be full.
 const FULL_FOR: f64 = 0.05;
-/// Growth is interpolated between scrapes at the borders: less than half an event counts as none.
+/// Growth is interpolated between scrapes at the borders of the window, so less than half an event
+/// counts as zero.
 const ONE_EVENT: f64 = 0.5;
 
-/// Bits of NVML's mask that do not lower a clock under load: the GPU is idle, clocks that the user set,
-/// the clock of a display.
+/// Bits of NVML's mask that do not indicate a lowered clock under load: the GPU is idle, the user set
+/// the clocks, or a display determines the clock.
 pub(super) const HARMLESS: u64 = 0x1 | 0x2 | 0x100;
-/// A GPU at its power cap runs as its owner configured it, as most do under full load: its share of the
-/// window is a figure, not a reason.
+/// A GPU at its power cap runs as configured by its owner, as most GPUs do under full load. The share of
+/// the window at the cap is therefore a figure, not a reason.
 const POWER_CAP: u64 = 0x4;
-/// Bits of NVML's mask (`nvmlClocksEventReasons` of nvml.h) that lower a clock under load apart from the
-/// cap, and their meaning.
+/// Bits of NVML's mask (`nvmlClocksEventReasons` of nvml.h) that mean a lowered clock under load for a
+/// reason other than the cap, with their meaning.
 const THROTTLES: [(u64, &str); 5] = [
     (0x8, "hardware slowdown"),
     (0x10, "sync boost"),
@@ -33,7 +35,7 @@ const THROTTLES: [(u64, &str); 5] = [
     (0x80, "power brake"),
 ];
 
-/// Checks for each reason in the samples scraped during a run.
+/// Checks each reason in the samples that were scraped during a run.
 pub(crate) fn judge(samples: &[Sample], facts: &Facts) -> Vec<(&'static str, Finding)> {
     if facts.telemetry.is_none() {
         return Vec::new();
@@ -64,7 +66,7 @@ fn throttled(scraped: &Scraped) -> Finding {
             .filter(|(url, _)| *url == page)
             .flat_map(|(_, points)| points.clone())
             .collect();
-        // One scrape provides both values.
+        // Both values come from the same scrape.
         let is_idle = |at: f64| {
             let behind = utilization.partition_point(|point| point.0 < at);
             utilization.get(behind).is_some_and(|point| point.0 == at && point.1 <= 0.0)
@@ -88,7 +90,7 @@ fn throttled(scraped: &Scraped) -> Finding {
     )))
 }
 
-/// Preempted requests are computed twice, which their latencies include.
+/// Preempted requests are computed twice, which increases their latencies.
 fn preempting(scraped: &Scraped) -> Finding {
     let Some(preemptions) = scraped.series("preemptions", series("preemptions")?) else { return Ok(None) };
     let grown = preemptions.growth()?;
@@ -103,7 +105,7 @@ fn preempting(scraped: &Scraped) -> Finding {
     )))
 }
 
-/// Finds the page whose cache was full for longest.
+/// Finds the page whose cache was full for the longest time.
 fn kv_full(scraped: &Scraped) -> Finding {
     let pages: Vec<u32> = scraped.values("kv_cache_usage").map(|(page, _)| page).collect();
     let alone = pages.iter().filter_map(|page| scraped.alone(*page, "kv_cache_usage"));
@@ -120,7 +122,8 @@ fn kv_full(scraped: &Scraped) -> Finding {
     }))
 }
 
-/// Returns the share of the window in which a value is at least `limit`; interpolated between scrapes.
+/// Returns the share of the window in which a value is at least `limit`, with interpolation between
+/// scrapes.
 fn share_above(series: &Together, limit: f64) -> Result<f64, String> {
     let course = series.course()?;
     let above = course.windows(2).map(|pair| {
@@ -137,8 +140,8 @@ fn share_above(series: &Together, limit: f64) -> Result<f64, String> {
     Ok(above.sum::<f64>() / length)
 }
 
-/// Checks for requests that ran or waited at the scrape just before the load, when none of the run's was
-/// sent.
+/// Checks for requests that were running or waiting at the scrape just before the load, when the run had
+/// not sent any request yet.
 fn not_idle(scraped: &Scraped, facts: &Facts) -> Finding {
     // `not_idle` has already reported it.
     if facts.began.as_ref().is_some_and(|began| !began.idle) {

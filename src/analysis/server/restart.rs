@@ -1,4 +1,4 @@
-//! Whether the process behind a page changed between the beginning and the end of a run.
+//! Checks whether the process behind a page changed between the beginning and the end of a run.
 
 use crate::rows::Facts;
 use crate::telemetry::canonical::{Kind, canonical};
@@ -10,11 +10,11 @@ use super::scraped::{Points, Scraped};
 const SERVER: &str = "server";
 /// Start time of its process.
 const START: &str = "process_start_time";
-/// A process reports the same start time each time, except for rounding in its output.
+/// A process always reports the same start time, except for rounding differences.
 const SAME: f64 = 1.0;
 
-/// Checks for a counter that fell, or another start time of the process, from the scrape before the load
-/// to the one after it.
+/// Checks for a counter that fell or a different start time of the process, from the scrape before the
+/// load to the scrape after it.
 pub(super) fn judge(scraped: &Scraped, facts: &Facts) -> Finding {
     let counters: Vec<&str> = scraped.names().filter(|name| is_counter(name)).collect();
     let mut pages: Vec<u32> = Vec::new();
@@ -26,7 +26,7 @@ pub(super) fn judge(scraped: &Scraped, facts: &Facts) -> Finding {
             pages.push(page);
         }
     }
-    // A page of GPUs or of the host belongs to its exporter's process.
+    // A page with figures of GPUs or of the host belongs to the process of its exporter.
     for (page, points) in scraped.values(START).filter(|(page, _)| pages.contains(page)) {
         if let Some([before, after]) = step(points, |before, after| (after - before).abs() >= SAME) {
             return Ok(suspect(started(&shown(facts, page), [before, after])));
@@ -53,13 +53,13 @@ pub(super) fn falls(points: &Points) -> bool {
     step(points, |before, after| after < before).is_some()
 }
 
-/// Returns whether a sample name counts work of the server; for a histogram, its count.
+/// Returns whether samples of this name count work of the server; of a histogram, only its count does.
 fn is_counter(name: &str) -> bool {
     let of = |key: &str, kind| canonical(key).is_some_and(|series| series.source == SERVER && series.kind == kind);
     of(name, Kind::Counter) || name.strip_suffix(".count").is_some_and(|key| of(key, Kind::Histogram))
 }
 
-/// Returns the first two consecutive values with this property.
+/// Returns the first two consecutive values that satisfy a condition.
 fn step(points: &Points, is_step: impl Fn(f64, f64) -> bool) -> Option<[(f64, f64); 2]> {
     let mut points = points.clone();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -80,7 +80,7 @@ fn started(page: &str, [before, after]: [(f64, f64); 2]) -> String {
     let apart = after.1 - before.1;
     let other = if apart > 0.0 { "later" } else { "earlier" };
     format!(
-        "the process{page} was one started {:.0} s {other} from {:.1} s of the run on: the server was restarted, \
+        "the process{page} was one that was started {:.0} s {other}, from {:.1} s of the run on: the server was restarted, \
          or several respond at this address; look at its log",
         apart.abs(),
         after.0

@@ -5,7 +5,7 @@ use crate::telemetry::canonical::Unit;
 
 use super::figure::ServerFigure;
 
-/// Minimum number of round trips in the window: a single one may be an exception.
+/// Minimum number of round trips in the window, because a single one may be an exception.
 const LEAST: usize = 3;
 
 /// The round trips of a run, in seconds.
@@ -15,8 +15,8 @@ pub(super) struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// Creates it from instants and seconds; the median of the window counts, because a handshake that
-    /// was lost and resent is not a round trip.
+    /// Creates it from instants and durations in seconds. The median of the window counts, because a
+    /// handshake that was lost and resent does not measure one round trip.
     pub(super) fn of(all: impl Iterator<Item = (f64, f64)>, [start, end]: [f64; 2]) -> RoundTrips {
         let all: Vec<(f64, f64)> = all.collect();
         let before = all.iter().filter(|(at, _)| *at <= 0.0).map(|(_, took)| *took).reduce(f64::min);
@@ -33,13 +33,13 @@ impl RoundTrips {
         RoundTrips { before, window: (!all.is_empty()).then_some(middle) }
     }
 
-    /// Returns the milliseconds of one round trip under load; `None` if none was ever measured, as in
-    /// earlier versions.
+    /// Returns the duration of a round trip under load, in milliseconds; `None` if no round trip was
+    /// measured, as in earlier versions.
     pub(super) fn under_load_ms(&self) -> Option<Result<f64, String>> {
         Some(self.window.clone()?.map(|seconds| seconds * 1e3))
     }
 
-    /// Returns both as figures.
+    /// Returns the round trips before the load and under load as figures.
     pub(super) fn figures(&self) -> Vec<ServerFigure> {
         let figure = |name: &str, doc: &str, value| ServerFigure::new(name, Unit::Seconds, doc, value);
         let Some(window) = self.window.clone() else { return Vec::new() };

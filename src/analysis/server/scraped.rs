@@ -30,7 +30,7 @@ pub(super) struct Counted {
 
 /// The samples scraped during a run, by series.
 pub(super) struct Scraped<'a> {
-    /// By canonical name, with the suffix, and by page.
+    /// Points by canonical name with suffix, and by page.
     values: BTreeMap<&'a str, BTreeMap<u32, Points>>,
     /// When each page was read, and when reading failed.
     read: BTreeMap<u32, Vec<f64>>,
@@ -106,7 +106,7 @@ impl<'a> Scraped<'a> {
         self.values.get(name).into_iter().flatten().map(|(url, points)| (*url, points))
     }
 
-    /// Returns the names of the scraped series, those of histograms with their suffixes.
+    /// Returns the names of the scraped series; names of histograms include the suffix.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
         self.values.keys().copied()
     }
@@ -141,7 +141,7 @@ impl<'a> Scraped<'a> {
     pub(super) fn of_series(&self, canonical: &Canonical) -> Vec<ServerFigure> {
         let Canonical { key, unit, kind, over, doc, .. } = *canonical;
         match kind {
-            // `derived` handles these.
+            // `derived` handles these series.
             Kind::Counter if key.starts_with("cpu_") || key == "gpu_energy_joules" => Vec::new(),
             Kind::Gauge if over == Over::AnyBit || key == "process_start_time" => Vec::new(),
             Kind::Gauge => self.series(key, canonical).map_or_else(Vec::new, |series| {
@@ -160,8 +160,8 @@ impl<'a> Scraped<'a> {
     }
 }
 
-/// Returns the index of this machine's own GPUs among the pages if another page has GPUs too: those of a
-/// page count, and none counts twice.
+/// Returns the page index of this machine's own GPUs if another page reports GPUs too. Then only the
+/// other pages' GPUs count, so that no GPU counts twice.
 fn read_twice(samples: &[Sample], facts: &Facts) -> Option<u32> {
     let here = facts.telemetry.as_ref()?.gpus.as_ref()?.page;
     let is_other = |sample: &Sample| sample.source == GPU && sample.url.is_some_and(|url| url != here);

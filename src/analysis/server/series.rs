@@ -11,9 +11,10 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Creates it from the points of a page; `read` and `failed` are the instants at which that was
-    /// scraped. A counter that appears on a page later was 0 when the page was last read without it, and
-    /// must never fall: `falls` states what it means if it does; `None` for a gauge.
+    /// Creates it from the points of a page; `read` and `failed` are the instants at which the page was
+    /// read, or reading it failed. A counter that appears on a page later was 0 when the page was last
+    /// read without it, and it must never fall. `falls` states what a fall means; it is `None` for a
+    /// gauge.
     pub(super) fn new(
         points: &[(f64, f64)],
         falls: Option<&str>,
@@ -28,7 +29,7 @@ impl Series {
         {
             points.insert(0, (before, 0.0));
         }
-        // The range from the scrape before the window to the one after it.
+        // The range from the scrape before the window to the scrape after it.
         let from = points.iter().map(|point| point.0).filter(|at| *at <= start).reduce(f64::max);
         let to = points.iter().map(|point| point.0).filter(|at| *at >= end).reduce(f64::min);
         let is_about = |at: f64| from.is_none_or(|from| at > from) && to.is_none_or(|to| at < to);
@@ -50,7 +51,7 @@ impl Series {
         Series { points, unknown }
     }
 
-    /// Returns its points, if everything in the window is known.
+    /// Returns its points; an error if anything in the window is unknown.
     pub(super) fn known(&self) -> Result<&[(f64, f64)], String> {
         self.unknown.clone().map_or(Ok(&self.points), Err)
     }

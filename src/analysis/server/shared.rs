@@ -1,4 +1,4 @@
-//! Whether a process other than the server's own was on its GPUs.
+//! Checks whether a process other than the server's own used its GPUs.
 
 use crate::rows::{Facts, GpuReadings, OtherProcess};
 
@@ -27,7 +27,7 @@ fn text(others: &[OtherProcess], readings: u64) -> String {
     let more = most.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!(
-        "other processes than the server were on its GPUs: {}{more}; end them, give them another GPU, or name \
+        "processes other than the server were on its GPUs: {}{more}; end them, give them another GPU, or name \
          the server's own under `telemetry: {{ gpus: {{ devices: … }} }}`",
         named.collect::<Vec<_>>().join(", ")
     )
@@ -53,7 +53,7 @@ mod tests {
         let found = judge(&facts(Some(GpuReadings { readings: 8, others, ..GpuReadings::default() })));
         let (state, text) = found.unwrap().unwrap();
         assert_eq!(state, State::Suspect);
-        let told = "other processes than the server were on its GPUs: train (pid 9, at 8 of 8 readings), a (pid \
+        let told = "processes other than the server were on its GPUs: train (pid 9, at 8 of 8 readings), a (pid \
                     3, at 1 of 8 readings), a process (pid 7, at 1 of 8 readings) and 2 more; ";
         assert!(text.starts_with(told), "{text}");
     }

@@ -10,8 +10,8 @@ pub(super) fn facts() -> Facts {
     Facts { windows, telemetry: Some(Telemetry::default()), ..Facts::default() }
 }
 
-/// Returns the samples of one page: `up` and a value for each instant in seconds; without a value, the
-/// scrape failed.
+/// Returns the samples of one page: `up`, and a value for each instant in seconds. If there is no value,
+/// the scrape failed.
 pub(super) fn page(
     url: u32,
     source: &str,
@@ -51,7 +51,7 @@ fn a_gauge_has_its_mean_and_its_most_over_the_window() {
     let rising = page(0, "server", "requests_running", course(Some));
     is_near(value(&rising, "requests_running_mean"), 15.0);
     is_near(value(&rising, "requests_running_max"), 20.0);
-    // Between scrapes that do not coincide with the boundaries, it is interpolated.
+    // If scrapes do not coincide with the boundaries, values are interpolated.
     let sparse = page(0, "server", "requests_running", [(4.0, Some(4.0)), (13.0, Some(13.0)), (24.0, Some(24.0))]);
     is_near(value(&sparse, "requests_running_mean"), 15.0);
     assert!(figures(&[], &facts(), None, None).is_empty());
@@ -115,7 +115,7 @@ fn a_counter_that_falls_is_null_and_never_negative() {
 
 #[test]
 fn energy_is_the_counter_s_and_else_the_integral_of_power() {
-    // A trace that swings by 40 % in twenty seconds: half a swing, the lower one, is in the window.
+    // A trace that swings by 40 % in twenty seconds. The window contains only the lower half of a swing.
     let power = |at: f64| 300.0 + 120.0 * (at * std::f64::consts::PI / 10.0).sin();
     let joules = 3_000.0 - 2_400.0 / std::f64::consts::PI;
     let mut samples = page(0, "gpu", "gpu_power_watts", course(move |at| Some(power(at))));
@@ -126,8 +126,8 @@ fn energy_is_the_counter_s_and_else_the_integral_of_power() {
     is_near(value(&samples, "energy_by_counter"), 3_100.0);
     is_near(value(&samples, "joules_per_output_token"), 6.2);
     is_near(value(&samples, "tokens_per_joule"), 1.0 / 6.2);
-    // A counter that wraps is null; the integral does not replace it, because the method must not change
-    // during a run.
+    // If a counter wraps, the figure is null. The integral does not replace it, because the method must
+    // not change during a run.
     let wrapped = page(1, "gpu", "gpu_energy_joules", course(|at| Some(if at < 15.0 { 4e6 } else { 3.0 })));
     let wrapped = [samples, wrapped].concat();
     let why = "the counter fell in the window: it wrapped, or its driver was reset".to_owned();

@@ -1,10 +1,10 @@
-//! The server's times as responses themselves report them.
+//! The server's times that the responses themselves report.
 
 use crate::rows::Measured;
 
 /// Returns the mean of a canonical histogram in milliseconds, from the values in the responses of these
-/// requests. `None` if no response reports it; a reason if only some do, because they are not missing at
-/// random.
+/// requests. `None` if no response reports the value. If only some do, the result is the reason, because
+/// values are not missing at random.
 pub(super) fn told_mean_ms(rows: &[&Measured], key: &str) -> Option<Result<f64, String>> {
     let of = |row: &&Measured| {
         let times = row.server_times();

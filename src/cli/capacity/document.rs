@@ -1,4 +1,4 @@
-//! The document of `capacity --format json`: its types define its schema (schemas/capacity.schema.json).
+//! The document of `capacity --format json`. Its types define the schema (schemas/capacity.schema.json).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,24 +10,26 @@ use crate::analysis::curve::{Bracket, Figure, Series};
 use crate::plan::Slo;
 use crate::report::{self, CapacityAnswer, Configuration};
 
-/// The load that each configuration sustains under the objective, and the instances that a target load takes.
+/// The load that each configuration sustains under the objective, and the number of instances needed for a
+/// target load.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document {
     /// The plan's name.
     plan: String,
     /// How many of the requested runs of the plan have no result yet; given-up runs are not counted.
     missing: usize,
-    /// The plan's runs that were given up, in plan order. Their loads miss the objective, except after a
-    /// 404, which shows nothing about the load.
+    /// The plan's runs that were given up, in plan order. Their loads count as missing the objective,
+    /// except after a 404, which shows nothing about the load.
     given_up: Vec<Entry>,
-    /// Notes on endpoints whose results come from several engines, releases or served models; empty if each
-    /// has one.
+    /// Notes on endpoints whose results come from several engines, releases or served models; empty if the
+    /// results of each endpoint come from one.
     mixed_servers: Vec<String>,
     /// The objective, as in the plan.
     slo: Slo,
     /// The load to be served; null without --target-qps.
     target: Option<Target>,
-    /// Loads that failed by errors, a sentence for each; they count as above every limit.
+    /// Loads that failed because of errors, with a sentence for each; these loads count as above
+    /// every limit.
     failed: Vec<String>,
     /// Every curve of the plan, ordered by its first run in the plan.
     configurations: Vec<OneConfiguration>,
@@ -38,34 +40,41 @@ pub(crate) struct Document {
 struct OneConfiguration {
     #[serde(flatten)]
     series: Series,
-    /// Whether it is the cheapest of those that serve the same (model, scenario and further axes), hold and
-    /// have a price: by money per month at the target, without a target by money per token. Several are the
-    /// cheapest if they cost the same.
+    /// Whether this is the cheapest configuration among those that serve the same (model, scenario and
+    /// other axes), meet the objective and have a price. They are compared by money per month at the
+    /// target, or by money per token without a target. Several configurations are the cheapest if they cost
+    /// the same.
     cheapest: bool,
-    /// Why it is not counted, in a sentence; null if it is counted, and in closed loops.
+    /// Why the configuration is not counted, in a sentence; null if it is counted, and in closed
+    /// loops.
     rejected: Option<String>,
-    /// The numbers of requests in flight between which the limit of a closed loop lies; null in open loops.
+    /// The two numbers of requests in flight between which the limit of a closed loop lies; null in open
+    /// loops.
     closed_loop: Option<Bracket>,
-    /// The arrivals per second between which the limit of one instance lies; null if it is not counted, and
-    /// in closed loops.
+    /// The two rates of arrivals per second between which the limit of one instance lies; null if the
+    /// configuration is not counted, and in closed loops.
     max_qps: Option<Bracket>,
-    /// Figures and cost of one instance at the highest load that holds; null if `max_qps` is null.
+    /// Figures and cost of one instance at the highest load that meets the objective; null if
+    /// `max_qps` is null.
     instance: Option<Instance>,
-    /// How many instances the target takes; null if `max_qps` is null, and without a target.
+    /// The number of instances needed for the target; null if `max_qps` is null, or without a
+    /// target.
     fleet: Option<Fleet>,
 }
 
-/// Figures and cost of one instance at the highest load that holds.
+/// Figures and cost of one instance at the highest load that meets the objective.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Instance {
-    /// Requests per second that arrived, on average over its runs; the number of instances follows from it.
+    /// Requests per second that arrived, on average over the runs of this load; the number of instances is
+    /// based on this rate.
     arrived_rate: f64,
-    /// The most requests per second that it can serve, measured where more arrived than it served: the
-    /// upper end of a 95 % interval; null if no load saturated it.
+    /// The highest number of requests per second that the instance can serve, measured at loads where
+    /// more requests arrived than it served: the upper end of a 95 % interval. Null if no load
+    /// saturated it.
     serves_at_most_requests_per_s: Option<f64>,
     /// Output tokens per second.
     output_throughput_tokens_per_s: f64,
-    /// Lower end of its 95 % interval, in tokens per second; null with one run.
+    /// Lower end of the 95 % interval of `output_tokens_per_second`; null with one run.
     output_throughput_low: Option<f64>,
     /// Upper end of its 95 % interval, in tokens per second; null with one run.
     output_throughput_high: Option<f64>,
@@ -86,10 +95,10 @@ pub(crate) struct Instance {
     /// Output tokens per joule of the GPUs, as measured by `telemetry` over all runs of that load; null if
     /// it is unknown for any of them.
     measured_tokens_per_joule: Option<f64>,
-    /// The source of that energy: `counter`, the GPUs' own counter, or `power`, the integral of the power
+    /// The source of the energy: `counter`, the GPUs' own counter, or `power`, the integral of the power
     /// they drew; null if the energy is null.
     energy_by: Option<&'static str>,
-    /// Output tokens per completed request, on average; null if no count is available.
+    /// Average number of output tokens per completed request; null if no count is available.
     output_tokens_per_request: Option<f64>,
 }
 
@@ -136,7 +145,7 @@ impl OneConfiguration {
 }
 
 impl Instance {
-    /// Returns what an instance delivers; `output` is its throughput with the interval.
+    /// Returns the figures of an instance; `output` is its throughput with the interval.
     pub(crate) fn of(instance: &capacity::Instance, output: &Figure) -> Instance {
         Instance {
             arrived_rate: instance.bears,

@@ -1,5 +1,5 @@
-//! `sweepline capacity PLAN`: the load that each configuration sustains under the objective, and the
-//! instances that a target load takes.
+//! `sweepline capacity PLAN` shows the load that each configuration sustains under the objective,
+//! and the number of instances needed for a target load.
 
 pub(super) mod document;
 
@@ -24,7 +24,8 @@ use crate::units::Share;
 pub struct CapacityArgs {
     #[command(flatten)]
     asked: ResultsArgs,
-    /// Requests per second to be served by all instances together; without it, the load that one instance sustains
+    /// Requests per second to be served by all instances together; without it, the load that one instance
+    /// sustains is shown
     #[arg(long, value_name = "QPS", value_parser = above_zero, allow_negative_numbers = true)]
     target_qps: Option<f64>,
     /// Headroom on top of the target, like 20%
@@ -39,7 +40,7 @@ fn above_zero(text: &str) -> Result<f64, String> {
     if value.is_finite() && value > 0.0 { Ok(value) } else { Err("write a number above 0".to_owned()) }
 }
 
-/// Prints how many instances a load takes.
+/// Prints the number of instances needed for a load.
 pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     args.explain.check(args.asked.format == TextOrJson::Text)?;
     let readings = args.asked.read()?;
@@ -72,7 +73,7 @@ pub(super) fn configurations<'a>(curves: &'a [Curve<'a>], plan: &Plan) -> Vec<Co
     curves.iter().map(|curve| Configuration { curve, answer: answer(curve, plan), currency: plan.currency }).collect()
 }
 
-/// Returns the capacity of one instance that a curve shows, or why it shows none.
+/// Returns the capacity of one instance that a curve shows, or why it does not show any.
 fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     let Some(found) = curve.bracket() else {
         return CapacityAnswer::Rejected(why_no_run_counts(curve));
@@ -104,8 +105,8 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     CapacityAnswer::Holds { instance: Box::new(instance), bracket: found, output }
 }
 
-/// Returns the findings of searches. They fit the curve through all of their runs, and may know more about
-/// a load than its own runs show.
+/// Returns the findings of searches. Searches fit a curve through all of their runs, so their findings may
+/// say more about a load than its own runs do.
 fn of_searches(trails: &[Trail]) -> String {
     let ended = trails.iter().filter(|trail| trail.chooses == "search" && trail.state == "done");
     let lines: String = ended.map(|trail| fill(" ", 4, &format!("{}: {}", trail.title(), trail.standing))).collect();
@@ -113,8 +114,8 @@ fn of_searches(trails: &[Trail]) -> String {
         true => lines,
         false => {
             format!(
-                "\nsearches, by the curve through all of their runs; above, each load is judged by its own \
-                 runs\n{lines}"
+                "\nresults of searches, from the curve through all of their runs; above, each load is judged by its \
+                 own runs\n{lines}"
             )
         }
     }
@@ -132,8 +133,9 @@ fn why_no_run_counts(curve: &Curve) -> String {
     }
 }
 
-/// Returns why no rung of a curve holds, by the example of one: the lightest if that misses, else the
-/// heaviest below the first that misses, which has the most requests and the lowest cost.
+/// Returns why no rung of a curve meets the objective, using one rung as the example: the lightest if
+/// it misses, otherwise the heaviest below the first that misses, which has the most requests and the
+/// lowest cost.
 fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
     let below = |rung: &&Rung| found.misses.is_none_or(|first| rung.load < first) && rung.answer().is_some();
     let heaviest = curve.rungs.iter().rfind(below).map(|rung| (rung, "the heaviest that does not miss its latencies"));

@@ -40,7 +40,7 @@ pub struct SubmitArgs {
 pub(crate) struct Document {
     /// The folder with the scripts or manifests; null with --dry-run or if there was nothing to submit.
     pub(super) folder: Option<PathBuf>,
-    /// The elements with open runs, each before its dependents.
+    /// The elements with open runs. Each element is listed before those that depend on it.
     pub(super) elements: Vec<OneElement>,
     /// The scripts or manifests, in the order of submission.
     pub(super) files: Vec<OneFile>,
@@ -49,13 +49,13 @@ pub(crate) struct Document {
 /// An element with open runs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct OneElement {
-    /// Its name: the part, and its sweeps if the part has several elements.
+    /// The name of the element: the part, and its sweeps if the part has several elements.
     pub(super) name: String,
     /// Number of open runs.
     pub(super) runs: usize,
-    /// Maximum number of further runs, which depend on the result of an earlier sweep.
+    /// Maximum number of additional runs that depend on the result of an earlier sweep.
     pub(super) waiting: usize,
-    /// Its job; null with --dry-run, or if it has not been submitted yet.
+    /// The job of the element; null with --dry-run, or if it has not been submitted yet.
     pub(super) job: Option<String>,
     /// Whether a job in the queue already covers all open runs.
     pub(super) was_queued: bool,
@@ -64,13 +64,13 @@ pub(super) struct OneElement {
 /// A script or manifest.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct OneFile {
-    /// Its name.
+    /// The name of the script or manifest.
     pub(super) name: String,
-    /// Its elements.
+    /// The elements that it runs.
     pub(super) elements: Vec<String>,
-    /// The command that submits it.
+    /// The command for its submission.
     pub(super) command: String,
-    /// Its content.
+    /// The content of the script or manifest.
     pub(super) text: String,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Batch<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) elements: Vec<Element>,
     pub(super) work: Vec<Work>,
-    /// For each element, its job, if one in the queue covers all open runs.
+    /// For each element, its job, if a job in the queue covers all open runs.
     pub(super) queued: Vec<Option<String>>,
     /// For each element, the queued jobs of its part that cover other runs.
     pub(super) behind: Vec<Vec<String>>,
@@ -89,12 +89,12 @@ pub(super) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Returns whether an element is to be submitted now.
+    /// Whether an element is to be submitted now.
     pub(super) fn is_wanted(&self, at: usize) -> bool {
         self.work[at].is_any() && self.queued[at].is_none()
     }
 
-    /// Returns an empty record of it.
+    /// Returns an empty record of the submission.
     pub(super) fn record(&self) -> Submission {
         Submission::new(whole(&self.args.plan), self.args.on, self.job_name.clone())
     }

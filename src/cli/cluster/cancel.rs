@@ -1,4 +1,4 @@
-//! `sweepline cancel PLAN`: cancels the jobs that `submit` started for a plan, and no others.
+//! `sweepline cancel PLAN` cancels only the jobs that `submit` started for a plan.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub struct CancelArgs {
 /// The output of `cancel`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document {
-    /// The jobs, as named by the cluster.
+    /// The cancelled jobs, under the names that the cluster uses.
     cancelled: Vec<String>,
 }
 

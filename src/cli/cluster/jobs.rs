@@ -10,23 +10,24 @@ use crate::submit::{Element, JobState, Queue, kubectl, slurm};
 /// A submitted job.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
-    /// Its element.
+    /// The element of the job.
     pub(super) element: Submitted,
-    /// Its cluster.
+    /// The cluster of the job.
     pub(super) on: Cluster,
-    /// Its name in the queue.
+    /// The name of the job in the queue.
     pub(super) job_name: String,
-    /// Its state in the queue, or in Slurm's accounting; `None` if neither lists it any more.
+    /// The state of the job in the queue, or in Slurm's accounting; `None` if neither lists it any
+    /// longer.
     pub(super) state: Option<JobState>,
 }
 
 impl Job {
-    /// Returns whether it is pending or running.
+    /// Whether the job is pending or running.
     pub(super) fn is_live(&self) -> bool {
         self.state.as_ref().is_some_and(JobState::is_live)
     }
 
-    /// Returns the exit code written by its script.
+    /// Returns the exit code written by the job's script.
     pub(super) fn code(&self) -> Option<u8> {
         fs::read_to_string(self.element.exit.as_ref()?).ok()?.trim().parse().ok()
     }
@@ -70,7 +71,7 @@ fn forgotten(submissions: &[(PathBuf, Submission)], (on, name): (Cluster, &str),
     if on == Cluster::Slurm { slurm::ended(name, &gone) } else { Queue::default() }
 }
 
-/// Returns the job that counts for an element: a pending or running one, else the last one.
+/// Returns the job that counts for an element: a pending or running one, otherwise the last one.
 pub(super) fn of<'a>(jobs: &'a [Job], element: &Element) -> Option<&'a Job> {
     let name = element.name();
     let own = || jobs.iter().rev().filter(|job| job.element.name == name);

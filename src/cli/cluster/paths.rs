@@ -12,7 +12,7 @@ pub(super) fn submitted(store: &Store, plan: &Path) -> Result<Vec<(PathBuf, Subm
     submissions(&folder, &whole(plan)).map_err(|error| Failure::Usage(format!("{}: {error}", folder.display())))
 }
 
-/// Makes a path absolute; the file need not exist.
+/// Makes a path absolute; the file does not have to exist.
 pub(super) fn whole(path: &Path) -> PathBuf {
     let absolute = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     std::fs::canonicalize(path).unwrap_or_else(|_| absolute())

@@ -1,4 +1,4 @@
-//! `sweepline status PLAN`: the state of a plan, from the queue and the results folder.
+//! `sweepline status PLAN` shows the state of a plan, based on the queue and the results folder.
 
 use std::path::PathBuf;
 
@@ -43,32 +43,33 @@ pub struct StatusArgs {
 pub(crate) struct Document {
     /// The plan's name.
     plan: String,
-    /// Its elements, each before its dependents.
+    /// The elements of the plan. Each element is listed before those that depend on it.
     elements: Vec<OneElement>,
 }
 
 /// The state of an element.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneElement {
-    /// Its name: the part, and its sweeps if the part has several elements.
+    /// The name of the element: the part, and its sweeps if the part has several elements.
     name: String,
-    /// Its state.
+    /// The state of the element.
     state: State,
-    /// Number of its runs that need nothing more.
+    /// Number of its runs for which nothing remains to be done.
     done: usize,
     /// Total number of its runs; runs that depend on an earlier sweep are counted under the assumed
     /// result of that sweep.
     all: usize,
-    /// Its job: the pending or running one, else the last; null if none was submitted.
+    /// The job of the element: the pending or running one, otherwise the last one; null if none was
+    /// submitted.
     job: Option<String>,
-    /// The job's state as the cluster reports it, on Slurm by its queue, else by its accounting; null if
-    /// neither lists the job.
+    /// The job's state as the cluster reports it. On Slurm it comes from the queue, or otherwise from
+    /// the accounting; null if neither lists the job.
     queue: Option<String>,
-    /// The node on which it runs; null if it is not running.
+    /// The node on which the job runs; null if it is not running.
     node: Option<String>,
     /// The exit code of the last attempt; null if none has ended.
     exit_code: Option<u8>,
-    /// The file with its output.
+    /// The file with the output of the job.
     log: Option<PathBuf>,
     /// The next step; null if there is none.
     next: Option<String>,
@@ -84,15 +85,15 @@ enum State {
     Running,
     /// A job is waiting for resources, or for its turn.
     Queued,
-    /// A job is waiting for another one.
+    /// A job is waiting for another job.
     Waiting,
-    /// Its job has ended successfully, but its results are not in this folder.
+    /// The job has ended successfully, but its results are not in this folder.
     Ended,
-    /// Its job was cancelled before all runs were done.
+    /// The job was cancelled before all runs were done.
     Cancelled,
-    /// Its job has ended, but not all runs are done.
+    /// The job has ended, but not all runs are done.
     Failed,
-    /// It has open runs and no job.
+    /// There are open runs, but no job.
     NotSubmitted,
 }
 

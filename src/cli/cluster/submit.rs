@@ -1,4 +1,4 @@
-//! `sweepline submit PLAN --on slurm`: submits the open runs of a plan to a cluster.
+//! `sweepline submit PLAN --on slurm` submits the open runs of a plan to a cluster.
 
 use super::batch::{Batch, Document, OneElement, SubmitArgs};
 use super::jobs::{Job, jobs, live_of_part};
@@ -35,7 +35,7 @@ fn batch<'a>(args: &'a SubmitArgs, workspace: &'a Workspace) -> Result<Batch<'a>
     let work: Vec<Work> = elements.iter().map(|element| Work::of(workspace, element)).collect();
     let mut earlier = submitted(&workspace.store, &args.plan)?;
     earlier.retain(|(_, submission)| submission.on == args.on);
-    // With an empty record no queue is queried, so a dry run needs no cluster.
+    // With an empty record, no queue is queried, so a dry run needs no cluster.
     let jobs = jobs(&earlier)?;
     let covers = |job: &&Job, at: usize| {
         let has = |id: &String| job.element.runs.contains(id);

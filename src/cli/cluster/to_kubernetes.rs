@@ -50,8 +50,8 @@ pub(super) fn submit(batch: &Batch) -> Result<Document, Failure> {
     Ok(Document { folder: Some(folder), elements: batch.told(job), files })
 }
 
-/// Applies the Jobs without dependencies and writes the record. If applying one fails, the record contains it
-/// and the Jobs before it: the server may have created it if only the response was lost.
+/// Applies the Jobs without dependencies and writes the record. If applying a Job fails, the record contains
+/// that Job and the ones before it, because the server may have created it and only the response was lost.
 fn hand_over(record: &mut Submission, folder: &Path) -> Result<(), Failure> {
     let mut so_far = Submission { elements: Vec::new(), ..record.clone() };
     for element in record.elements.iter_mut().filter(|element| element.waits_for.is_empty()) {
@@ -75,9 +75,9 @@ fn unexpected(error: std::io::Error) -> Failure {
     Failure::Unexpected(anyhow::Error::new(error).context("cannot write the manifests"))
 }
 
-/// Returns the plan with all defaults made explicit, except the `resource` of each endpoint: on one machine,
-/// launched servers share a resource and take turns; here each has its own Job unless the plan sets a
-/// resource.
+/// Returns the plan with all defaults made explicit, except the `resource` of each endpoint. On one machine,
+/// launched servers share a resource and take turns; on Kubernetes each has its own Job, unless the plan
+/// sets a resource.
 fn spelled_out(plan: &Plan) -> Plan {
     let mut all = explicit(plan);
     for (name, endpoint) in &mut all.endpoints {
@@ -88,7 +88,7 @@ fn spelled_out(plan: &Plan) -> Plan {
     all
 }
 
-/// Returns the plan with all values spelled out: a pod reads no other file.
+/// Returns the plan with all values spelled out, because a pod reads no other file.
 fn text_of_plan(batch: &Batch, plan: &Plan) -> Result<String, Failure> {
     let mut elsewhere = plan.clone();
     let alone = tempfile::tempdir().map_err(unexpected)?;
@@ -140,7 +140,7 @@ fn submitted(batch: &Batch, shared: &Shared, at: usize, waits: &BTreeMap<usize, 
 }
 
 /// Submits the jobs whose dependencies have all ended and cancels those that need the result of a failed job.
-/// Returns whether there were any.
+/// Returns whether there were any such jobs.
 pub(super) fn advance(submissions: &mut [(PathBuf, Submission)], jobs: &[Job]) -> Result<bool, Failure> {
     let of = |name: &String| jobs.iter().find(|job| job.element.job == *name);
     let has_ended = |name: &String| of(name).is_none_or(|job| !job.is_live());
@@ -156,8 +156,8 @@ pub(super) fn advance(submissions: &mut [(PathBuf, Submission)], jobs: &[Job]) -
                 kubectl::apply(&element.file).map_err(Failure::Usage)?;
                 element.is_handed_over = true;
             } else {
-                // As with Slurm: the next `submit` creates a new job that depends on a new job for the result
-                // that it needs.
+                // As with Slurm, the next `submit` creates a new job, which depends on a new job for the
+                // result that it needs.
                 element.is_cancelled = true;
             }
             any = true;

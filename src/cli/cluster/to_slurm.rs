@@ -73,8 +73,8 @@ fn call(batch: &Batch, submission: PathBuf) -> Result<Call, Failure> {
     })
 }
 
-/// Returns the dependencies of an array: elements submitted now or before, and queued jobs of its own
-/// parts.
+/// Returns the dependencies of an array: the elements submitted now or before, and queued jobs of the
+/// array's own parts.
 fn dependency(batch: &Batch, array: &Array, jobs: &HashMap<usize, String>) -> Option<String> {
     let job = |at: &usize| jobs.get(at).or(batch.queued[*at].as_ref()).map(String::as_str);
     let waits = array.waits.iter().filter_map(|(at, wait)| Some((job(at)?, *wait)));
@@ -117,7 +117,7 @@ fn submitted(
     }
 }
 
-/// Reports why an array was rejected, and which were submitted before it.
+/// Reports why an array was rejected, and which arrays were submitted before it.
 fn so_far(error: &str, jobs: &HashMap<usize, String>) -> Failure {
     let mut taken: Vec<&str> = jobs.values().map(String::as_str).collect();
     taken.sort_unstable();

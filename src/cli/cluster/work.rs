@@ -7,7 +7,7 @@ use crate::expand::Waits;
 use crate::submit::Element;
 use crate::sweep::resume::Wishes;
 
-/// Progress of the runs of an element. A run that several sweeps share counts once.
+/// Progress of the runs of an element. A run that several sweeps share is counted once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Work {
     /// The short ids of the open runs.
@@ -34,12 +34,12 @@ impl Work {
         }
         let cells = workspace.expansion.pending.iter().filter(|cell| cell.state == Waits::Pending);
         let waiting = cells.filter(|cell| element.has_cell(cell)).map(|cell| cell.repeats as usize).sum();
-        // A skipped sweep requests only runs that another one requests too.
+        // A skipped sweep requests only runs that another sweep also requests.
         done.retain(|id| !todo.contains(id));
         Work { todo, done: done.len(), waiting }
     }
 
-    /// Returns whether there are open runs, now or after an earlier sweep has its result.
+    /// Whether there are open runs, now or once an earlier sweep has its result.
     pub(super) fn is_any(&self) -> bool {
         !self.todo.is_empty() || self.waiting > 0
     }

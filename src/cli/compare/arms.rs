@@ -1,4 +1,5 @@
-//! Which runs are compared: cells that differ in one axis only, or a cell now and earlier.
+//! Which runs are compared: cells that differ only in one axis, or a cell now and in earlier
+//! results.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +21,7 @@ use super::samples::{Absent, Earlier, Sample};
 pub(crate) struct Declared {
     /// The axis; `None` when comparing with earlier results.
     pub by: Option<String>,
-    /// The value that others are compared with, or the place of earlier results.
+    /// The value with which others are compared, or the place of the earlier results.
     pub baseline: String,
     /// The declared metrics.
     pub metrics: Vec<MetricName>,
@@ -32,26 +33,26 @@ pub(crate) struct Declared {
 
 /// Two arms of a cell.
 pub(crate) struct Arms {
-    /// Its sweep.
+    /// The sweep of the cell.
     pub sweep: String,
-    /// A value for each axis on which both arms agree.
+    /// The values of the axes on which both arms agree.
     pub cell: Map<String, Value>,
     /// The cell's display name.
     pub name: String,
-    /// Other axes that differ between the arms.
+    /// Other axes on which the arms differ.
     pub bound: Vec<String>,
-    /// Whether its load is an open loop.
+    /// Whether the load of the cell is an open loop.
     pub open: bool,
-    /// Maximum number of rounds, if the plan lets them stop early. They are judged sequentially, whichever
-    /// command reports them.
+    /// Maximum number of rounds, if the plan lets rounds stop early. Such comparisons are judged
+    /// sequentially, whichever command reports them.
     pub at_most: Option<u32>,
-    /// Their names, the baseline first.
+    /// The names of the arms, the baseline first.
     pub names: [String; 2],
-    /// Their results by repeat, the baseline first; or why a repeat has none.
+    /// The results of the arms by repeat, the baseline first; or why a repeat has no result.
     pub runs: [BTreeMap<u32, Result<Sample, Absent>>; 2],
 }
 
-/// Results of planned runs, each read once.
+/// Results of planned runs, each of which is read once.
 pub(crate) struct Results<'w> {
     store: &'w Store,
     plan: &'w Plan,
@@ -138,8 +139,8 @@ fn by_axis(
         for other in group.iter().filter(|at| *at != first).filter(has_runs) {
             let apart = |axis: &str| axis == by || rounds.bound.iter().any(|bound| bound == axis);
             let shared: Vec<(&str, &Scalar)> = alone[*other].iter().filter(|(axis, _)| !apart(axis)).collect();
-            // An arm is judged by the look that ended it; a round in progress at that time changes
-            // nothing.
+            // An arm is judged by the interim analysis that ended it; a round that was in progress
+            // at that time changes nothing.
             let ended = cells[*other].1.first().and_then(|run| expansion.rounds_of(&run.sweep, &run.cell));
             let until_end = |mut runs: BTreeMap<u32, Result<Sample, Absent>>| {
                 runs.retain(|repeat, _| ended.is_none_or(|ended| *repeat < ended));
@@ -157,7 +158,7 @@ fn by_axis(
     all
 }
 
-/// Pairs each cell with itself in earlier results.
+/// Pairs each cell with the same cell in earlier results.
 fn by_time(
     results: &mut Results,
     (expansion, cells): (&Expansion, &[CellRuns]),

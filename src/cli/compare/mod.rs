@@ -1,5 +1,5 @@
-//! `sweepline compare PLAN`: which arm is better, by how much, and which differences would have been
-//! detected. Sends nothing.
+//! `sweepline compare PLAN` shows which arm is better, by how much, and which differences would
+//! have been detected. Sends no requests.
 
 pub(super) mod arms;
 pub(super) mod notes;
@@ -78,7 +78,7 @@ pub struct CompareArgs {
     /// Compare invalid runs too
     #[arg(long)]
     include_invalid: bool,
-    /// Compute the repeats that are needed to detect a difference of this many percent
+    /// Compute how many repeats are needed to detect a difference of this many percent
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent, allow_hyphen_values = true)]
     see: f64,
     /// Text for people, Markdown for a pull request, or JSON for programs (schemas/compare.schema.json)
@@ -106,10 +106,11 @@ fn percent(text: &str) -> Result<f64, String> {
     number.filter(|number| *number > 0.0 && *number <= 1000.0).ok_or_else(|| "write a number like 5, in percent".into())
 }
 
-/// Parses a margin as in a plan. The percent sign is required, because 0.02 could mean 2 % or 0.02 %.
+/// Parses a margin in the form used in plans. The percent sign is required, because 0.02 could mean 2
+/// % or 0.02 %.
 fn margin(text: &str) -> Result<Share, String> {
     let share: Option<Share> = match text.trim().ends_with('%') {
-        // Text that is not a number and values outside 0 to 100 % have the same remedy.
+        // The remedy is the same for text that is not a number and for values outside 0 to 100 %.
         true => text.parse().ok(),
         false => Some(text.parse().map_err(|error: UnitError| error.to_string())?),
     };
@@ -190,7 +191,7 @@ pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Opens earlier results, which must differ from the ones that are read now.
+/// Opens earlier results, which must not be the same as the current ones.
 fn earlier(path: &std::path::Path, folder: &Folder) -> Result<Earlier, Failure> {
     let is_same =
         path.canonicalize().ok().zip(folder.results.canonicalize().ok()).is_some_and(|(then, now)| then == now);
@@ -211,7 +212,7 @@ fn unequal(lint: &Lint) -> Option<String> {
     ["M014", "M015"].contains(&code.as_str()).then(|| format!("{} ({code})", lint.message))
 }
 
-/// The inputs of a comparison besides the declaration.
+/// The inputs of a comparison in addition to the declaration.
 #[derive(Clone, Copy)]
 struct ComparisonRequest<'a> {
     earlier: Option<&'a Earlier>,
@@ -290,9 +291,9 @@ fn compare(
     }
 }
 
-/// The note on a sequential comparison.
-const SEQUENTIAL: &str = "group-sequential: p and intervals of changes hold over all looks, wherever the rounds \
-                          stopped; in a cell that stopped early, the change itself is overestimated on average";
+/// Returns the note on a sequential comparison.
+const SEQUENTIAL: &str = "group-sequential: the p-values and intervals of changes hold over all looks, whenever the \
+                          rounds stopped; in a cell that stopped early, the change itself is overestimated on average";
 
 /// Returns the result of one declaration.
 fn family(declared: &Declared, arms: Vec<Arms>, asked: ComparisonRequest) -> Family {
@@ -345,7 +346,8 @@ fn guardrail(arms: &Arms, asked: ComparisonRequest) -> Guardrail {
     Guardrail::of([&side(0), &side(1)])
 }
 
-/// Returns the comparisons that the plan declares: one for all sweeps, or one for a single sweep.
+/// Returns the comparisons that the plan declares: either one for all sweeps, or those of single
+/// sweeps.
 fn of_plan(plan: &Plan) -> Vec<Declared> {
     let mut all: Vec<Declared> = Vec::new();
     let declared = |compare: &Compare, sweeps: Vec<String>| Declared {
@@ -365,7 +367,8 @@ fn of_plan(plan: &Plan) -> Vec<Declared> {
     all
 }
 
-/// Returns the comparison with earlier results. Its metrics are those that the plan compares by, if any.
+/// Returns the comparison with earlier results. Its metrics are those that the plan's comparison uses,
+/// if it has one.
 fn of_earlier(plan: &Plan, baseline: String) -> Declared {
     let metrics = plan.compare.as_ref().map(|compare| compare.metrics.0.clone()).unwrap_or_default();
     let margin = plan.compare.as_ref().and_then(|compare| compare.margin);

@@ -1,4 +1,5 @@
-//! Notes for reading a comparison: what else differs between the arms, and which runs were excluded.
+//! Notes that help to interpret a comparison: what else differs between the arms, and which runs
+//! were excluded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,8 +40,8 @@ pub(crate) fn leave_out(arms: &mut Arms, with_invalid: bool) -> Vec<LeftOut> {
     left
 }
 
-/// Notes on arms that were given up in a repeat because the server does not sustain the load: the remaining
-/// rounds favor them.
+/// Notes on arms that were given up in a repeat because the server does not sustain the load. The remaining
+/// rounds favor such arms.
 pub(crate) fn of_given_up(arms: &Arms) -> Vec<String> {
     let note = |side: usize| {
         let (name, runs) = (&arms.names[side], &arms.runs[side]);
@@ -55,12 +56,12 @@ pub(crate) fn of_given_up(arms: &Arms) -> Vec<String> {
     [0, 1].into_iter().filter_map(note).collect()
 }
 
-/// Returns what else differs between the two arms, and what changed within one.
+/// Returns what else differs between the two arms, and what changed within one of them.
 pub(crate) fn of_cell(arms: &Arms, by: Option<&str>) -> Vec<String> {
     let [a, b] = &arms.names;
     let mut notes = Vec::new();
     if !arms.bound.is_empty() {
-        notes.push(format!("`{a}` and `{b}` also differ in {}: the axis sets both", arms.bound.join(", ")));
+        notes.push(format!("`{a}` and `{b}` also differ in {}, which the axis also sets", arms.bound.join(", ")));
     }
     let samples = |side: usize| arms.runs[side].values().flatten();
     for (side, arm) in arms.names.iter().enumerate() {
@@ -121,7 +122,7 @@ fn counted(values: &BTreeMap<&str, usize>) -> String {
     values.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Moves notes that every cell has out of the cells.
+/// Moves notes that are the same for every cell out of the cells.
 pub(crate) fn common(notes: &mut [&mut Vec<String>]) -> Vec<String> {
     let Some(first) = notes.first().map(|first| (**first).clone()) else { return Vec::new() };
     let shared: Vec<String> =

@@ -18,8 +18,8 @@ use crate::plan::{MetricName, Plan};
 use crate::rows::{Environment, Fingerprint, GivenUp, RunLabels};
 use crate::store::{GivenUpRun, Listed, RunRecord, Store, StoreError, run_labels};
 
-/// The names of a run besides its id: a run of a changed plan has a different id, but may have the same
-/// names.
+/// The names that identify a run in addition to its id. A run of a changed plan has a different id, but
+/// may have the same names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Names {
     endpoint: String,
@@ -56,25 +56,25 @@ impl Names {
 pub(crate) struct Sample {
     /// The full RunId.
     pub id: String,
-    /// Its names.
+    /// The names of the run.
     pub names: Names,
-    /// Why it is invalid; `None` if it is valid.
+    /// Why the run is invalid; `None` if it is valid.
     pub invalid: Option<String>,
-    /// Whether it is invalid only because of its errors.
+    /// Whether the run is invalid only because of its errors.
     #[serde(default)]
     pub failed: bool,
-    /// Why it is suspect; `None` if it is not.
+    /// Why the run is suspect; `None` if it is not suspect.
     pub suspect: Option<String>,
     /// Digest of the requests that the generator sent, without nonces.
     pub sent: String,
-    /// The circumstances of its measurement, by name.
+    /// The circumstances of the measurement, by name.
     pub circumstances: BTreeMap<String, String>,
-    /// All of its metrics, by name.
+    /// All metrics of the run, by name.
     pub readings: BTreeMap<String, RunValue>,
     /// The metrics of each class of a mix.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<String, BTreeMap<String, RunValue>>,
-    /// Its failed requests.
+    /// The failed requests of the run.
     #[serde(default)]
     pub failing: FailureCount,
     /// The failed requests of each class of a mix.
@@ -83,7 +83,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Makes a sample from a run that was read.
+    /// Creates a sample from a run that was read.
     pub(super) fn of(record: &RunRecord, answered: &Answered) -> Sample {
         let verdict = &answered.verdict;
         let every = |of: &dyn Fn(MetricName) -> RunValue| -> BTreeMap<String, RunValue> {
@@ -110,13 +110,14 @@ impl Sample {
         }
     }
 
-    /// Returns a metric of the run or of one of its classes, by name; `None` for a class that it does not have.
+    /// Returns a metric of the run or of one of its classes, by name; `None` if the run does not have the
+    /// class.
     pub(crate) fn reading(&self, class: Option<&str>, name: &str) -> Option<&RunValue> {
         class.map_or(Some(&self.readings), |class| self.classes.get(class))?.get(name)
     }
 
-    /// Returns the failed requests of the run or of one of its classes; `None` if it does not have the
-    /// class, or is invalid for a reason other than errors.
+    /// Returns the failed requests of the run or of one of its classes; `None` if the run does not
+    /// have the class, or is invalid for a reason other than errors.
     pub(crate) fn failing(&self, class: Option<&str>, with_invalid: bool) -> Option<FailureCount> {
         let counts = self.invalid.is_none() || self.failed || with_invalid;
         let failing = class.map_or(Some(&self.failing), |class| self.failing_classes.get(class));
@@ -130,7 +131,8 @@ impl Sample {
     }
 }
 
-/// Returns whether a run is invalid only because of its errors: its exclusion must not hide them.
+/// Whether a run is invalid only because of its errors. Excluding such a run must not hide the
+/// errors.
 fn has_failed(verdict: &Verdict) -> bool {
     let mut invalid = verdict.reasons.iter().filter(|reason| reason.state == State::Invalid).peekable();
     invalid.peek().is_some() && invalid.all(|reason| reason.name == "errors")
@@ -139,9 +141,9 @@ fn has_failed(verdict: &Verdict) -> bool {
 /// Why a run has no result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Absent {
-    /// The reason in words: `not measured`, or `given up: 429 (3 of 3)`.
+    /// The reason as text: `not measured`, or `given up: 429 (3 of 3)`.
     pub reason: String,
-    /// Whether it was given up because the server does not sustain the load.
+    /// Whether the run was given up because the server does not sustain the load.
     pub missed: bool,
 }
 
@@ -155,42 +157,42 @@ impl Default for Absent {
 const NOT_MEASURED: &str = "not measured";
 
 impl Absent {
-    /// Makes this from a run that was given up.
+    /// Creates the reason from a run that was given up.
     pub(crate) fn of(given_up: &GivenUp) -> Absent {
         Absent { reason: given_up.to_string(), missed: given_up.is_a_miss() }
     }
 
-    /// Returns whether it was given up.
+    /// Whether the run was given up.
     pub(crate) fn is_given_up(&self) -> bool {
         self.reason != NOT_MEASURED
     }
 }
 
-/// A run of a baseline that has no result.
+/// A run of a baseline without a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Lacking {
     /// The full RunId.
     id: String,
-    /// Its names.
+    /// The names of the run.
     names: Names,
     #[serde(flatten)]
     why: Absent,
 }
 
 impl Lacking {
-    /// Makes this from a planned run.
+    /// Creates the entry from a planned run.
     pub(crate) fn of(run: &PlannedRun, why: Absent) -> Lacking {
         Lacking { id: run.id.to_string(), names: Names::planned(run), why }
     }
 }
 
-/// Returns the circumstances of a run: declared for the server, observed for everything else.
+/// Returns the circumstances of a run. Those of the server are declared; all others are observed.
 fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, String> {
     let Environment {
         host,
         server,
         models,
-        // Differs on every measurement.
+        // This differs in every measurement.
         connect_ns: _,
         tls_ns: _,
         round_trip_ns: _,
@@ -234,13 +236,13 @@ fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, 
     known.chain(facts).collect()
 }
 
-/// Earlier results that new ones are compared with.
+/// Earlier results with which new ones are compared.
 pub(crate) enum Earlier {
     /// A results folder.
     Folder {
         /// The folder.
         store: Store,
-        /// Its runs.
+        /// The runs in the folder.
         listed: Vec<Listed>,
         /// The runs that were given up.
         given_up: Vec<GivenUpRun>,
@@ -259,12 +261,12 @@ pub(crate) enum Earlier {
 struct Baseline {
     /// Version of the format.
     sweepline_baseline: u32,
-    /// Version of the analysis that computed the numbers; files without it have version 1.
+    /// Version of the analysis that computed the numbers; 1 in files without this field.
     #[serde(default = "first_analysis")]
     analysis: u32,
     plan: String,
     runs: Vec<Sample>,
-    /// Runs that were given up; files of earlier versions list none.
+    /// Runs that were given up; files of earlier versions do not list any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     given_up: Vec<Lacking>,
 }
@@ -319,7 +321,8 @@ impl Earlier {
         }
     }
 
-    /// Returns the earlier result of a run with the same id, else with the same names; or why there is none.
+    /// Returns the earlier result of a run with the same id, or else with the same names; or why there is
+    /// none.
     pub(crate) fn find(&self, run: &PlannedRun, plan: &Plan) -> Result<Result<Sample, Absent>, StoreError> {
         let (id, names) = (run.id.to_string(), Names::planned(run));
         let found = self.sample(&id, &names, plan)?;
@@ -363,7 +366,7 @@ impl Earlier {
     }
 }
 
-/// Writes samples and given-up runs to a file that later results can be compared with.
+/// Writes samples and given-up runs to a file with which later results can be compared.
 pub(crate) fn write(path: &Path, plan: &Plan, (runs, given_up): (Vec<Sample>, Vec<Lacking>)) -> Result<(), Failure> {
     let plan = plan.name.clone();
     let baseline = Baseline { sweepline_baseline: FORMAT, analysis: ANALYSIS, plan, runs, given_up };

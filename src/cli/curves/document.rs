@@ -1,4 +1,4 @@
-//! The document of `curves --format json`: its types define its schema (schemas/curves.schema.json).
+//! The document of `curves --format json`. Its types define the schema (schemas/curves.schema.json).
 
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -20,11 +20,11 @@ pub(crate) struct Document {
     missing: usize,
     /// The plan's runs that were given up, in its order.
     given_up: Vec<Entry>,
-    /// The class of mixes to whose requests the figures, knees and fronts are restricted; null: all
-    /// requests. Saturation and objective are always of all requests.
+    /// The class of mixes to whose requests the figures, knees and fronts are restricted; null for all
+    /// requests. Saturation and objective always cover all requests.
     class: Option<String>,
-    /// Notes on endpoints whose results come from several engines, releases or served models; empty if each
-    /// has one.
+    /// Notes on endpoints whose results come from several engines, releases or served models; empty if the
+    /// results of each endpoint come from one.
     mixed_servers: Vec<String>,
     /// The curves, ordered by their first run in the plan.
     curves: Vec<OneCurve>,
@@ -32,20 +32,22 @@ pub(crate) struct Document {
     choices: Vec<Trail>,
 }
 
-/// Runs that differ in their load only.
+/// Runs that differ only in their load.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneCurve {
     #[serde(flatten)]
     series: Series,
-    /// The unit of its load: qps (arrivals per second of an open loop) or batch_size (requests in flight).
+    /// The unit of the curve's load: qps (arrivals per second of an open loop) or batch_size (requests in
+    /// flight).
     load: &'static str,
-    /// Its loads, in ascending order.
+    /// The loads of the curve, in ascending order.
     rungs: Vec<OneRung>,
-    /// Where it bends.
+    /// Where the curve bends.
     knee: Knee,
-    /// The loads between which arrivals begin to outrun the server.
+    /// The two loads between which arrivals begin to outrun the server.
     saturation: Saturation,
-    /// Up to which load the plan's objective holds; null without an objective, and if no run counts.
+    /// Up to which load the plan's objective holds; null if there is no objective, or if no run
+    /// counts.
     slo: Option<Bracket>,
 }
 
@@ -54,49 +56,51 @@ struct OneCurve {
 pub(crate) struct OneRung {
     /// The load, in the unit of the curve's `load`.
     load: f64,
-    /// Requests per second that actually arrived, on average over `runs`; null in closed loops, and without `runs`.
+    /// Requests per second that actually arrived, on average over `runs`; null in closed loops, or if `runs`
+    /// is empty.
     arrived_rate: Option<f64>,
     /// Full ids of the runs that count.
     runs: Vec<String>,
     /// Full ids of invalid runs, which do not count.
     left_out: Vec<String>,
-    /// Repeats that do not count either, because they were disturbed by something that most repeats of the
-    /// load did not see.
+    /// Repeats that do not count because of a disturbance that did not affect most repeats of the load.
     excluded: Vec<OneExcluded>,
-    /// Full ids of runs that were given up: they have no figures.
+    /// Full ids of runs that were given up; these have no figures.
     given_up: Vec<String>,
-    /// Why they were given up, like `429 (3 of 3)`; null if none was. Without `runs`, this is why `figures`
-    /// are null.
+    /// Why runs of this load were given up, like `429 (3 of 3)`; null if none was given up. If `runs` is
+    /// empty, this is why `figures` is null.
     given_up_reason: Option<String>,
-    /// Whether it is saturated: more requests arrived than were served.
+    /// Whether the server is saturated: more requests arrived than were served.
     saturated: bool,
     /// kept_up, saturated or not_shown: whether the server kept up with the arrivals, over `runs`. Only
-    /// loads at which it kept up count for knee, fronts and capacity. Null in closed loops, and without
-    /// `runs`.
+    /// loads at which it kept up count for knee, fronts and capacity. Null in closed loops, or if
+    /// `runs` is empty.
     saturation: Option<&'static str>,
-    /// Length of a window, in seconds, that would show whether the server keeps up, at the pace of these
-    /// runs; null unless `saturation` is not_shown.
+    /// Length of a window, in seconds, that would be enough to show whether the server keeps up, at the
+    /// pace of these runs; null unless `saturation` is not_shown.
     saturation_would_do_s: Option<f64>,
-    /// holds, misses or undecided: the plan's objective over its runs; null without an objective, and if no
-    /// run counts. A load misses if the server failed so many requests that a run is invalid, or if a run
-    /// was given up, except after a 404, which shows nothing about the load.
+    /// holds, misses or undecided: the outcome of the plan's objective over the runs of this load; null if
+    /// there is no objective, or if no run counts. A load misses if the server failed so many requests that
+    /// a run is invalid, or if a run was given up, except after a 404, which shows nothing about the load.
     slo: Option<&'static str>,
-    /// The limits of the objective, each decided over `runs`; empty without `runs`, and if the plan limits
-    /// no latency.
+    /// The limits of the objective, each decided over `runs`; empty if `runs` is empty, or if the plan
+    /// limits no latency.
     limits: Vec<OneLimit>,
-    /// Its figures by name, the unit at the end; null if one of its runs has none.
+    /// The figures of this load by name, with the unit at the end of each name; null if any of the
+    /// runs has no figures.
     #[schemars(schema_with = "figures")]
     figures: IndexMap<String, Option<Figure>>,
-    /// Lower bounds of percentiles that lie among failed requests in at least one run, by their name in
-    /// `figures`, where they are null.
+    /// Lower bounds of percentiles that fall among failed requests in at least one run, by their names
+    /// in `figures`, where these percentiles are null.
     at_least: IndexMap<String, f64>,
-    /// Output tokens per joule of the GPUs, over the windows of `runs`; null if one of them has no energy, or if
-    /// their energy was measured in different ways.
+    /// Output tokens per joule of the GPUs, over the windows of `runs`; null if the energy of any of these
+    /// runs is unknown, or if it was measured in different ways.
     tokens_per_joule: Option<f64>,
-    /// The source of that energy: counter, or power (its integral); null together with it.
+    /// The source of the energy: counter, or power (the integral of the power); null if
+    /// `output_tokens_per_joule` is null.
     energy_by: Option<&'static str>,
-    /// The fronts on which it lies: no other rung that serves the same is as good in both figures and
-    /// better in one.
+    /// The fronts on which it lies: no other rung that serves the same requests is as good in both figures
+    /// and better in one.
     pareto: Pareto,
 }
 
@@ -105,7 +109,7 @@ pub(crate) struct OneRung {
 struct OneExcluded {
     /// Full id of the run.
     run: String,
-    /// The reason of its verdict: paused or errors_bunched.
+    /// The reason for its verdict: paused or errors_bunched.
     reason: &'static str,
 }
 
@@ -114,42 +118,44 @@ struct OneExcluded {
 struct OneLimit {
     /// Key of the metric that was tested; open loops use `…_from_schedule`.
     metric: &'static str,
-    /// The percentile that is limited.
+    /// The percentile to which the limit applies.
     percentile: &'static str,
     /// The limit, in milliseconds.
     limit_ms: f64,
-    /// Requests above it in all runs, including failures; for itl, gaps.
+    /// Number of requests above the limit in all runs, including failures; for itl, number of gaps.
     above: u64,
-    /// Requests that have the metric in all runs, including failures; for itl, gaps.
+    /// Number of requests with this metric in all runs, including failures; for itl, number of
+    /// gaps.
     n: u64,
-    /// The equivalent number of independent requests: fewer than there are if slow requests cluster, and if
-    /// runs differ.
+    /// The equivalent number of independent requests. It is lower than the actual number if slow requests
+    /// cluster, or if runs differ.
     worth: f64,
-    /// holds, misses or undecided.
+    /// The result: holds, misses or undecided.
     answer: &'static str,
-    /// Length of a window, in seconds, that would decide in the same number of runs if the share above the
-    /// limit stayed the same; null if it is decided, and if the share is too close to the allowed one.
+    /// Length of a window, in seconds, that would be enough to decide with the same number of runs if the
+    /// share above the limit stayed the same; null if the outcome is decided, or if the share is too close
+    /// to the allowed one.
     would_do_s: Option<f64>,
 }
 
 /// One figure of a rung: the value of a single run, or the mean of several (geometric for times, rates and money).
 #[derive(Debug, Serialize, JsonSchema)]
 struct Figure {
-    /// Its value, in the unit at the end of its name.
+    /// The value, in the unit at the end of the figure's name.
     value: f64,
-    /// Lower end of its 95 % interval, in the same unit; null if no interval is available.
+    /// Lower end of the 95 % interval, in the same unit; null if no interval is available.
     low: Option<f64>,
-    /// Upper end of its 95 % interval, in the same unit; null if no interval is available.
+    /// Upper end of the 95 % interval, in the same unit; null if no interval is available.
     high: Option<f64>,
     /// How the interval is computed, like `order statistics of requests` (within one run) or `t over runs,
-    /// log scale`; null without an interval.
+    /// log scale`; null if there is no interval.
     interval: Option<&'static str>,
-    /// Whether a percentile is based on few samples in one of the runs: p99 on fewer than 1 000, p99.9 on
-    /// fewer than 100 000.
+    /// Whether a percentile is based on few samples in one of the runs: fewer than 1 000 for p99, fewer
+    /// than 100 000 for p99.9.
     few_samples: bool,
 }
 
-/// The fronts of docs/CAPACITY.md.
+/// The fronts that docs/CAPACITY.md describes.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Pareto {
     /// Output tokens per second per user against output tokens per second per accelerator.
@@ -157,8 +163,8 @@ struct Pareto {
     /// Output throughput against p99 of E2E latency.
     throughput_over_p99: bool,
     /// Cost per million output tokens against the first latency that the objective limits, or without one
-    /// against p50 of TPOT. Null if the load lacks one of the two, was given up, or the server was not
-    /// shown to keep up with it.
+    /// against p50 of TPOT. Null if the load lacks one of the two figures, was given up, or the server was
+    /// not shown to keep up with it.
     cost_over_latency: Option<bool>,
 }
 
@@ -172,9 +178,9 @@ enum Knee {
         load: f64,
         /// The two neighboring loads of the ladder.
         between: [f64; 2],
-        /// Lower end of its interval; null if it may lie below the measured loads.
+        /// Lower end of the interval of the knee; null if it may lie below the measured loads.
         low: Option<f64>,
-        /// Upper end of its interval; null if it may lie above the measured loads.
+        /// Upper end of the interval of the knee; null if it may lie above the measured loads.
         high: Option<f64>,
         /// How the interval is computed: t over repeats (95 %), or the neighboring loads if a load has one run.
         interval: &'static str,
@@ -197,7 +203,7 @@ enum Knee {
     },
     /// The bounds for few and for many requests in flight meet above the heaviest load, where nothing was measured.
     AboveMeasured {
-        /// Where they meet, in requests in flight.
+        /// The load at which they meet, in requests in flight.
         meet: f64,
         /// The heaviest load.
         heaviest: f64,
@@ -206,23 +212,24 @@ enum Knee {
     },
     /// Fewer than three loads have the required figures.
     TooFewLoads {
-        /// How many loads have them.
+        /// Number of loads that have the required figures.
         loads: usize,
         /// The rule.
         method: &'static str,
     },
 }
 
-/// The loads between which arrivals begin to outrun the server.
+/// The two loads between which arrivals begin to outrun the server.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Saturation {
     /// The highest load that the server was shown to keep up with, below the first that saturated or was
-    /// given up; null if there is none. In closed loops, which never saturate, the highest that was not
-    /// given up.
+    /// given up; null if there is none. In closed loops, which never saturate, the highest load that was
+    /// not given up.
     kept_up: Option<f64>,
-    /// The lowest load that saturated or was given up; null if none did. Closed loops never saturate.
+    /// The lowest load that saturated or was given up; null if there is none. Closed loops never
+    /// saturate.
     saturated: Option<f64>,
-    /// Loads whose windows are too short to tell, in ascending order; empty in closed loops.
+    /// Loads whose windows are too short to decide, in ascending order; empty in closed loops.
     not_shown: Vec<f64>,
 }
 
@@ -284,7 +291,7 @@ impl OneCurve {
 }
 
 impl OneRung {
-    /// Returns a rung and the fronts on which it lies.
+    /// Returns a rung with the fronts on which it lies.
     pub(crate) fn of(rung: &Rung, on: OnFronts) -> OneRung {
         let ids = |runs: &[curve::Run]| -> Vec<String> { runs.iter().map(|run| run.labels.run_id.clone()).collect() };
         let is_short = rung.state() == Some(saturation::State::NotShown);
@@ -345,7 +352,7 @@ impl From<curve::Figure> for Figure {
 impl Knee {
     fn of(knee: &curve::Knee, axis: Axis) -> Knee {
         let method = match axis {
-            Axis::Qps => "most throughput over latency",
+            Axis::Qps => "highest throughput / latency",
             Axis::BatchSize => "where the asymptotes for few and for many requests in flight cross",
         };
         match *knee {

@@ -1,5 +1,5 @@
-//! `sweepline curves PLAN`: figures and cost of each load, where curves bend, and up to which load the
-//! objective holds.
+//! `sweepline curves PLAN` shows figures and cost of each load, where curves bend, and up to which
+//! load the objective holds.
 
 pub(super) mod document;
 
@@ -53,7 +53,7 @@ pub(super) fn run(args: CurvesArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-/// Returns how many runs are not points of a curve.
+/// Returns the number of runs that are not points of a curve.
 fn without(readings: &Readings, points: &[Point]) -> usize {
     readings.runs.len() + readings.given_up.len() - points.len()
 }

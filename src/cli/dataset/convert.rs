@@ -1,4 +1,4 @@
-//! `sweepline dataset convert`: writes any readable file in sweepline's own format.
+//! `sweepline dataset convert` writes any readable file in sweepline's own format.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `sweepline dataset inspect`: the format and contents of a file.
+//! `sweepline dataset inspect` shows the format and contents of a file.
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -32,9 +32,9 @@ pub(crate) struct Inspection {
     format: String,
     /// The container format, like `JSON lines`.
     container: &'static str,
-    /// Its size, in bytes.
+    /// The size of the file, in bytes.
     bytes: u64,
-    /// SHA-256 of its bytes, in hexadecimal.
+    /// SHA-256 of the file's bytes, in hexadecimal.
     sha256: String,
     #[serde(flatten)]
     summary: Summary,

@@ -1,5 +1,5 @@
-//! `sweepline dataset …`: inspects, converts and samples data sets and traces, and makes anonymous profiles
-//! of them.
+//! `sweepline dataset …` inspects, converts and samples data sets and traces, and makes anonymous
+//! profiles of them.
 
 pub(super) mod convert;
 pub(super) mod inspect;

@@ -26,7 +26,8 @@ impl Output {
         &self,
         fill: impl FnOnce(&mut dyn FnMut(&Record) -> Result<(), Failure>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        // Converted records look like collected ones: neither is overwritten without --force.
+        // Converted records cannot be told apart from collected ones, so neither kind is
+        // overwritten without --force.
         self.overwrite.check(&self.path, "empty", |_| false)?;
         let is_parquet = self.path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"));
         let mut failed = None;

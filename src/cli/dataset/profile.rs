@@ -1,4 +1,4 @@
-//! `sweepline dataset profile`: describes traffic without its texts, names and dates.
+//! `sweepline dataset profile` describes traffic without its texts, names and dates.
 
 use std::path::PathBuf;
 

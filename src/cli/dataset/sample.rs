@@ -1,4 +1,4 @@
-//! `sweepline dataset sample`: writes a random sample of a file's records, drawn by seed.
+//! `sweepline dataset sample` writes a random sample of a file's records, drawn by seed.
 
 use clap::Args;
 
@@ -24,7 +24,8 @@ pub(crate) struct SampleArgs {
     output: Output,
 }
 
-/// Writes the sample in file order, so that times stay ordered. The file is read twice: to count, and to copy.
+/// Writes the sample in file order, so that times stay ordered. The file is read twice: once to count the
+/// records, and once to copy the sample.
 pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let mut counted = args.source.open()?;
     each(&mut counted, |_| Ok(()))?;

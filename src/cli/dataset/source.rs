@@ -41,13 +41,13 @@ pub(crate) struct Source {
 /// The filters for records.
 #[derive(Debug, Args)]
 struct Kept {
-    /// Keep prompts with this many tokens, like 100..4000: declared ones, else characters / 4
+    /// Keep prompts with this many tokens, like 100..4000: as declared in the file, else characters / 4
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     prompt_tokens: Option<Range>,
     /// Keep prompts with this many characters
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     prompt_chars: Option<Range>,
-    /// Keep outputs with this many tokens: declared ones, else characters / 4
+    /// Keep outputs with this many tokens: as declared in the file, else characters / 4
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     output_tokens: Option<Range>,
     /// Keep conversations with this many requests
@@ -155,7 +155,7 @@ impl Source {
         Dataset::open(&self.file, &self.options()).map_err(failure)
     }
 
-    /// Refuses a file of which no record was kept.
+    /// Rejects a file of which no record was kept.
     pub(crate) fn need_some(&self, dataset: &Dataset) -> Result<(), Failure> {
         if dataset.kept() > 0 {
             return Ok(());
@@ -188,7 +188,7 @@ pub(crate) fn tell_left_out(dataset: &Dataset) {
     }
 }
 
-/// Converts an error: a file that cannot be read counts as a usage error, whatever is wrong with it.
+/// Converts an error. A file that cannot be read counts as a usage error, whatever the cause.
 pub(super) fn failure(error: DatasetError) -> Failure {
     Failure::Usage(error.to_string())
 }

@@ -11,8 +11,8 @@ use crate::units::text::quoted;
 /// Maximum number of candidates listed.
 const MOST: usize = 20;
 
-/// Returns the one curve that contains all runs that an expression selects, and the load, if the expression
-/// selects only one of several.
+/// Returns the one curve that contains all runs selected by an expression. Also returns the load if the
+/// expression selects only one of the curve's loads.
 pub(super) fn chosen(
     text: &str,
     (plan, runs): (&Plan, &[PlannedRun]),
@@ -54,7 +54,7 @@ pub(super) fn chosen(
                     let axis = curve.axis.name();
                     let text = format!(
                         "--accept \"{text}\" selects {selected} of {all} loads of {name}: select one load ({axis} == \
-                         {}), or all to accept the configuration up to the highest that holds",
+                         {}), or all loads, to accept the configuration up to the highest load that holds",
                         loads[0]
                     );
                     return Err(Failure::Usage(text));
@@ -80,7 +80,7 @@ pub(super) fn again(chosen: &Chosen, name: &str, evidence: &Evidence) -> Result<
     })
 }
 
-/// Configurations as `--accept` expressions, one per line.
+/// Returns configurations as `--accept` expressions, one per line.
 fn listed(evidence: &Evidence, which: impl ExactSizeIterator<Item = usize>) -> String {
     let more = which.len().saturating_sub(MOST);
     let line = |at: usize| format!("\n  --accept {}", typed(&expression(&evidence.curves[at], evidence.curves)));
@@ -97,7 +97,7 @@ fn typed(expression: &str) -> String {
     }
 }
 
-/// Returns the shortest expression that selects one curve: it uses only the names in which curves differ.
+/// Returns the shortest expression that selects one curve, using only the names in which curves differ.
 fn expression(curve: &Curve, all: &[Curve]) -> String {
     let own = names(curve);
     let differs = |(name, value): &&(String, String)| {
@@ -110,7 +110,7 @@ fn expression(curve: &Curve, all: &[Curve]) -> String {
     parts.join(" and ")
 }
 
-/// Returns the names and values of a curve that an expression can use.
+/// Returns the names and values of a curve that can be used in an expression.
 fn names(curve: &Curve) -> Vec<(String, String)> {
     let series = &curve.series;
     let text = |text: &str| match text.contains('\'') {

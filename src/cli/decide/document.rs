@@ -1,4 +1,4 @@
-//! The document of `decide --format json`: its types define its schema (schemas/decide.schema.json).
+//! The document of `decide --format json`. Its types define the schema (schemas/decide.schema.json).
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::report::CapacityAnswer;
 use crate::report::decision::{Decided, Evidence, Kin, Outcome, kin};
 use crate::report::format::plain;
 
-/// A decision, and the configurations that it chose between.
+/// A decision, and the configurations that were considered.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document {
     /// The plan's name.
@@ -28,11 +28,12 @@ pub(crate) struct Document {
     slo: Option<Slo>,
     /// The decisions, the current one first.
     decisions: Vec<OneDecision>,
-    /// Every configuration of the plan that has results: the accepted one first, then in the plan's order.
+    /// Every configuration of the plan that has results: the accepted one first, then the others in the
+    /// plan's order.
     configurations: Vec<OneConfiguration>,
-    /// How many of the plan's runs have a result.
+    /// Number of the plan's runs that have a result.
     runs: usize,
-    /// How many have none, for any reason.
+    /// Number of the plan's runs that have no result, for any reason.
     runs_without_result: usize,
 }
 
@@ -41,15 +42,16 @@ pub(crate) struct Document {
 struct OneDecision {
     /// The accepted configuration's name at the time.
     accepted: String,
-    /// The load that was named; null if the configuration is accepted up to the highest load that holds.
+    /// The load that was accepted; null if the configuration is accepted up to the highest load that
+    /// meets the objective.
     load: Option<f64>,
-    /// Its outcome under the objective when it was accepted.
+    /// The configuration's outcome under the objective when it was accepted.
     outcome: Outcome,
     /// The reason, in the decider's words.
     because: String,
     /// The person who decided; null if none was named.
     by: Option<String>,
-    /// The day, in UTC, as YYYY-MM-DD.
+    /// The day of the decision, in UTC, as YYYY-MM-DD.
     on: String,
 }
 
@@ -58,21 +60,23 @@ struct OneDecision {
 struct OneConfiguration {
     #[serde(flatten)]
     series: Series,
-    /// The unit of its load: qps or batch_size.
+    /// The unit of the configuration's load: qps or batch_size.
     load_axis: &'static str,
-    /// Its relation to the accepted configuration.
+    /// The relation to the accepted configuration.
     kin: Kin,
-    /// Its outcome under the objective now.
+    /// The current outcome under the objective.
     outcome: Outcome,
-    /// Why, in a sentence.
+    /// The reason for the outcome, in a sentence.
     why: String,
-    /// The loads between which its limit lies; null without an objective, and if nothing is known at any load.
+    /// The two loads between which the configuration's limit lies; null if there is no objective, or if
+    /// nothing is known at any load.
     limit: Option<Bracket>,
-    /// The load of its figures, as in `curves`: the one that was named, the highest that holds, else the
-    /// lightest that was measured (without an objective the heaviest); null if no run counts.
+    /// The load to which the figures belong, as in `curves`: the accepted load if one was named,
+    /// otherwise the highest that meets the objective, otherwise the lightest that was measured (without
+    /// an objective, the heaviest). Null if no run counts.
     at: Option<OneRung>,
-    /// Figures and cost of one instance at the highest rate that holds; null if none holds, and in
-    /// closed loops.
+    /// Figures and cost of one instance at the highest rate that meets the objective; null if no
+    /// rate does, and in closed loops.
     instance: Option<Instance>,
 }
 
@@ -127,7 +131,7 @@ impl Document {
         }
     }
 
-    /// Returns the accepted configuration and its outcome, in a line.
+    /// Returns the accepted configuration and its outcome in one line.
     pub(super) fn line(&self) -> String {
         let stands = self.configurations.first().map_or("", |one| match one.outcome {
             Outcome::Holds => "it holds the objective",

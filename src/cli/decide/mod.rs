@@ -1,5 +1,5 @@
-//! `sweepline decide PLAN --accept EXPR --because TEXT`: keeps a decision record in Markdown next to the
-//! plan. Each call updates its numbers and leaves its prose unchanged.
+//! `sweepline decide PLAN --accept EXPR --because TEXT` keeps a decision record in Markdown next to
+//! the plan. Each call updates the numbers of the record and leaves its prose unchanged.
 
 mod choice;
 pub(super) mod document;
@@ -30,8 +30,8 @@ pub struct DecideArgs {
     #[command(flatten)]
     runs: PlanRuns,
     /// The configuration to accept, as an expression like that of --only: "endpoint == 'vllm' and sweep ==
-    /// 'rates'", with a load (qps == 20) to accept a single load; by default the one that the record
-    /// accepts
+    /// 'rates'", with a load (qps == 20) to accept a single load; by default the configuration that the
+    /// record accepts
     #[arg(long, value_name = "EXPR", conflicts_with = "check")]
     accept: Option<String>,
     /// The reason, in your words; by default the reason in the record
@@ -68,7 +68,8 @@ pub(super) fn run(args: DecideArgs) -> Result<Exit, Failure> {
     let workspace = args.runs.open(&args.folder)?;
     let picked = args.runs.picked(&workspace)?;
     let readings = args.runs.read(&workspace, &args.folder)?;
-    // What `calibrate` measured on this host does not belong in a record that others check on their hosts.
+    // The results of `calibrate` on this host do not belong in a record that others check on their own
+    // hosts.
     let lints = lint::lint(&workspace.loaded, None);
     let points = readings.points();
     let curves = curve::curves(&points, false);
@@ -152,8 +153,8 @@ fn earlier(path: &Path, overwrite: Overwrite) -> Result<Option<Record>, Failure>
     Ok(None)
 }
 
-/// Changes the reason of the current decision, or who decided: this is a new decision, and the earlier one
-/// is kept.
+/// Changes the reason for the current decision, or the person who decided. This counts as a new decision,
+/// and the earlier one is kept.
 fn restate(decisions: &mut Vec<Decided>, args: &DecideArgs, (evidence, accepted): (&Evidence, usize)) {
     let Some(last) = decisions.last() else { return };
     let because = args.because.as_ref().unwrap_or(&last.because);
@@ -210,7 +211,7 @@ fn told(lint: &Lint) -> String {
     format!("{} ({}): {}", lint.code, about.join(", "), lint.message)
 }
 
-/// Maximum number of lines of a stale record that are shown.
+/// Maximum number of lines that are shown of an outdated record.
 const MOST: usize = 5;
 
 fn said_of(path: &Path, stale: &[Stale]) -> String {

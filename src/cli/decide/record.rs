@@ -1,6 +1,6 @@
 //! The file of a decision record. It has generated blocks between markers, and prose around them, which is
-//! kept byte for byte. A block that was edited by hand is not overwritten: its marker has the digest of the
-//! generated text.
+//! kept byte for byte. A block that was edited by hand is detected by the digest of the generated text in
+//! its marker, and is not overwritten.
 
 use std::ops::Range;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::units::text::hex;
 /// Start of a marker line.
 const MARK: &str = "<!-- sweepline:";
 
-/// A record that was read.
+/// A record that was read from a file.
 pub(super) struct Record {
     text: String,
     blocks: Vec<Block>,
@@ -26,17 +26,17 @@ pub(super) struct Record {
 
 /// A part of a record.
 struct Block {
-    /// Its index in [`PARTS`].
+    /// The index of the part in [`PARTS`].
     part: usize,
-    /// Its range, including markers.
+    /// The range of the part, including markers.
     whole: Range<usize>,
-    /// The range of its text.
+    /// The range of the part's text.
     inside: Range<usize>,
-    /// The line of its first marker, from 1.
+    /// The line of the first marker, from 1.
     line: usize,
-    /// The digest in its marker.
+    /// The digest in the marker.
     digest: Option<String>,
-    /// Its line ending.
+    /// The line ending of the part.
     ending: &'static str,
 }
 
@@ -60,9 +60,9 @@ enum Line<'t> {
 }
 
 impl Record {
-    /// Returns whether a file contains a marker of a record, intact or damaged.
+    /// Whether a file contains a marker of a record, intact or damaged.
     pub(super) fn is_one(path: &Path) -> bool {
-        // Reading a pipe would block until data is written.
+        // A pipe is not read, because that would block until data is written.
         let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
         let has_marker = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).lines().any(|line| line.starts_with(MARK));
         is_file && std::fs::read(path).is_ok_and(has_marker)
@@ -175,7 +175,7 @@ impl Record {
         Ok(Record { text, blocks, state, decisions })
     }
 
-    /// Refuses to overwrite text that was edited between markers.
+    /// Fails if text between markers was edited, so that it is not overwritten.
     pub(super) fn is_untouched(&self, path: &Path) -> Result<(), Failure> {
         let touched = self.blocks.iter().find(|block| {
             let inside = &self.text[block.inside.clone()];
@@ -189,7 +189,7 @@ impl Record {
         )))
     }
 
-    /// The record with these parts, in the order of [`PARTS`], and these decisions.
+    /// Returns the record with these parts, in the order of [`PARTS`], and these decisions.
     pub(super) fn with(&self, parts: &[String; 7], decisions: &[Decided]) -> Result<String, Failure> {
         let mut pieces: Vec<(Range<usize>, String)> = Vec::new();
         for block in &self.blocks {
@@ -208,7 +208,7 @@ impl Record {
         Ok(out)
     }
 
-    /// The differences from these parts.
+    /// Returns the differences from these parts.
     pub(super) fn stale(&self, parts: &[String; 7]) -> Vec<Stale> {
         let mut all = Vec::new();
         for block in &self.blocks {
@@ -232,7 +232,7 @@ impl Record {
     }
 }
 
-/// A new record, with room for prose between its parts.
+/// Returns a new record, with room for prose between its parts.
 pub(super) fn new(title: &str, parts: &[String; 7], decisions: &[Decided]) -> Result<String, Failure> {
     let [decision, contract, configurations, outcome, not_known, stopped, history] =
         std::array::from_fn(|part| whole(part, &parts[part]));
@@ -243,10 +243,10 @@ pub(super) fn new(title: &str, parts: &[String; 7], decisions: &[Decided]) -> Re
     ))
 }
 
-const CONSEQUENCES: &str = "_What follows, who is informed, when this is reviewed: write it here. `sweepline decide` \
+const CONSEQUENCES: &str = "_Write here what follows, who is informed, and when this is reviewed. `sweepline decide` \
                             keeps text outside its markers and regenerates text between them._";
 const OUTCOME: &str = "_Does the hypothesis hold? Were there surprises? Write it here._";
-const STOPPED: &str = "_Why measuring stopped: time, money, a limit that is far away. Write it here._";
+const STOPPED: &str = "_Write here why measuring stopped: time, money, a limit that is far away._";
 const RESTORE: &str =
     "restore the line from version control, or write a new record under another name (-o) and move your prose there";
 
@@ -274,7 +274,7 @@ fn digest(text: &str) -> String {
     hex(&Sha256::digest(text.replace("\r\n", "\n").as_bytes())[..8])
 }
 
-/// Returns the line that stores the decisions: JSON in which nothing ends a comment.
+/// Returns the line that stores the decisions, as JSON without any text that would end a comment.
 fn state(decisions: &[Decided]) -> Result<String, Failure> {
     let json = serde_json::to_string(decisions).map_err(|error| Failure::Unexpected(error.into()))?;
     Ok(format!("{MARK}state {} -->\n", json.replace('<', "\\u003c").replace('>', "\\u003e")))

@@ -1,4 +1,4 @@
-//! The document of `diagnose --format json`: its types define its schema (schemas/diagnose.schema.json).
+//! The document of `diagnose --format json`. Its types define the schema (schemas/diagnose.schema.json).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,74 +8,75 @@ use super::super::results::Readings;
 use crate::analysis::diagnosis::{Diagnosis, Evidence, Finding, Predicted, memory_busy};
 use crate::report::Bound;
 
-/// Decode speed compared with the bound by memory bandwidth, and symptoms.
+/// Decode speed compared with the bound set by memory bandwidth, and symptoms.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document {
     /// The plan's name.
     plan: String,
     /// How many of the requested runs of the plan have no result yet; given-up runs are not counted.
     missing: usize,
-    /// The plan's runs that were given up, in plan order: they are not examined.
+    /// The plan's runs that were given up, in plan order. They are not examined.
     given_up: Vec<Entry>,
-    /// Notes on endpoints whose results come from several engines, releases or served models; empty if each
-    /// has one.
+    /// Notes on endpoints whose results come from several engines, releases or served models; empty if the
+    /// results of each endpoint come from one.
     mixed_servers: Vec<String>,
-    /// The runs for which the plan declares enough, each compared with its bound.
+    /// The runs for which the plan declares enough, each of them compared with its bound.
     predictions: Vec<Prediction>,
-    /// Why other runs have no bound, each reason once.
+    /// The reasons why other runs have no bound, each listed once.
     not_predicted: Vec<String>,
     /// Every symptom, found or not.
     symptoms: Vec<OneDiagnosis>,
-    /// Server figures that no run has, and how to measure them.
+    /// Server figures that are missing in all runs, and how to measure them.
     not_measured: String,
 }
 
-/// A run compared with the bound by memory bandwidth alone.
+/// A run compared with the bound set by memory bandwidth alone.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Prediction {
     /// The run's full id.
     run: String,
-    /// The plan's name of its endpoint.
+    /// Name of the endpoint in the plan.
     endpoint: String,
-    /// The plan's name of its scenario.
+    /// Name of the scenario in the plan.
     scenario: String,
-    /// Requests in flight, averaged over the window; null if the window is empty.
+    /// Average number of requests in flight in the window; null if the window is empty.
     in_flight: Option<f64>,
-    /// Tokens of a request's context halfway through its output, on average; null if no request completed.
+    /// Average number of tokens in a request's context halfway through its output; null if no request
+    /// completed.
     context_tokens: Option<f64>,
     /// Decode tokens per second of one stream: 1 / p50 TPOT. Null if TPOT is null.
     measured_tokens_per_s: Option<f64>,
-    /// Upper bound of decode tokens per second of one stream, reading only the weights.
+    /// Upper bound of decode tokens per second of one stream if only the weights are read.
     by_weights_tokens_per_s: f64,
-    /// The same bound including the KV cache of all streams; null without the model's `shape`, and if the
+    /// The same bound including the KV cache of all streams; null if the model has no `shape`, or if the
     /// context is unknown.
     with_kv_tokens_per_s: Option<f64>,
     /// Measured value divided by the lower of the two bounds: 1 is the most that bandwidth allows. Null if
     /// nothing was measured.
     measured_over_predicted: Option<f64>,
-    /// Share of the window in which the GPU's memory moved data, by its own counter; null without
-    /// `telemetry` that provides it.
+    /// Share of the window in which the GPU's memory moved data, by its own counter; null if no
+    /// `telemetry` provides it.
     memory_busy_share: Option<f64>,
 }
 
-/// One symptom and the finding.
+/// A symptom, and whether it was found.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneDiagnosis {
-    /// Its name, like ttft_tail_spikes.
+    /// The name of the symptom, like ttft_tail_spikes.
     symptom: &'static str,
     /// The observation.
     title: &'static str,
     /// seen, not_seen, or not_checked if the required data was not measured.
     found: &'static str,
-    /// Where it is seen; empty if it is not.
+    /// Where the symptom is seen; empty if it is not seen.
     evidence: Vec<Evidence>,
-    /// Why it is not seen, or what is missing to check it; null if it is seen.
+    /// Why the symptom is not seen, or what is missing to check for it; null if it is seen.
     why: Option<String>,
-    /// Its likely cause.
+    /// The likely cause of the symptom.
     likely: &'static str,
-    /// Evidence that would confirm it.
+    /// Evidence that would confirm the cause.
     confirm_with: &'static str,
-    /// Evidence that would refute it.
+    /// Evidence that would refute the cause.
     refuted_by: &'static str,
     /// What to try first.
     try_first: &'static str,

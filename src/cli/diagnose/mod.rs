@@ -1,5 +1,5 @@
-//! `sweepline diagnose PLAN`: compares decode speed with the bound by memory bandwidth, and lists symptoms
-//! with their usual causes.
+//! `sweepline diagnose PLAN` compares decode speed with the bound set by memory bandwidth, and
+//! lists symptoms with their usual causes.
 
 pub(super) mod document;
 
@@ -49,15 +49,16 @@ pub(super) fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
 pub(super) struct Looked<'a> {
     /// The runs for which the plan declares enough, compared with their bounds.
     pub(super) predicted: Vec<Predicted<'a>>,
-    /// Why other runs have no bound, each reason once.
+    /// The reasons why other runs have no bound, each listed once.
     pub(super) unpredicted: Vec<String>,
     /// Every symptom.
     pub(super) diagnoses: Vec<Diagnosis>,
-    /// What was not measured.
+    /// The figures that were not measured.
     pub(super) not_measured: String,
 }
 
-/// Looks for symptoms in the results that were read; `points` are all runs, `curves` are made from them.
+/// Looks for symptoms in the results that were read; `points` are all runs, and `curves` are made from
+/// them.
 pub(super) fn look<'a>(readings: &'a Readings, points: &[Run<'a>], curves: &[Curve<'a>]) -> Looked<'a> {
     let counting = |run: &Run| {
         curves.iter().flat_map(|curve| &curve.rungs).flat_map(|rung| &rung.runs).any(|one| one.labels == run.labels)
@@ -91,8 +92,8 @@ fn token_limit(plan: &Plan) -> Option<f64> {
     slo.tpot.values().chain(slo.itl.values()).map(|limit| limit.millis()).reduce(f64::min)
 }
 
-/// Returns the most requests that a run's server processes at once, if the plan declares it under the
-/// engine's name for it.
+/// Returns the maximum number of requests that a run's server processes at once, if the plan declares
+/// it under the engine's name for it.
 fn batch_limit(plan: &Plan, run: &Run) -> Option<f64> {
     const NAMES: [&str; 5] = ["max_num_seqs", "max_running_requests", "max_concurrent_requests", "parallel", "slots"];
     let endpoint = plan.endpoints.get(&run.labels.endpoint)?;
@@ -105,7 +106,7 @@ fn batch_limit(plan: &Plan, run: &Run) -> Option<f64> {
     NAMES.iter().find_map(|name| number(format!("flags.{name}")).or_else(|| number((*name).to_owned())))
 }
 
-/// Returns the bound by bandwidth of a run, or which figure is missing in the plan.
+/// Returns a run's bound set by bandwidth, or which figure is missing in the plan.
 fn prediction(plan: &Plan, run: &Run) -> Result<Prediction, String> {
     let (endpoint_name, model_name) = (&run.labels.endpoint, &run.labels.model);
     let endpoint =
@@ -156,7 +157,7 @@ fn weights(name: &str, model: &Model) -> Result<Weights, String> {
     })
 }
 
-/// Pairs warm runs with the runs that differ from them in the cache only.
+/// Pairs warm runs with the runs that differ from them only in the cache.
 fn twins<'a>(readings: &'a [RunResult], points: &[Run<'a>]) -> Vec<Twins<'a>> {
     let key = |reading: &RunResult| {
         let mut entries = canonical(&reading.record.spec).entries().to_vec();

@@ -1,8 +1,9 @@
-//! Which runs are added, removed and kept between two plans, and by which edits.
+//! Determines which runs are added, removed and kept between two plans, and by which edits.
 //!
-//! A run of the new plan that the old plan lacks is paired with the run that it replaces: the one of the
-//! same sweep, cell and repeat, or of the cell whose value it replaced. The differences between the two are
-//! the edits. A run without such a counterpart was added by a new value, a new repeat or a new sweep.
+//! A run of the new plan that the old plan lacks is paired with the run that it replaces. This is the run
+//! with the same sweep, cell and repeat, or the one of the cell whose value was replaced. The differences
+//! between the two are the edits. A run without such a counterpart was added by a new value, a new repeat
+//! or a new sweep.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,9 +29,9 @@ pub(crate) struct Group<'a> {
 pub(crate) struct Compared<'a> {
     /// Runs that are in both plans.
     pub stay: Vec<&'a PlannedRun>,
-    /// The others, by their edits.
+    /// The other runs, by the edits that cause them.
     pub groups: Vec<Group<'a>>,
-    /// Edits that add or remove no known run, but decide which runs are made, or at which loads.
+    /// Edits that add or remove no known run, but affect which runs are made, or at which loads.
     pub deciding: Vec<Edit>,
     /// Edits without effect.
     pub without_effect: Vec<Edit>,
@@ -76,7 +77,8 @@ fn group<'g, 'a>(groups: &'g mut IndexMap<Vec<Edit>, Group<'a>>, edits: Vec<Edit
     groups.entry(edits.clone()).or_insert_with(group)
 }
 
-/// Returns the runs of a plan, each once if sweeps share it, including those that searches and ladders may request.
+/// Returns the runs of a plan, including those that searches and ladders may request. A run that sweeps share
+/// is returned once.
 fn unique(side: &Side) -> IndexMap<RunId, &PlannedRun> {
     let mut runs = IndexMap::new();
     for run in side.expansion.possible() {
@@ -85,7 +87,7 @@ fn unique(side: &Side) -> IndexMap<RunId, &PlannedRun> {
     runs
 }
 
-/// The plan's names of a run.
+/// The names of a run in the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     sweep: String,
@@ -93,7 +95,7 @@ struct Key {
     repeat: u32,
 }
 
-/// For a sweep and an axis, new values and the old values that they replace.
+/// For each sweep and axis, the new values and the old values that they replace.
 type Replaced = HashMap<(String, String), HashMap<String, String>>;
 
 impl Key {
@@ -104,7 +106,7 @@ impl Key {
         Key { sweep: run.sweep.to_string(), cell, repeat: run.repeat }
     }
 
-    /// Returns the same key, with each replacing value changed back.
+    /// Returns the same key, with each new value changed back to the one it replaces.
     fn before(&self, replaced: &Replaced) -> Key {
         let mut key = self.clone();
         for (axis, value) in &mut key.cell {
@@ -181,7 +183,7 @@ fn replaced(old: &Axes, new: &Axes) -> Replaced {
 }
 
 /// Returns why a run of one plan has no counterpart in the other. `here` are the axes of the run's plan,
-/// `there` those of the other.
+/// and `there` those of the other plan.
 fn one_sided(both: &Both, kind: Kind, run: &PlannedRun, (here, there): (&Axes, &Axes)) -> Vec<Edit> {
     let sweep = &*run.sweep;
     let sweep_path: Vec<Step> = vec!["sweeps".into(), sweep.into()];
@@ -212,7 +214,7 @@ fn one_sided(both: &Both, kind: Kind, run: &PlannedRun, (here, there): (&Axes, &
         edits.push(both.one_sided(opposite, &axis_path(sweep, axis), None));
     }
     if edits.is_empty() {
-        // The other plan has all of its values, so a rule of the sweep excluded the cell there.
+        // The other plan has all values of the run, so a rule of the sweep excluded the cell there.
         edits.push(both.one_sided(Kind::Changed, &[sweep_path, vec!["exclude".into()]].concat(), None));
     }
     edits

@@ -1,6 +1,6 @@
-//! The cost of two plans before they are measured: requests, tokens sent and received, time, and money if
-//! prices are declared, by the rules of `preview`. The cost of shared runs cancels out, so a difference may
-//! be known even if a sum is not.
+//! The cost of two plans before they are measured, by the rules of `preview`: requests, tokens sent and
+//! received, time, and money if prices are declared. The cost of shared runs cancels out, so a difference
+//! may be known even if the sums are not.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -26,7 +26,7 @@ pub(crate) struct Costs {
     before: SideCost,
     /// The new plan.
     after: SideCost,
-    /// New − old.
+    /// The cost of the new plan minus the cost of the old plan.
     change: Change,
     /// The rule for each figure.
     rules: Rules,
@@ -41,20 +41,20 @@ struct SideCost {
     money_per_million_output_tokens: Option<f64>,
 }
 
-/// The difference. Null if unknown.
+/// The difference in each figure; null if unknown.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Change {
     /// Requests of added runs minus those of removed runs.
     requests: Option<i64>,
-    /// Prompt tokens, likewise.
+    /// Prompt tokens of added runs minus those of removed runs.
     prompt_tokens: Option<i64>,
-    /// Output tokens, likewise.
+    /// Output tokens of added runs minus those of removed runs.
     output_tokens: Option<i64>,
-    /// Time until the last run has ended, in seconds.
+    /// Difference in the time until the last run has ended, in seconds.
     seconds: Option<f64>,
-    /// Money, in the currency of the plans; null if their currencies differ.
+    /// Difference in money, in the currency of the plans; null if their currencies differ.
     money: Option<f64>,
-    /// Money per million output tokens.
+    /// Difference in money per million output tokens.
     money_per_million_output_tokens: Option<f64>,
 }
 
@@ -100,7 +100,7 @@ impl Costs {
         Ok(Costs { before, after, change, rules })
     }
 
-    /// Returns whether both plans cost the same.
+    /// Whether both plans cost the same.
     fn is_same(&self) -> bool {
         self.before.cost == self.after.cost
     }
@@ -177,7 +177,10 @@ impl Costs {
         let unknown: Vec<String> = unknown.map(|(count, when)| format!("{} {when}", counted(count, "run"))).collect();
         if !unknown.is_empty() {
             let runs = unknown.join(" and ");
-            notes.push(format!("`+ ?`: the requests of {runs} are unknown: closed loops without an earlier result"));
+            notes.push(format!(
+                "`+ ?`: the number of requests of {runs} is unknown, because these are closed loops \
+                                without an earlier result"
+            ));
         }
         let named = [before, after].into_iter().flat_map(|cost| &cost.estimated_from);
         let named: BTreeSet<&str> = named.map(String::as_str).collect();
@@ -213,7 +216,7 @@ impl SideCost {
         Ok(all)
     }
 
-    /// Returns the money of all runs; `None` if one has no price, or if its length is unknown.
+    /// Returns the money of all runs; `None` if any of them has no price or an unknown length.
     fn money(&self) -> Option<f64> {
         let is_whole = self.cost.without_price.is_empty() && self.cost.runs_of_unknown_length == 0;
         self.cost.money.filter(|_| is_whole)

@@ -1,4 +1,4 @@
-//! The edits between two plans: which value, its old and new value, and its place.
+//! The edits between two plans: the edited value, its old and new content, and its place.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl Values {
     /// Returns the values of a plan. Secrets appear only as references.
     pub(crate) fn of(side: &Side) -> Values {
         let mut plan = serde_json::to_value(&side.loaded.plan).unwrap_or(Value::Null);
-        // The loads of a search are listed next to the range from which they are made.
+        // The loads of a search are listed alongside the range from which they are made.
         for sweep in
             plan.get_mut("sweeps").and_then(Value::as_object_mut).into_iter().flat_map(|sweeps| sweeps.values_mut())
         {
@@ -62,7 +62,7 @@ impl Values {
         Values(plan)
     }
 
-    /// Returns the value at `path`; a single value may stand for a list of one.
+    /// Returns the value at `path`; a single value may represent a list with one item.
     pub(crate) fn at(&self, path: &[Step]) -> Option<&Value> {
         path.iter().try_fold(&self.0, |value, step| match (step, value) {
             (Step::Key(key), value) => value.get(key),
@@ -72,7 +72,7 @@ impl Values {
         })
     }
 
-    /// Returns every value that is not a table, by its path. A list is one value.
+    /// Returns every value that is not a table, with its path. A list is one value.
     fn leaves(&self) -> BTreeMap<Vec<String>, &Value> {
         fn collect<'v>(value: &'v Value, path: &mut Vec<String>, into: &mut BTreeMap<Vec<String>, &'v Value>) {
             let Value::Object(table) = value else {
@@ -91,7 +91,7 @@ impl Values {
     }
 }
 
-/// The two compared plans, as values.
+/// The two plans that are compared, as values.
 pub(crate) struct Both<'a> {
     /// The old plan.
     pub a: &'a Side,
@@ -113,8 +113,8 @@ impl Both<'_> {
         };
         let mut edits: Vec<Edit> = differences.iter().map(of).collect();
         edits.sort_by(|a, b| a.path.cmp(&b.path));
-        // One edit may change several fields: a different scenario has a different length and a different
-        // prompt.
+        // One edit may change several fields. For example, a different scenario has a different length
+        // and a different prompt.
         edits.dedup();
         edits
     }
@@ -124,7 +124,7 @@ impl Both<'_> {
         let after = origin(&self.b.loaded.plan, b, &difference.field);
         let simple = |value: Option<&Value>| value.filter(|value| !value.is_object() && !value.is_array()).map(shown);
         let (old, new) = (simple(self.old.at(&before)), simple(self.new.at(&after)));
-        // A default is not written in the plan; only the run contains it.
+        // A default is not written in the plan; it occurs only in the run.
         let (old, new) = match old.is_some() && new.is_some() && old != new {
             true => (old, new),
             false => (difference.old.clone(), difference.new.clone()),
@@ -156,8 +156,8 @@ impl Both<'_> {
         Edit { old: Some(old), new: Some(new), ..self.one_sided(Kind::Changed, path, None) }
     }
 
-    /// Returns the edit of a search, if the path is that of one of its loads: these loads are not written
-    /// in the plan, only the range that they come from.
+    /// Returns the edit of a search, if the path is that of one of its loads. These loads are not written
+    /// in the plan, only the range from which they are made.
     fn searched(&self, path: &[Step]) -> Option<Edit> {
         let [Step::Key(sweeps), Step::Key(sweep), Step::Key(matrix), Step::Key(axis), ..] = path else { return None };
         if (sweeps.as_str(), matrix.as_str()) != ("sweeps", "matrix") {
@@ -166,8 +166,8 @@ impl Both<'_> {
         self.of_path(&["sweeps", sweep, "search", axis].map(Step::from))
     }
 
-    /// Returns the edit of a sweep's search: of its range, else of its confirmation; `None` if both plans
-    /// search alike.
+    /// Returns the edit of a sweep's search: the edit of its range, or else of its confirmation; `None`
+    /// if both plans search in the same way.
     pub(crate) fn of_search(&self, sweep: &str) -> Option<Edit> {
         let paths = ["qps", "batch_size", "confirm"].map(|key| ["sweeps", sweep, "search", key].map(Step::from));
         paths.iter().find(|path| self.old.at(*path) != self.new.at(*path)).and_then(|path| self.of_path(path))
@@ -186,8 +186,8 @@ impl Both<'_> {
         Some(Edit { kind, path: dotted(path), old: old.map(shown), new: new.map(shown), old_place, place })
     }
 
-    /// Returns whether an edit that adds or removes no known run has an effect nevertheless: on which of
-    /// the known runs are made, or on cells whose loads are found first.
+    /// Whether an edit that adds or removes no known run still has an effect, either on which of the
+    /// known runs are made or on cells whose loads have yet to be found.
     pub(crate) fn decides(&self, edit: &Edit) -> bool {
         let sides = [self.a, self.b];
         let mut keys = edit.path.split(['.', '[']);
@@ -204,7 +204,7 @@ impl Both<'_> {
                 asks || sides.iter().any(waits)
                     || (["repeats", "compare"].contains(&field) && sides.iter().any(ends_early))
             }
-            // Values shared by all sweeps may belong to waiting cells.
+            // Values that all sweeps share may affect cells that are waiting for a load.
             (Some("endpoints" | "models" | "scenarios" | "phases" | "sweeps"), ..) => {
                 sides.iter().any(|side| !side.expansion.pending.is_empty())
             }
@@ -212,8 +212,8 @@ impl Both<'_> {
         }
     }
 
-    /// Returns the edits that add or remove no run: all changed values except those in `told`, their
-    /// parents and their children.
+    /// Returns the edits that add or remove no run. These are all changed values except those in
+    /// `told` and their parents and children.
     pub(crate) fn without_effect(&self, told: &[&Edit]) -> Vec<Edit> {
         let (old, new) = (self.old.leaves(), self.new.leaves());
         let mut paths: Vec<&Vec<String>> = old.keys().chain(new.keys()).collect();
@@ -237,7 +237,7 @@ impl Both<'_> {
     }
 }
 
-/// Returns whether the value at `outer` is or contains the value at `inner`.
+/// Whether the value at `outer` is or contains the value at `inner`.
 fn is_around(outer: &str, inner: &str) -> bool {
     inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
@@ -255,7 +255,7 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// Returns a path in its usual notation: `sweeps.rates.matrix.qps[1]`.
+/// Returns a path in the usual notation: `sweeps.rates.matrix.qps[1]`.
 fn dotted(path: &[Step]) -> String {
     let mut text = String::new();
     for step in path {

@@ -1,6 +1,6 @@
-//! `sweepline diff A B`: the runs that are added, removed and kept between two plans or two revisions of a
-//! plan, the edits responsible, and the change in cost: requests, tokens, time, money. Sends nothing;
-//! results are only used for the requests of closed loops.
+//! `sweepline diff A B` shows the runs that are added, removed and kept between two plans or two
+//! revisions of a plan, the edits that cause this, and the change in cost: requests, tokens, time, money.
+//! Sends no requests; results are used only for the number of requests of closed loops.
 
 pub(super) mod compare;
 pub(super) mod costs;
@@ -61,12 +61,13 @@ pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
     let (before, b) = match &args.b {
         Some(b) => (&args.changes, Source::parse(b)),
         None if a.revision.is_some() => (&args.changes, Source::file(&a.path)),
-        // Changes apply to both of two plans; a single plan is compared with its changed version.
+        // With two plans, the changes apply to both; a single plan is compared with its changed
+        // version.
         None if args.changes.set_something() => (&unset, Source::file(&a.path)),
         None => {
             let text = format!(
-                "name two plans, or one at a revision to compare it with the current file: {0}@main, or one and values \
-                 to set: {0} --set vars.smoke=true",
+                "name two plans; or one plan at a revision, to compare it with the current file: {0}@main; or one \
+                 plan and values to set: {0} --set vars.smoke=true",
                 args.a
             );
             return Err(Failure::Usage(text));

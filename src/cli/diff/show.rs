@@ -17,7 +17,7 @@ use super::costs::Costs;
 use super::edits::{Edit, Kind};
 use super::source::Side;
 
-/// Maximum number of runs of a group named in text.
+/// Maximum number of runs of a group that are named in text.
 const MOST_NAMES: usize = 3;
 /// Column where the text of a group begins.
 const INDENT: usize = 22;
@@ -35,18 +35,19 @@ pub(crate) struct Diff {
     pub go: Vec<Run>,
     /// Runs of both plans.
     pub stay: Vec<Run>,
-    /// The added and removed runs, grouped by the responsible edits.
+    /// The added and removed runs, grouped by the edits that cause this.
     pub edits: Vec<Part>,
-    /// Edits that add or remove none of the runs, but decide what is executed: which of the runs that
-    /// searches and ladders may request, and cells that wait for the result of an earlier sweep.
+    /// Edits that add or remove none of these runs but affect what is executed: which of the possible
+    /// runs searches and ladders request, or cells that wait for the result of an earlier sweep.
     pub deciding: Vec<Edit>,
     /// Edits that add or remove no run and change no decision.
     pub without_effect: Vec<Edit>,
-    /// How long the added runs take, in seconds, run after run on each resource, resources in parallel:
-    /// fill, stabilize, measure and cooldown. Runs that searches and ladders may request are not counted.
+    /// Duration of the added runs, in seconds: fill, stabilize, measure and cooldown, with runs on one
+    /// resource in sequence and resources in parallel. Runs that searches and ladders may request are not
+    /// counted.
     pub seconds: f64,
-    /// Whether one of the plans has a search or a ladder: all runs that it may request are listed, but only
-    /// a few are executed.
+    /// Whether one of the plans has a search or a ladder. In that case all runs that it may request are
+    /// listed, but only a few are executed.
     pub choose_runs: bool,
     /// The cost of all runs of each plan, and the difference.
     cost: Costs,
@@ -57,11 +58,11 @@ pub(crate) struct Diff {
 pub(crate) struct Run {
     /// The full id, 64 hex digits.
     pub id: String,
-    /// Its sweep.
+    /// The sweep of the run.
     pub sweep: String,
-    /// A value for each axis.
+    /// The run's value for each axis.
     pub cell: Map<String, Value>,
-    /// Which repeat of the cell, from 0.
+    /// The number of the repeat of the cell, from 0.
     pub repeat: u32,
     #[serde(skip)]
     name: String,
@@ -80,7 +81,7 @@ pub(crate) struct Part {
     names: [Vec<String>; 2],
 }
 
-/// Returns whether a plan contains a run independent of any result.
+/// Whether a plan contains a run independently of any result.
 fn is_certain(side: &Side, run: &PlannedRun) -> bool {
     side.expansion.pools.is_empty() || side.expansion.runs.iter().any(|certain| certain.id == run.id)
 }
@@ -118,7 +119,7 @@ impl Diff {
             true => String::new(),
             false => format!(" (about {})", duration(self.seconds.ceil() as u64)),
         };
-        let chosen = if self.choose_runs { ", with all that searches and ladders may request" } else { "" };
+        let chosen = if self.choose_runs { ", including all that searches and ladders may request" } else { "" };
         format!(
             "{}{time}, {}, {}{chosen}",
             verb(self.come.len(), "new run", "new runs"),
@@ -240,7 +241,7 @@ impl Edit {
         }
     }
 
-    /// Returns the new place, or else the old one.
+    /// Returns the new place, or the old one if there is no new place.
     fn shortest_place(&self) -> String {
         self.place.clone().or_else(|| self.old_place.clone()).unwrap_or_default()
     }

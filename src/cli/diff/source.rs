@@ -1,4 +1,4 @@
-//! The source of a plan: a file, or a file at a git revision, read with the `git` program.
+//! The source of a plan: a file, or a file at a git revision that is read with the `git` program.
 
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::plan::{Files, Format, Loaded, Step, Sweep};
 /// A plan named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
-    /// Its file.
+    /// The file of the plan.
     pub path: PathBuf,
     /// The git revision; `None` for the current file.
     pub revision: Option<String>,
@@ -21,11 +21,11 @@ pub(crate) struct Source {
 
 /// A plan that was read, with its runs.
 pub(crate) struct Side {
-    /// Its name on the command line: file, or file@revision.
+    /// The name on the command line: file, or file@revision.
     pub name: String,
     /// The plan and the places of its values.
     pub loaded: Loaded,
-    /// Its runs.
+    /// The runs of the plan.
     pub expansion: Expansion,
     revision: Option<String>,
 }
@@ -36,13 +36,13 @@ impl Side {
         Side { name: loaded.file().display().to_string(), loaded, expansion, revision: None }
     }
 
-    /// Returns whether one of its runs would confirm the result of a search.
+    /// Whether one of the plan's runs would confirm the result of a search.
     pub(crate) fn is_confirmation(&self, run: &PlannedRun) -> bool {
         let mut members = self.expansion.pools.iter().flat_map(|pool| &pool.members);
         members.any(|member| member.confirms && member.run.id == run.id)
     }
 
-    /// Returns whether results decide which runs are executed.
+    /// Whether results decide which runs are executed.
     pub(crate) fn has_choices(&self) -> bool {
         let asks = |sweep: &Sweep| Sweep::asks(sweep).next().is_some();
         !self.expansion.pools.is_empty() || self.loaded.plan.sweeps.values().any(asks)
@@ -62,9 +62,9 @@ impl Source {
         Source { path: path.to_owned(), revision: None }
     }
 
-    /// Parses `FILE` or `FILE@REV`. An existing file named like the whole argument takes precedence; else
-    /// the `@` after a plan's ending separates the two, since names of files and revisions (`main@{1}`) may
-    /// contain others.
+    /// Parses `FILE` or `FILE@REV`. An existing file named like the whole argument takes precedence.
+    /// Otherwise the `@` after the file extension of a plan separates the two, because names of files and
+    /// revisions (`main@{1}`) may contain other `@` characters.
     pub(crate) fn parse(text: &str) -> Source {
         if Path::new(text).exists() {
             return Source::file(Path::new(text));
@@ -99,7 +99,7 @@ struct Revision<'a> {
 }
 
 impl<'a> Revision<'a> {
-    /// Opens the repository that contains `path`. The file and its folder need not exist any longer.
+    /// Opens the repository that contains `path`. The file and its folder may no longer exist.
     fn open(path: &Path, revision: &'a str) -> Result<Revision<'a>, Failure> {
         let shown = path.display();
         if revision.starts_with('-') {
@@ -131,7 +131,7 @@ impl<'a> Revision<'a> {
         })?;
         let text = String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{name} is not UTF-8 text")))?;
         changes.parse(path, &text, format, self).map_err(|errors| {
-            // Its places use the current name of the file.
+            // Places in the plan use the current name of the file.
             stderr::complain(&format!("{name} has errors:"));
             errors.into()
         })
@@ -182,7 +182,7 @@ fn without_detours(path: &Path) -> io::Result<PathBuf> {
     Ok(whole)
 }
 
-/// Returns the nearest existing parent folder of `path`, and the remaining path.
+/// Returns the nearest existing parent folder of `path` and the remaining path.
 fn located(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
     let whole = without_detours(path)?;
     let folder = whole.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));

@@ -1,5 +1,5 @@
-//! Property tests with extreme rows that no server should produce: every table is written, every number in
-//! it is finite, and displayed text fits its width.
+//! Property tests with extreme rows that no server should produce. They check that every table is written,
+//! that every number in it is finite, and that displayed text fits its width.
 
 use proptest::option;
 use proptest::prelude::*;
@@ -69,7 +69,7 @@ prop_compose! {
     }
 }
 
-/// Generates no request, one, or many; sometimes all of them failed.
+/// Generates no requests, one request, or many; sometimes all of them have failed.
 fn records() -> impl Strategy<Value = Vec<Record>> {
     let record = || (row(), prop::collection::vec(instant(), 0..6)).prop_map(|(row, gaps_ns)| Record { row, gaps_ns });
     let many = prop_oneof![Just(0..1usize), Just(1..2), Just(2..60)];
@@ -120,7 +120,8 @@ fn objective() -> Slo {
     Slo { ttft: limits(), itl: limits(), tpot: limits(), e2e: limits(), ..Slo::default() }
 }
 
-/// Returns the run's row, those of its classes and the objective tested on it, as made by `answers::read`.
+/// Returns the row of the run, the rows of its classes, and the objective as tested on the run, as
+/// produced by `answers::read`.
 fn rows_of(run: &Records, facts: &Facts, labels: &RunLabels) -> (RunRow, Vec<RunRow>, Vec<SloTest>) {
     let slo = objective();
     let Ok(through) = Events::of(run, facts, &slo::gap_limits(Some(&slo)));

@@ -10,7 +10,7 @@ pub(crate) enum Rows {
     Runs,
     /// A class of a run over a mix.
     Classes,
-    /// A bucket of prompt or output tokens of a run whose requests differ in length.
+    /// A bucket of prompt or output lengths in a run whose requests differ in length.
     Lengths,
     /// A turn of a run of conversations.
     Turns,
@@ -18,7 +18,7 @@ pub(crate) enum Rows {
     Curves,
     /// A request.
     Requests,
-    /// A token event of a request, with the gap before it.
+    /// A token event of a request, with the gap before the event.
     Events,
 }
 

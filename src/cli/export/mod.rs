@@ -1,4 +1,4 @@
-//! `sweepline export [PLAN]`: runs, their parts, or their requests as tables.
+//! `sweepline export [PLAN]` writes runs, their parts, or their requests as tables.
 
 #[cfg(test)]
 pub(super) mod extremes;
@@ -158,7 +158,7 @@ pub(super) fn run(args: ExportArgs) -> Result<Exit, Failure> {
     Ok(source.left_out.exit(exit))
 }
 
-/// Reports how many of the runs have no result yet, besides those that were given up.
+/// Reports how many of the runs have no result yet, not counting those that were given up.
 fn say_missing((plan, workspace): (&Path, &Workspace), picked: &[&PlannedRun], args: &ExportArgs, given_up: usize) {
     let missing = picked.iter().filter(|run| !workspace.disk.has(&run.id)).count().saturating_sub(given_up);
     if missing > 0 {
@@ -173,7 +173,7 @@ fn say_missing((plan, workspace): (&Path, &Workspace), picked: &[&PlannedRun], a
     }
 }
 
-/// Writes the table of one kind of rows; reports the reason if it has none.
+/// Writes the table of one kind of rows; if there are none, reports the reason.
 fn one_kind(
     args: &ExportArgs,
     format: &dyn Format,
@@ -189,13 +189,14 @@ fn one_kind(
     Ok(exit)
 }
 
-/// Refuses to overwrite a file that was not written by an export; `columns` are those to be written.
+/// Refuses to overwrite a file that was not written by an export; `columns` are the columns to be
+/// written.
 fn may_write(args: &ExportArgs, columns: &[Column]) -> Result<(), Failure> {
     let Some(path) = &args.output else { return Ok(()) };
     args.overwrite.check(path, "an export of sweepline", |path| is_export(path, columns).unwrap_or(false))
 }
 
-/// Returns the table, and how many rows of it were written.
+/// Returns the table and the number of rows that were written.
 fn watched<'a>(sheet: Sheet<'a>) -> (Sheet<'a>, Rc<Cell<usize>>) {
     let count = Rc::new(Cell::new(0));
     let seen = Rc::clone(&count);
@@ -203,7 +204,7 @@ fn watched<'a>(sheet: Sheet<'a>) -> (Sheet<'a>, Rc<Cell<usize>>) {
     (Sheet { columns: sheet.columns, rows: Box::new(rows) }, count)
 }
 
-/// Reports the contents of a file on stderr; a table on stdout needs no such report.
+/// Reports the contents of a file on stderr; a table on stdout does not need such a report.
 fn say_written(path: Option<&Path>, sheets: &[(&str, usize)]) {
     let Some(path) = path else { return };
     let sheet =
@@ -219,7 +220,7 @@ fn say_none(source: &Source, rows: Rows, count: &Cell<usize>) {
     }
 }
 
-/// Refuses requests that cannot be written, before anything is read.
+/// Rejects requests that cannot be fulfilled, before anything is read.
 fn check(args: &ExportArgs, written: Written) -> Result<(), Failure> {
     let usage = |text: String| Err(Failure::Usage(text));
     let kinds: BTreeSet<Rows> = args.rows.iter().copied().collect();
@@ -229,11 +230,14 @@ fn check(args: &ExportArgs, written: Written) -> Result<(), Failure> {
     }
     if !args.selection.is_everything() && written == Written::Parquet && of_runs && args.output.is_none() {
         return usage(
-            "runs.parquet in the results folder contains every run: name a file for the selected ones, -o FILE".into(),
+            "runs.parquet in the results folder contains every run: name a file for the selected runs, -o FILE".into(),
         );
     }
     if kinds.len() > 1 && written != Written::Xlsx {
-        return usage(format!("{} contains one kind of row: name one in --rows, or use --format xlsx", written.name()));
+        return usage(format!(
+            "{} contains one kind of row: name the kind in --rows, or use --format xlsx",
+            written.name()
+        ));
     }
     if args.wide && kinds.iter().any(|rows| !matches!(rows, Rows::Runs | Rows::Classes)) {
         return usage("--wide is a pivot of runs or classes: remove --rows, or use --rows classes".to_owned());
@@ -259,7 +263,7 @@ fn check(args: &ExportArgs, written: Written) -> Result<(), Failure> {
 fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit, Failure> {
     let asked = |rows: &Rows| args.rows.contains(rows) || (args.rows.is_empty() && source.belongs(*rows, args.wide));
     let kinds: Vec<Rows> = Rows::ALL.into_iter().filter(asked).collect();
-    // A user who names columns wants only those.
+    // A user who names columns wants only these columns.
     let has_charts = kinds.contains(&Rows::Curves) && (columns.patterns.is_empty() || columns.has_all());
     columns.known(source, &kinds)?;
     may_write(args, &[])?;

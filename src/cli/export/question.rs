@@ -10,7 +10,7 @@ use crate::export::{Column, NoPivot, Sheet, fits, marked, matching, wide};
 pub(crate) struct Columns<'a> {
     /// Names, as given by the call.
     pub(crate) patterns: &'a [String],
-    /// Whether it is a pivot.
+    /// Whether the table is a pivot.
     pub wide: bool,
     /// Whether only the columns for people (`Source::shown`) are included if no names are given.
     pub few: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Columns<'a> {
 /// The pattern that selects all columns.
 const ALL: &str = "all";
 
-/// A table, and all of its possible columns if only some are included.
+/// A table, with all of its possible columns if only some are included.
 pub(crate) struct Chosen<'s> {
     /// The table.
     pub table: Sheet<'s>,
@@ -30,12 +30,12 @@ pub(crate) struct Chosen<'s> {
 }
 
 impl Columns<'_> {
-    /// Returns the table of one kind of rows with its columns; an unknown name is refused.
+    /// Returns the table of one kind of rows with its columns; rejects an unknown name.
     pub(crate) fn table<'s>(self, source: &'s Source, rows: Rows) -> Result<Sheet<'s>, Failure> {
         Ok(self.chosen(source, rows)?.table)
     }
 
-    /// Returns the same, with the columns that the table omits.
+    /// Returns the same table, together with the columns that it omits.
     fn chosen<'s>(self, source: &'s Source, rows: Rows) -> Result<Chosen<'s>, Failure> {
         if self.wide {
             let patterns = if self.has_all() { &[] } else { self.patterns };
@@ -59,13 +59,13 @@ impl Columns<'_> {
         Ok(Chosen { table: table.keep(kept), all: Some(all) })
     }
 
-    /// Returns whether all columns are selected.
+    /// Whether all columns are selected.
     pub(crate) fn has_all(self) -> bool {
         self.patterns.iter().any(|pattern| pattern == ALL)
     }
 
-    /// Returns the table as one sheet among others: a name that only another sheet has is not an error.
-    /// `None` if it has none of the columns.
+    /// Returns the table as one of several sheets. A column name that exists only in another sheet is
+    /// not an error. `None` if the table has none of the columns.
     pub(crate) fn table_of_several<'s>(self, source: &'s Source, rows: Rows) -> Result<Option<Chosen<'s>>, Failure> {
         if self.patterns.is_empty() || self.wide || self.has_all() {
             return self.chosen(source, rows).map(Some);
@@ -79,7 +79,7 @@ impl Columns<'_> {
         Ok((!kept.is_empty()).then(|| Chosen { table: table.keep(kept), all: Some(all) }))
     }
 
-    /// Refuses a name that none of the sheets has.
+    /// Rejects a name that does not occur in any of the sheets.
     pub(crate) fn known(self, source: &Source, kinds: &[Rows]) -> Result<(), Failure> {
         if self.wide || self.has_all() {
             return Ok(());
@@ -93,12 +93,12 @@ fn names(columns: &[Column]) -> Vec<&str> {
     columns.iter().map(|column| column.name.as_str()).collect()
 }
 
-/// Returns the error that none of these kinds of rows has a column with this name.
+/// Returns the error for a column name that does not occur in any of these kinds of rows.
 fn unknown(wrong: &str, kinds: &[Rows], columns: &[Column]) -> Failure {
     let near = columns.iter().map(|column| column.name.as_str());
     let near = near.min_by_key(|name| strsim::damerau_levenshtein(wrong, name));
     let near = near.filter(|name| strsim::damerau_levenshtein(wrong, name) <= 1 + wrong.len() / 3);
-    // The load of a curve has a column, whatever its unit.
+    // The load of a curve always has a column, whatever its unit is.
     let load = (kinds == [Rows::Curves] && ["qps", "batch_size"].contains(&wrong)).then_some("load");
     let remedy = match load.or(near) {
         Some(near) => format!("did you mean `{near}`?"),

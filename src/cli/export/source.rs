@@ -32,16 +32,18 @@ use crate::report::objective;
 use crate::rows::{Facts, HookRun, Replay, RowsError, RunLabels, RunReader, Table};
 use crate::store::{self, Listed, RunRecord, ShortId, State, Store, StoreError};
 
-/// Maximum number of requests that a workbook includes by default: the capacity of one sheet.
+/// Maximum number of requests that a workbook includes by default, which is the capacity of one
+/// sheet.
 const MOST_REQUESTS: u64 = 1_048_575;
 
-/// A committed run with the names under which it is exported. Its record is read together with its rows.
+/// A committed run with the names under which it is exported. The run's record is read together with its
+/// rows.
 struct Chosen {
     sweep: Option<String>,
     /// The full id.
     id: String,
     attempt: u32,
-    /// Number of its requests, if recorded.
+    /// Number of requests of the run, if recorded.
     requests: Option<u64>,
     labels: RunLabels,
 }
@@ -69,16 +71,18 @@ pub(crate) struct Source<'a> {
     /// Runs that were given up, in plan order.
     given_up: Vec<GivenUpRow>,
     axes: Vec<String>,
-    /// Rows of the runs, and those of their classes.
+    /// The rows of the runs and of their classes.
     rows: OnceCell<(Vec<RunRow>, Vec<RunRow>)>,
     /// Results that could not be read.
     pub left_out: LeftOut,
-    /// Whether the rows of a run broke off: nothing is written after them as if they were complete.
+    /// Whether reading the rows of a run failed in the middle. If so, nothing more is written, so
+    /// that the rows do not look complete.
     broke_off: Cell<bool>,
 }
 
 impl<'a> Source<'a> {
-    /// Creates it from the selected runs of a plan, in plan order, or from all runs of the folder.
+    /// Creates the source from the selected runs of a plan, in plan order, or from all runs of the
+    /// folder.
     pub(crate) fn of(
         store: &'a Store,
         planned: Option<(&'a Workspace, &[&PlannedRun])>,
@@ -118,19 +122,19 @@ impl<'a> Source<'a> {
                 (telling, Some(Values::of(self.table(rows))))
             }
             Rows::Curves => (Vec::new(), Some(Values::of(self.table(rows)))),
-            // Their rows are made during writing.
+            // Their rows are created while they are written.
             Rows::Lengths | Rows::Turns | Rows::Requests | Rows::Events => (Vec::new(), None),
         };
         let limited = shown::limited(self.plan.and_then(|plan| plan.slo.as_ref()));
         Some(Choice { names, axes: &self.axes, limited, telling, values })
     }
 
-    /// Returns how many runs were given up.
+    /// Returns the number of runs that were given up.
     pub(crate) fn given_up(&self) -> usize {
         self.given_up.len()
     }
 
-    /// Returns the name of the plan; `None` without one.
+    /// Returns the name of the plan; `None` if there is no plan.
     pub(crate) fn plan_name(&self) -> Option<&str> {
         self.plan.map(|plan| plan.name.as_str())
     }
@@ -149,12 +153,13 @@ impl<'a> Source<'a> {
         Some(format!("note: {runs} ({like}{}): {there}", first.given_up.reason()))
     }
 
-    /// Returns how many runs there are.
+    /// Returns the number of runs.
     pub(crate) fn runs(&self) -> usize {
         self.chosen.len()
     }
 
-    /// Returns the note on a kind of rows that turned out to be empty; `None` for kinds that every run has.
+    /// Returns the note on a kind of rows that turned out to be empty; `None` for kinds of rows that every
+    /// run has.
     pub(crate) fn why_none(&self, rows: Rows) -> Option<String> {
         let why = match (rows, self.runs()) {
             (_, 0) => return None,
@@ -166,7 +171,7 @@ impl<'a> Source<'a> {
         Some(format!("note: {} has no rows: {why}", rows.name()))
     }
 
-    /// Returns whether a workbook includes such rows by default.
+    /// Whether a workbook includes such rows by default.
     pub(crate) fn belongs(&self, rows: Rows, wide: bool) -> bool {
         match rows {
             Rows::Runs => true,
@@ -248,7 +253,7 @@ impl<'a> Source<'a> {
                     let record = run.record(self.store)?;
                     let rows = self.store.stream_requests(&record)?.map_while(|row| self.row(row));
                     let events = self.store.stream_events(&record)?.map_while(|row| self.row(row));
-                    // Both files are sealed from one journal and have one order.
+                    // Both files are sealed from one journal and have the same order.
                     let rows = rows.zip(events).map(|(row, events)| (row, events.gaps_ns));
                     Ok((run.named(), record.facts, rows))
                 }),
@@ -272,21 +277,21 @@ impl<'a> Source<'a> {
         self.chosen.iter().take_while(|_| !self.broke_off.get()).filter_map(move |run| self.left_out.take(read(run)))
     }
 
-    /// Returns the parts of a run, measured.
+    /// Returns the parts of a run, with their metrics.
     fn parts<P>(&self, run: &Chosen, measure: Measure<P>) -> Result<PartsOfRun<P>, StoreError> {
         let record = run.record(self.store)?;
         let read = self.store.read(&record)?;
         Ok((run.named(), measure(&read, &record.facts)?))
     }
 
-    /// Returns a row that was read from a file with a correct digest.
+    /// Unwraps a row that was read from a file with a correct digest.
     fn row<T>(&self, read: Result<T, StoreError>) -> Option<T> {
         let row = self.left_out.take(read);
         self.broke_off.set(self.broke_off.get() || row.is_none());
         row
     }
 
-    /// Returns the runs as in runs.parquet, each once.
+    /// Returns the runs as in runs.parquet, without duplicates.
     pub(crate) fn stored(&self) -> Vec<StoredRun> {
         let mut seen = std::collections::HashSet::new();
         let runs = self.chosen.iter().filter(|run| seen.insert(run.id.clone()));
@@ -359,7 +364,7 @@ fn given_up_row(found: &store::GivenUpRun, plan: Option<&Plan>) -> GivenUpRow {
     }
 }
 
-/// Returns the plan's objective in words; `None` without one.
+/// Returns the plan's objective as text; `None` if there is none.
 fn limits(plan: &Plan) -> Option<String> {
     plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo)).map(objective)
 }
@@ -441,12 +446,12 @@ pub(crate) fn run_row(
         declared: DeclaredFacts::of(&record.spec, plan, plan.and_then(limits)),
         objective: None,
     };
-    // Decided as in `curves`, for this run alone.
+    // The outcome is determined as in `curves`, but for this run alone.
     row.objective = answer_of(&row);
     row
 }
 
-/// Returns whether the objective holds in one run; `None` without an objective, and if the run does not count.
+/// Whether the objective holds in one run; `None` if there is no objective, or if the run does not count.
 fn answer_of(row: &RunRow) -> Option<slo::Answer> {
     let has_limits = !row.slo.is_empty() || row.cost.is_some();
     let points = [Point::Measured(point(row))];

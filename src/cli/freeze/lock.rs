@@ -17,18 +17,18 @@ use crate::sweep::event::name;
 const VERSION: &str = "# frozen by sweepline ";
 /// Start of a line that lists a run.
 const RUN: &str = "# run ";
-/// Start of a line that lists runs whose load an earlier sweep finds.
+/// Start of a line that lists runs whose load will be found by an earlier sweep.
 const PENDING: &str = "# pending ";
 
-/// A lock that was read.
+/// A lock that was read from a file.
 pub(crate) struct Lock {
     /// The plan in the lock.
     pub loaded: Loaded,
-    /// The ids that it lists.
+    /// The ids that the lock lists.
     pub ids: BTreeSet<RunId>,
-    /// The listed runs whose load an earlier sweep finds.
+    /// The listed runs whose load will be found by an earlier sweep.
     pub pending: BTreeSet<String>,
-    /// The version of the program that wrote it.
+    /// The version of the program that wrote the lock.
     pub version: String,
 }
 
@@ -53,18 +53,19 @@ impl Lock {
     }
 }
 
-/// Returns whether the file at `path` is a lock.
+/// Whether the file at `path` is a lock.
 pub(crate) fn is_lock(path: &Path) -> bool {
     begins_with(path, |text| text.starts_with(VERSION))
 }
 
-/// Returns the ids of all runs, each once; for searches and ladders, of all runs that they may request.
+/// Returns the ids of all runs, without duplicates. For searches and ladders, this includes all runs
+/// that they may request.
 pub(crate) fn ids(expansion: &Expansion) -> BTreeSet<RunId> {
     expansion.possible().map(|run| run.id).collect()
 }
 
-/// Returns the runs whose load an earlier sweep finds, as listed in a lock: `sustained × 2: vllm · llama ·
-/// chat · 0.8 × limit.max_qps_under_slo`.
+/// Returns the runs whose load will be found by an earlier sweep, as listed in a lock: `sustained × 2:
+/// vllm · llama · chat · 0.8 × limit.max_qps_under_slo`.
 pub(crate) fn pending(expansion: &Expansion) -> BTreeSet<String> {
     let one = |pending: &Pending| {
         let values: Vec<String> = pending.cell.iter().map(|(_, value)| value.to_string()).collect();

@@ -1,5 +1,5 @@
-//! `sweepline freeze PLAN`: the whole resolved plan as a plan, with the origin of every value and the ids
-//! of its runs; and `--frozen`, which refuses a plan with other runs.
+//! `sweepline freeze PLAN` writes the fully resolved plan as a plan, with the origin of every value
+//! and the ids of its runs. Also implements `--frozen`, which rejects a plan with different runs.
 
 pub(super) mod lock;
 pub(super) mod write;
@@ -48,7 +48,7 @@ pub(super) fn run(args: FreezeArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Refuses a file name from which other commands would infer a different format.
+/// Rejects a file name from which other commands would infer a different format.
 fn is_yaml(path: &Path) -> Result<(), Failure> {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     match ending.as_deref() {
@@ -60,8 +60,8 @@ fn is_yaml(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Returns the plan with every default resolved; its files are named relative to the lock's folder, or to
-/// the plan's if it goes to stdout.
+/// Returns the plan with every default resolved. Paths of its files are relative to the lock's folder, or
+/// to the plan's folder if the lock goes to stdout.
 fn plan_of_lock(args: &FreezeArgs, loaded: &Loaded) -> Result<Plan, Failure> {
     let mut plan = explicit(&loaded.plan);
     let lock = args.output.as_deref().unwrap_or(&args.plan);
@@ -76,7 +76,7 @@ fn plan_of_lock(args: &FreezeArgs, loaded: &Loaded) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// The lock that a plan must agree with.
+/// The lock with which a plan must agree.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Frozen {
     /// Refuse to run if the plan's runs differ from those of this file, written by `freeze`
@@ -85,7 +85,8 @@ pub(crate) struct Frozen {
 }
 
 impl Frozen {
-    /// Refuses a plan whose runs differ from the lock's, and lists the responsible edits.
+    /// Rejects a plan whose runs differ from those in the lock, and lists the edits that cause
+    /// this.
     pub(super) fn check(&self, workspace: &Workspace) -> Result<(), Failure> {
         let Some(path) = &self.frozen else { return Ok(()) };
         let lock = lock::Lock::read(path, workspace.allow_outside)?;
@@ -99,8 +100,8 @@ impl Frozen {
                  expands plans differently from sweepline {this}; freeze the plan again"
             )));
         }
-        // Results of earlier sweeps add runs that no lock lists, and gates skip some that it lists: neither
-        // is an edit.
+        // Results of earlier sweeps add runs that no lock lists, and gates skip runs that a lock lists.
+        // Neither of these is an edit.
         let asked_for = expand(&workspace.loaded.plan)?;
         if lock.ids == lock::ids(&asked_for) && lock.pending == lock::pending(&asked_for) {
             return Ok(());

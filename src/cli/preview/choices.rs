@@ -1,4 +1,4 @@
-//! Searches and ladders in a preview: results decide which of their runs are executed, but their state and
+//! Searches and ladders in a preview. Results decide which of their runs are executed, but their state and
 //! their maximum cost are known.
 
 use schemars::JsonSchema;
@@ -17,9 +17,9 @@ use super::super::workspace::Workspace;
 /// The state of one search or ladder.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ChoiceState {
-    /// Its sweep.
+    /// The sweep of the search or ladder.
     pub sweep: String,
-    /// Its cell without the load: endpoint, model, scenario and values on further axes.
+    /// The cell without the load: endpoint, model, scenario and values on other axes.
     pub cell: String,
     /// `search`, `ladder`, or `optimize`.
     pub chooses: &'static str,
@@ -32,29 +32,32 @@ pub(crate) struct ChoiceState {
     /// The unit of loads, or what settings are optimized for: `qps`, `conversations per second`, `in
     /// flight`, or `users` of conversations.
     pub unit: &'static str,
-    /// The most runs that it takes, including existing ones.
+    /// Maximum number of runs, including existing ones.
     pub most_runs: usize,
-    /// The most time that these take, in seconds: its longest runs, one after another, by the rule of time.
+    /// Maximum time for these runs, in seconds: the longest possible runs, one after another, by the rule for
+    /// time.
     pub most_seconds: f64,
-    /// Full ids of its finished runs, in the order in which they were requested: the evidence for its decisions.
+    /// Full ids of the finished runs, in the order in which they were requested. They are the evidence for
+    /// the decisions.
     pub finished: Vec<String>,
-    /// Full id of the run that it requests next; null at its end.
+    /// Full id of the run that is requested next; null if the search or ladder has ended.
     pub next: Option<String>,
-    /// Its state or its result, in words.
+    /// The state or the result, as text.
     pub standing: String,
-    /// For a search: each objective that `meets` lists, in order, then further limits of the plan's
-    /// objective; empty for a ladder.
+    /// For a search: each objective that `meets` lists, in order, followed by other limits of the
+    /// plan's objective; empty for a ladder.
     pub answers: Vec<AnswerState>,
     /// For a search: the latency limit that the lightest load above the answer misses by most; null if only
-    /// one latency is limited, and if none is missed, for example if the server does not keep up.
+    /// one latency is limited, or if none is missed, for example because the server does not keep up.
     pub binds: Option<&'static str>,
-    /// If settings are chosen: each of them, in the order of the matrix; otherwise empty.
+    /// If settings are chosen: every combination of settings, in the order of the matrix; otherwise
+    /// empty.
     pub settings: Vec<SettingState>,
     #[serde(skip)]
     about: About,
 }
 
-/// Notes for the user before it runs.
+/// Notes for the user before any run.
 #[derive(Debug)]
 enum About {
     /// Loads, and the confirmation window.
@@ -66,24 +69,24 @@ enum About {
 /// The known results of one combination of server settings.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SettingState {
-    /// Their values on `server` axes: `max_num_seqs=64`.
+    /// The values on `server` axes: `max_num_seqs=64`.
     pub settings: String,
-    /// Its finished runs.
+    /// Number of its finished runs.
     pub runs: usize,
-    /// The mean of the optimized figure, weighted by the worth of the runs; null without a run, and if the
-    /// settings cannot be chosen.
+    /// The mean of the optimized figure, weighted by the precision of the runs; null if there is no run,
+    /// or if the settings cannot be chosen.
     pub value: Option<f64>,
-    /// The lower end of its 95 % interval; it assumes that runs differ by 1 % in addition to what follows
-    /// from their requests.
+    /// The lower end of the 95 % interval of the mean. The interval assumes that runs differ by 1 % in
+    /// addition to the variation that follows from their requests.
     pub low: Option<f64>,
-    /// The upper end.
+    /// The upper end of the 95 % interval.
     pub high: Option<f64>,
-    /// Whether the settings meet the plan's objective, by all of their runs together: `shown`, `seems` (as
-    /// observed), `seems_not` (it was missed as observed, or too few requests are available) or `misses`;
-    /// null without an objective, and without a run.
+    /// Whether the settings meet the plan's objective, judged from all of their runs together: `shown`,
+    /// `seems` (as observed), `seems_not` (it was missed as observed, or too few requests are available)
+    /// or `misses`; null if there is no objective or no run.
     pub meets: Option<&'static str>,
-    /// Why the last of their runs does not count, or that they cannot be chosen: `invalid: client_late`;
-    /// null if it counts.
+    /// Why the last run of the settings does not count, or that the settings cannot be chosen: `invalid:
+    /// client_late`; null if the run counts.
     pub why: Option<String>,
 }
 
@@ -102,22 +105,24 @@ pub(crate) struct AnswerState {
     /// `slo`, all latency limits together; `ttft`, `itl`, `tpot` or `e2e`, the limits on that latency
     /// alone; or `cost_per_million`.
     pub objective: &'static str,
-    /// Whether `meets` lists it. Otherwise it has no answer, only what runs for other objectives show.
+    /// Whether `meets` lists the objective. If not, it has no answer, only the results of runs for
+    /// other objectives.
     pub asked: bool,
-    /// The highest load that meets it; for `cost_per_million` the lowest load that meets it.
-    /// Null without an answer.
+    /// The highest load that meets the objective; for `cost_per_million`, the lowest load that
+    /// meets it. Null if there is no answer.
     pub found: Option<f64>,
-    /// The lightest load above `found` that missed it; for `cost_per_million` the heaviest below. Null if
-    /// there is none.
+    /// The lightest load above `found` that missed the objective; for `cost_per_million`, the heaviest
+    /// below `found`. Null if there is none.
     pub misses: Option<f64>,
-    /// How its search ended; null while it is running, and if it is not requested. For `cost_per_million`,
-    /// `below_range` means that the lightest load keeps it, `above_range` that none does, `unknown` that no
-    /// token count is available.
+    /// How the search for the objective ended; null while it is running, or if the objective is not
+    /// requested. For `cost_per_million`, `below_range` means that the lightest load meets it,
+    /// `above_range` that no load does, and `unknown` that no token count is available.
     pub end: Option<&'static str>,
-    /// The highest load that met it below every load that did not, as far as runs show; for
-    /// `cost_per_million` the highest that did not.
+    /// The highest load that met the objective below all loads that did not, as far as the runs
+    /// show; for `cost_per_million`, the highest load that did not meet it.
     pub low: Option<f64>,
-    /// The lowest load above that one that missed it; for `cost_per_million` the lowest that met it.
+    /// The lowest load above that one that missed the objective; for `cost_per_million`, the lowest
+    /// load that met it.
     pub high: Option<f64>,
 }
 
@@ -139,8 +144,8 @@ pub(super) fn choices(workspace: &Workspace) -> Vec<ChoiceState> {
         .collect()
 }
 
-/// Returns the most time that the runs of a pool take: as many of the longest runs as it may request; for a
-/// search, no more long runs than it may make.
+/// Returns the maximum time that the runs of a pool take. This assumes as many of the longest runs as the
+/// pool may request; a search may make only a limited number of long runs.
 fn most_seconds(pool: &Pool) -> f64 {
     let objectives = match &pool.chooses {
         Chooses::Search(search) => search.meets.len(),
@@ -198,7 +203,7 @@ impl ChoiceState {
         }
     }
 
-    /// Returns the summary for readers, before and after it runs.
+    /// Returns the summary for users, for the time before and after the runs.
     pub(super) fn words(&self) -> String {
         if self.next.is_none() {
             return format!("{}: {}", self.cell, self.standing);

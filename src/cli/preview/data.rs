@@ -16,11 +16,11 @@ use super::super::workspace::Workspace;
 /// A data set that a scenario uses.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DataUse {
-    /// The note from reading it.
+    /// The note from reading the data set.
     #[serde(flatten)]
     pub note: DataNote,
     /// How often a run sends each record: the maximum over the selected runs. Absent if this is unknown
-    /// before they are measured, and for lengths, which are not used up.
+    /// before the runs are measured, and for lengths, because lengths are not used up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<f64>,
 }
@@ -38,7 +38,7 @@ impl DataUse {
     }
 }
 
-/// Returns the data sets of the plan, and how much of them `runs` send.
+/// Returns the data sets of the plan, and how often `runs` send their records.
 pub(crate) fn uses<'r>(
     workspace: &Workspace,
     estimator: &Estimator,

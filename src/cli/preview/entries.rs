@@ -1,4 +1,4 @@
-//! The preview as data: an entry for each run, the cost of each sweep, and the total cost.
+//! The preview as data, with an entry for each run, the cost of each sweep, and the total cost.
 
 use std::collections::{HashMap, HashSet};
 
@@ -30,16 +30,17 @@ use super::scrapes::{Scrapes, scrapes};
 use super::starts::{Starts, starts};
 
 /// The rule for given-up runs.
-const GIVEN_UP_RULE: &str = "the environment spoiled it as often as the plan's `retries` allow; run retries it only \
-                             with --redo given-up, --force, or more retries in the plan";
+const GIVEN_UP_RULE: &str = "the environment spoiled the run as often as the plan's `retries` allow; `run` retries \
+                             it only with --redo given-up, --force, or more retries in the plan";
 /// The rule for orphans.
 const ORPHAN_RULE: &str = "a committed run on one of the plan's endpoints that no cell requests, and that no cell \
                            waiting for an earlier sweep can request";
 /// The rule for pending runs.
 const PENDING_RULE: &str = "another process has locked the results folder and is measuring the run";
 /// The rule for pruned runs.
-const PRUNED_RULE: &str = "run would wait for its endpoint, which is not ready (with --probe), or would skip it, \
-                           because the repeat is not needed, the budget skips its sweep, or its result cannot be read";
+const PRUNED_RULE: &str = "`run` would wait for the run's endpoint, which is not ready (with --probe), or would skip \
+                           the run, because the repeat is not needed, the budget skips its sweep, or its result \
+                           cannot be read";
 
 /// What `run` would do.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -50,43 +51,47 @@ pub(crate) struct Preview {
     pub file: String,
     /// The results folder.
     pub results: String,
-    /// One entry for each sweep, cell and repeat, in the order of execution, then the orphans.
+    /// One entry for each sweep, cell and repeat, in the order of execution, followed by the
+    /// orphans.
     pub runs: Vec<Entry>,
     /// The sweeps in the plan's order.
     pub sweeps: Vec<Part>,
     /// The totals.
     pub totals: Totals,
-    /// Its searches and ladders, which request one run after another; absent if it has none.
+    /// The searches and ladders of the plan, which request one run after another; absent if it has
+    /// none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<ChoiceState>,
     /// Cells that have no runs (yet) because they depend on the result of an earlier sweep; absent if there
     /// are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<PendingCell>,
-    /// Its budget, and the sweeps skipped for it; absent if it has none.
+    /// The budget of the plan, and the sweeps that are skipped because of it; absent if the plan
+    /// has no budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetState>,
-    /// Its cells whose repeats may end early; absent if it has none.
+    /// The cells of the plan whose repeats may end early; absent if it has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repeats: Vec<RepeatsState>,
-    /// How often servers that the plan launches are started for the runs to do; absent if it launches none.
+    /// How often servers that the plan launches are started for the runs to do; absent if the plan launches
+    /// no servers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<Starts>,
     /// Hooks and resets of the plan that accompany the runs to do; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<Happens>,
-    /// The metrics pages that are scraped during the runs to do, by endpoint; empty if none of their
-    /// endpoints has `telemetry`.
+    /// The metrics pages that are scraped during the runs to do, by endpoint; empty if no endpoint
+    /// of these runs has `telemetry`.
     pub scrapes: Vec<Scrapes>,
-    /// The data sets that the plan's scenarios use, in their order.
+    /// The data sets that the plan's scenarios use, in the order of the scenarios.
     pub data: Vec<DataUse>,
     /// The rules for states and figures.
     pub rules: Rules,
-    /// What the servers reported; absent unless they were queried.
+    /// The reports of the servers; absent unless they were queried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<Vec<ProbedEndpoint>>,
-    /// Where servers and this machine differ from those that the results were measured on; absent unless
-    /// servers were queried.
+    /// Where servers and this machine differ from those on which the results were measured; absent
+    /// unless servers were queried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differing: Option<Vec<Differs>>,
 }
@@ -96,30 +101,30 @@ pub(crate) struct Preview {
 pub(crate) struct Entry {
     /// The full id, 64 hex digits.
     pub id: String,
-    /// Its sweep; empty for an orphan, whose sweep is unknown.
+    /// The sweep of the run; empty for an orphan, whose sweep is unknown.
     pub sweep: String,
-    /// A value for each axis.
+    /// The run's value for each axis.
     pub cell: Map<String, Value>,
-    /// Which repeat of the cell, from 0.
+    /// The number of the repeat of the cell, from 0.
     pub repeat: u32,
-    /// What would be done.
+    /// The action that `run` would take.
     pub state: Action,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
-    /// The place in the plan that caused it, as file:line:column; for a run that no edit explains, the
-    /// beginning of its sweep.
+    /// The place in the plan that caused this action, as file:line:column; for a run that no edit
+    /// explains, the beginning of its sweep.
     pub place: Option<String>,
-    /// The fields in which a new run differs from the nearest result.
+    /// The fields in which a new run differs from the closest result.
     pub changed: Vec<Changed>,
-    /// The outcome of attempts since its last commit; null if there are none.
+    /// The outcome of the attempts since the run's last commit; null if there are none.
     pub tries: Option<Tried>,
     /// The run's display name.
     #[serde(skip)]
     pub name: String,
-    /// Whether it is a repeat that is not needed because its cell has ended.
+    /// Whether the run is a repeat that is not needed because its cell has ended.
     #[serde(skip)]
     pub is_not_needed: bool,
-    /// Its position in the expansion; `None` for an orphan.
+    /// The position of the run in the expansion; `None` for an orphan.
     #[serde(skip)]
     pub at: Option<usize>,
 }
@@ -127,15 +132,17 @@ pub(crate) struct Entry {
 /// One sweep of the preview.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Part {
-    /// Its name.
+    /// The name of the sweep.
     pub sweep: String,
-    /// Where it begins, as file:line:column.
+    /// Where the sweep begins in the plan, as file:line:column.
     pub place: Option<String>,
-    /// The margin of its comparison that its repeats can show; null without a margin, and below 3 repeats.
+    /// The precision that the repeats allow for the margin of the sweep's comparison; null if there is no
+    /// margin, or fewer than 3 repeats.
     pub margin: Option<MarginCost>,
-    /// Processes that send the load of each of its runs together; null if one process sends it.
+    /// Number of processes that together send the load of each run of the sweep; null if one
+    /// process sends it.
     pub workers: Option<u32>,
-    /// Its runs.
+    /// The runs of the sweep.
     #[serde(flatten)]
     pub totals: Totals,
 }
@@ -143,12 +150,12 @@ pub(crate) struct Part {
 /// The precision of this number of repeats with regard to a margin.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MarginCost {
-    /// The margin by which an arm may be worse (0.02: 2 %).
+    /// The margin by which an arm may be worse (0.02 means 2 %).
     pub margin: f64,
-    /// Repeats of each cell.
+    /// Number of repeats of each cell.
     pub repeats: u32,
-    /// How much rounds of equal arms may differ for these repeats to show it in 80 % of cases: the standard
-    /// deviation of a round's change; for a ratio, its excess over 1.
+    /// How much rounds of equal arms may differ if this number of repeats is to show the margin in 80 % of
+    /// cases. This is the standard deviation of a round's change; for a ratio, its excess over 1.
     pub(crate) rounds_may_differ_by: f64,
 }
 
@@ -162,35 +169,35 @@ impl MarginCost {
     }
 }
 
-/// The number of runs in each state, and the cost of those to do.
+/// The number of runs in each state, and the cost of the runs to do.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Totals {
-    /// Entries in each state.
+    /// Number of entries in each state.
     pub states: Counts,
-    /// The cost of the runs to do: new ones and those to be redone.
+    /// The cost of the runs to do, both new runs and runs to be measured again.
     pub to_do: Cost,
 }
 
-/// Entries in each state.
+/// Number of entries in each state.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Counts {
-    /// Without a result.
+    /// Runs without a result.
     pub new: usize,
-    /// To be measured again.
+    /// Runs to be measured again.
     pub redo: usize,
-    /// Spoiled by the environment in all allowed attempts, and skipped.
+    /// Runs that the environment spoiled in all allowed attempts, which are skipped.
     pub given_up: usize,
-    /// Being measured at this moment.
+    /// Runs that are being measured at this moment.
     pub pending: usize,
-    /// Without a result, and skipped.
+    /// Runs without a result that are skipped.
     pub pruned: usize,
-    /// With a result that is kept.
+    /// Runs with a result that is kept.
     pub cached: usize,
-    /// Results that no run requests.
+    /// Results that no run of the plan requests.
     pub orphan: usize,
 }
 
-/// The rules of a preview, in words.
+/// The rules of a preview, as text.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Rules {
     /// The rule for requests.
@@ -211,20 +218,21 @@ pub(crate) struct Rules {
     pub given_up: &'static str,
 }
 
-/// The selected runs, and what to do with them.
+/// The selected runs, and the actions for them.
 pub(crate) struct Seen<'a> {
     /// For each run of the expansion, whether it is selected.
     pub(crate) picked: &'a [bool],
     /// The selected cells that have no runs (yet).
     pub(crate) waiting: &'a [Pending],
-    /// The requests of the user.
+    /// The options of the user.
     pub(crate) wishes: Wishes,
-    /// Whether all runs are selected: only then can results be orphans.
+    /// Whether all runs are selected; only in this case can results be orphans.
     pub whole: bool,
 }
 
 impl Preview {
-    /// Returns the preview of the workspace's runs, with the servers' reports if they were `asked`.
+    /// Returns the preview of the workspace's runs, with the servers' reports if these are in
+    /// `asked`.
     pub(crate) fn new(workspace: &Workspace, seen: Seen, asked: Option<Vec<ProbedEndpoint>>, jobs: u16) -> Preview {
         let places = Places::new(workspace);
         let mut runs = entries(workspace, &seen, asked.as_deref(), &places);
@@ -297,14 +305,14 @@ impl Preview {
         self.runs.sort_by(|a, b| place(a).cmp(&place(b)));
     }
 
-    /// Returns whether a run has no result to keep, is needed, and is not given up.
+    /// Whether a run has no result to keep, is needed, and is not given up.
     pub(crate) fn has_work(&self) -> bool {
         let settled = |state| matches!(state, Action::Cached | Action::Orphan | Action::GivenUp);
         self.runs.iter().any(|entry| !settled(entry.state) && !entry.is_not_needed)
     }
 }
 
-/// Returns whether a result may belong to a cell whose load an earlier sweep has yet to find.
+/// Whether a result may belong to a cell whose load an earlier sweep has yet to find.
 fn may_be_asked_for(workspace: &Workspace, record: &RunRecord) -> bool {
     let spec = &record.spec;
     let load = |axis: &str| match axis {

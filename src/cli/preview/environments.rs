@@ -1,4 +1,4 @@
-//! Differences between the queried servers and this machine, and those that earlier results were measured on.
+//! Differences between the queried servers or this machine and those on which earlier results were measured.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +19,20 @@ use super::super::workspace::Workspace;
 /// A circumstance that has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Differs {
-    /// The endpoint; null for the machine that sweepline runs on.
+    /// The endpoint; null for the machine on which sweepline runs.
     pub endpoint: Option<String>,
     /// What differs: host, server, models, engine, version, model, client_host, client_os, client_cpu or client_cores.
     pub what: String,
-    /// Its value in the results.
+    /// The value in the results.
     pub committed: String,
-    /// Its current value.
+    /// The current value.
     pub now: String,
-    /// Results of this plan with the earlier value.
+    /// Number of results of this plan with the earlier value.
     pub runs: usize,
 }
 
-/// Returns the differences between `asked` servers and this machine on one side and `records`, the results
-/// of the plan, on the other.
+/// Returns the differences between the `asked` servers and this machine on the one side, and the results
+/// of the plan (`records`) on the other.
 pub(crate) fn differing(asked: &[ProbedEndpoint], records: impl Iterator<Item = RunRecord>) -> Vec<Differs> {
     let here = client_environment();
     let mut counts: BTreeMap<(Option<String>, &str, String, String), usize> = BTreeMap::new();
@@ -58,8 +58,8 @@ pub(crate) fn differing(asked: &[ProbedEndpoint], records: impl Iterator<Item = 
         .collect()
 }
 
-/// Turns the decision to keep a run's result into a repetition if its server was queried, reports something
-/// else now, and the plan requires a match: as `run` does.
+/// Changes the decision to keep a run's result into a repetition if its server was queried and now reports
+/// something different although the plan requires a match, as `run` does.
 pub(crate) fn or_changed(decision: &mut Decision, run: &PlannedRun, workspace: &Workspace, asked: &[ProbedEndpoint]) {
     let plan = workspace.plan();
     if decision.action != Action::Cached || plan.environment != EnvironmentPolicy::Match {
@@ -76,8 +76,8 @@ pub(crate) fn or_changed(decision: &mut Decision, run: &PlannedRun, workspace: &
     }
 }
 
-/// Returns why `run` would end before anything is sent: an entry for each queried endpoint that differs
-/// from its results although the plan pins it.
+/// Returns why `run` would end before anything is sent, with an entry for each queried endpoint that
+/// differs from its results although the plan pins it.
 pub(crate) fn pinned(workspace: &Workspace, picked: &[bool], asked: &[ProbedEndpoint]) -> Vec<String> {
     if workspace.plan().environment != EnvironmentPolicy::Pin {
         return Vec::new();

@@ -16,16 +16,17 @@ use super::super::workspace::Workspace;
 pub(crate) struct Happens {
     /// The endpoint.
     pub endpoint: String,
-    /// When: before_cell, before_run, after_run, after_cell, or reset, which comes after all hooks before a run.
+    /// The point at which it happens: before_cell, before_run, after_run, after_cell, or reset, which comes
+    /// after all hooks before a run.
     pub when: &'static str,
     /// The request or the command, as in the plan.
     pub what: String,
-    /// How often, if no run is retried.
+    /// The number of times, if no run is retried.
     pub times: usize,
 }
 
 impl Happens {
-    /// Describes it in one line.
+    /// Describes the hook in one line.
     pub(super) fn words(&self) -> String {
         let Happens { endpoint, when, what, times } = self;
         format!("{endpoint}, {when}: `{what}`, {}", counted(*times, "time"))

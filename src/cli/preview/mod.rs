@@ -1,5 +1,5 @@
-//! `sweepline preview PLAN`: what `run` would do, why, and at what cost. Sends nothing unless told to query
-//! the servers.
+//! `sweepline preview PLAN` shows what `run` would do, why, and at what cost. Sends no requests unless it
+//! is told to query the servers.
 
 pub(super) mod choices;
 mod data;
@@ -95,7 +95,8 @@ pub(super) fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Prints the preview. Returns whether any of its runs has no result to keep and is not given up.
+/// Prints the preview. Returns whether the preview contains any run that has no result to keep and
+/// is not given up.
 pub(super) fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: View) -> Result<bool, Failure> {
     let picked = selection.pick(workspace.plan(), &workspace.expansion)?;
     let (waiting, picked) = (picked.cells(&workspace.expansion.pending), picked.runs);

@@ -10,17 +10,18 @@ use crate::plan::Scalar;
 /// A cell that has no runs until an earlier sweep decides otherwise.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PendingCell {
-    /// Its sweep.
+    /// The sweep of the cell.
     pub sweep: String,
-    /// A value for each axis; an unknown load is shown as its formula, `0.8 × limit.max_qps_under_slo`.
+    /// The cell's value for each axis; an unknown load is shown as its formula, `0.8 ×
+    /// limit.max_qps_under_slo`.
     pub cell: Map<String, Value>,
-    /// How often it would be run.
+    /// The number of repeats that it would have.
     pub repeats: u32,
-    /// `pending`: an earlier sweep has no answer yet; `blocked`: it ended without an answer, so that there
-    /// is no load; `pruned`: `skip_if` skips it; `left_out`: the budget skips it; `stopped`: a gate failed;
-    /// `undecided`: a gate cannot be decided.
+    /// `pending`: an earlier sweep has no answer yet; `blocked`: the earlier sweep ended without an answer,
+    /// so that there is no load; `pruned`: `skip_if` skips the cell; `left_out`: the budget skips the cell;
+    /// `stopped`: a gate failed; `undecided`: a gate cannot be decided.
     pub state: Waits,
-    /// Why, in words.
+    /// The reason, in words.
     pub why: String,
 }
 
@@ -37,7 +38,7 @@ impl PendingCell {
         }
     }
 
-    /// Returns its display name within its sweep.
+    /// Returns the display name of the cell within its sweep.
     pub(crate) fn name(&self) -> String {
         let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         self.cell.values().map(value).collect::<Vec<_>>().join(" · ")

@@ -1,4 +1,4 @@
-//! Decisions in words, with the place of the responsible edit.
+//! Decisions as text, with the place of the edit that caused them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,27 +13,28 @@ use crate::sweep::resume::Decision;
 
 use super::super::workspace::Workspace;
 
-/// A field in which a run differs from the nearest result.
+/// A field in which a run differs from the closest result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Changed {
     /// The field of the run's identity, like load.qps.
     pub field: String,
-    /// Its value in the nearest result; null if it is not set.
+    /// The value in the closest result; null if it is not set.
     pub old: Option<String>,
-    /// Its value in the plan; null if it is not set.
+    /// The value in the plan; null if it is not set.
     pub new: Option<String>,
-    /// Where the plan sets it, as file:line:column.
+    /// Where the plan sets the field, as file:line:column.
     pub place: Option<String>,
 }
 
-/// The places of values in the plan. Each place is looked up once, since thousands of runs share it.
+/// The places of values in the plan. Each place is looked up once, because thousands of runs may
+/// share it.
 pub(crate) struct Places<'a> {
     workspace: &'a Workspace,
     known: RefCell<HashMap<Vec<Step>, Option<String>>>,
 }
 
 impl<'a> Places<'a> {
-    /// Creates it for the workspace's plan.
+    /// Creates the lookup for the workspace's plan.
     pub(crate) fn new(workspace: &'a Workspace) -> Places<'a> {
         Places { workspace, known: RefCell::default() }
     }
@@ -55,7 +56,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Returns the fields in which a new run differs from the nearest result, with their places.
+/// Returns the fields in which a new run differs from the closest result, with their places.
 pub(crate) fn changes(decision: &Decision, run: &PlannedRun, places: &Places) -> Vec<Changed> {
     let changed = |Difference { field, old, new }: &Difference| Changed {
         field: field.clone(),
@@ -66,7 +67,7 @@ pub(crate) fn changes(decision: &Decision, run: &PlannedRun, places: &Places) ->
     decision.differences().iter().map(changed).collect()
 }
 
-/// Returns the reason of a decision; `changes` are its fields.
+/// Returns the reason for a decision; `changes` are the fields that differ.
 pub(crate) fn reason(decision: &Decision, changes: &[Changed]) -> String {
     let all = |one: &dyn Fn(&Changed) -> String| changes.iter().map(one).collect::<Vec<_>>().join(", ");
     match &decision.change {

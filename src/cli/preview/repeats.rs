@@ -1,4 +1,4 @@
-//! Repeats that end early, in a preview: their minimum, maximum and expected number of runs, and the state
+//! Repeats that end early in a preview: the minimum, maximum and expected number of runs, and the state
 //! of each cell.
 
 use schemars::JsonSchema;
@@ -15,19 +15,20 @@ use super::super::workspace::Workspace;
 /// The state of a cell whose repeats may end early.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RepeatsState {
-    /// Its sweep.
+    /// The sweep of the cell.
     pub sweep: String,
     /// The cell's display name.
     pub cell: String,
-    /// What ends it: `known`, its means are known precisely enough; or `shown`, every metric of a
-    /// comparison is decided.
+    /// The condition that ends it: `known`, its means are known precisely enough; or `shown`, every metric of
+    /// a comparison is decided.
     pub ends: &'static str,
-    /// For `known`: the maximum half-width of the interval of a mean, as a share of the mean (0.02: 2 %);
-    /// null for `shown`.
+    /// For `known`: the maximum half-width of the interval of a mean, as a share of the mean (0.02 means
+    /// 2 %); null for `shown`.
     pub within: Option<f64>,
-    /// The metrics that are considered, by name; for `shown` those that the plan names.
+    /// The metrics that are considered, by name; for `shown`, these are the metrics that the plan
+    /// names.
     pub metrics: Vec<String>,
-    /// Repeats that count: finished ones, up to the first unfinished one.
+    /// Number of repeats that count: the finished ones up to the first unfinished one.
     pub finished: u32,
     /// The minimum number of repeats.
     pub at_least: u32,
@@ -35,9 +36,10 @@ pub(crate) struct RepeatsState {
     pub at_most: u32,
     /// For `known`: half of the widest interval so far, as a share; null before three repeats.
     pub half: Option<f64>,
-    /// The expected number of repeats, based on the deviation of its runs so far; null if unknown.
+    /// The expected number of repeats, based on the deviation of the cell's runs so far; null if
+    /// unknown.
     pub expected: Option<u32>,
-    /// Its state or its result, in words.
+    /// The state or the result of the cell, as text.
     pub standing: String,
     #[serde(skip)]
     has_answer: bool,
@@ -61,7 +63,7 @@ impl RepeatsState {
         let most = cell.runs.len() as u32;
         let end = standing.end.as_ref();
         let half =
-            standing.half.filter(|_| end.is_none()).map(|half| format!(": known within {} so far", percent(half)));
+            standing.half.filter(|_| end.is_none()).map(|half| format!(": known to within {} so far", percent(half)));
         let word = if within.is_some() { "repeat" } else { "round" };
         RepeatsState {
             sweep: series.sweep.to_string(),
@@ -86,13 +88,13 @@ impl RepeatsState {
     }
 }
 
-/// Returns the summary of the repeats of one sweep, before and after it runs; `None` if the number of
-/// repeats is fixed.
+/// Returns the summary of the repeats of one sweep, for the time before and after it runs; `None` if
+/// the number of repeats is fixed.
 pub(crate) fn words<'a>(cells: impl Iterator<Item = &'a RepeatsState> + Clone) -> Option<String> {
     let first = cells.clone().next()?;
     let rule = match first.within {
         Some(within) => {
-            format!("until the means of {} are known within {}", first.metrics.join(", "), allowed(within))
+            format!("until the means of {} are known to within {}", first.metrics.join(", "), allowed(within))
         }
         None => "until every metric of the comparison is decided".to_owned(),
     };

@@ -15,16 +15,16 @@ use super::super::workspace::Workspace;
 pub(crate) struct Scrapes {
     /// The endpoint.
     pub endpoint: String,
-    /// The pages; a description if the endpoint's own page has no address yet.
+    /// The pages; for the endpoint's own page, a description if it has no address yet.
     pub pages: Vec<String>,
-    /// The tool that reads the GPUs of this machine as well; null without one.
+    /// The tool that also reads the GPUs of this machine; null if none is used.
     pub gpus: Option<&'static str>,
     /// The interval between requests of each page, in seconds.
     pub every_s: f64,
 }
 
 impl Scrapes {
-    /// Describes them in one line.
+    /// Describes the pages in one line.
     pub(super) fn words(&self) -> String {
         let Scrapes { endpoint, pages, gpus, every_s } = self;
         let gpus = gpus.map(|source| format!(", GPUs of this machine ({source})")).unwrap_or_default();

@@ -20,24 +20,24 @@ pub(crate) struct Starts {
     pub endpoint: String,
     /// How often one of its servers is started for the runs to do.
     pub starts: usize,
-    /// Distinct servers among them: this number of starts would suffice without the rounds of comparisons
-    /// and without sweeps that wait for others.
+    /// Number of distinct servers among these. This many starts would be enough without the rounds of
+    /// comparisons and without sweeps that wait for others.
     pub servers: usize,
-    /// The duration of a start in earlier results of the endpoint, the median in seconds; null if there are none.
+    /// The median duration of a start in earlier results of the endpoint, in seconds; null if there are none.
     pub seconds_each: Option<f64>,
-    /// The number of earlier starts used.
+    /// The number of earlier starts on which the median is based.
     pub earlier: usize,
 }
 
-/// Returns the starts that runs at these positions of the expansion need, by endpoint; empty if nothing is
-/// launched.
+/// Returns the starts that are needed for the runs at these positions of the expansion, by endpoint; empty
+/// if nothing is launched.
 pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts> {
     let expansion = &workspace.expansion;
     let is_launched = |at: &usize| expansion.runs[*at].spec.endpoint.launch.is_some();
     if !todo.iter().any(is_launched) {
         return Vec::new();
     }
-    // `run` refuses a plan without a graph with its own message.
+    // `run` rejects a plan without a graph with its own message.
     let Ok(graph) = build(expansion, &|at| todo.contains(&at)) else { return Vec::new() };
     let mut counts: IndexMap<&str, usize> = IndexMap::new();
     for endpoint in graph.launches(expansion) {
@@ -45,8 +45,8 @@ pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts
     }
     let of_endpoint = |(endpoint, starts): (&str, usize)| {
         let specs = todo.iter().map(|at| &expansion.runs[*at].spec).filter(|spec| spec.endpoint.name == endpoint);
-        // A run that measures a start needs its own, and so does each run of an endpoint that is restarted
-        // for every run.
+        // A run that measures a start needs its own start, and so does each run of an endpoint that is
+        // restarted for every run.
         let (starts_measured, loads): (Vec<_>, Vec<_>) = specs.partition(|spec| spec.start || spec.endpoint.restarts());
         let servers: HashSet<&LaunchSpec> = loads.iter().filter_map(|spec| spec.endpoint.launch.as_ref()).collect();
         let earlier = workspace.disk.history().starts(endpoint);
@@ -61,17 +61,17 @@ pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts
     counts.into_iter().map(of_endpoint).collect()
 }
 
-/// Seconds, with decimals if there are few.
+/// Returns seconds, with decimals if the number is small.
 fn time_of(seconds: f64) -> String {
     if seconds < 10.0 { format!("{} s", digits(seconds)) } else { duration(seconds.ceil() as u64) }
 }
 
 impl Starts {
-    /// Describes them in one line.
+    /// Describes the starts in one line.
     pub(super) fn words(&self) -> String {
         let Starts { endpoint, starts, servers, seconds_each, earlier } = self;
         let time = match seconds_each {
-            None => "the duration of a start is unknown until the first".to_owned(),
+            None => "the duration of a start is unknown until the first start".to_owned(),
             Some(each) => format!(
                 "about {} in total, {} each as in {}",
                 time_of(each * *starts as f64),

@@ -1,4 +1,5 @@
-//! The preview as text: by sweep, runs with the same reason together, the cost, and its rules.
+//! The preview as text, by sweep: runs with the same reason are grouped, followed by the cost and
+//! its rules.
 
 use indexmap::IndexMap;
 
@@ -23,11 +24,11 @@ const MOST_NAMES: usize = 3;
 /// Column where the text of a group begins.
 const INDENT: usize = 22;
 
-/// The order in which runs are shown, and in which they are measured.
+/// A note on the order in which runs are shown and in which they are measured.
 const ORDER: &str = "runs are shown in the order of the plan's matrices; `run` measures the cells of a repeat in an \
                      order shuffled by the plan's seed";
 
-/// The same if the plan launches servers.
+/// The same note if the plan launches servers.
 const ORDER_OF_SERVERS: &str = "runs are shown in the order of the plan's matrices; `run` measures runs that need the \
                                 same server one after another, in an order shuffled by the plan's seed; a comparison \
                                 between servers keeps its rounds";
@@ -85,8 +86,8 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
     out
 }
 
-/// Returns the resolution of a margin: `5 repeats show 2 % where rounds of arms that are alike differ by
-/// less than 1.5 %`.
+/// Returns the precision that repeats allow for a margin: `5 repeats show 2 % where rounds of arms that
+/// are alike differ by less than 1.5 %`.
 fn shown(margin: &MarginCost) -> String {
     let (repeats, share) = (margin.repeats, allowed(margin.margin));
     let differ = percent(margin.rounds_may_differ_by);
@@ -94,7 +95,7 @@ fn shown(margin: &MarginCost) -> String {
 }
 
 /// Returns the counts: `3 new, 1 to redo, 4 cached, 2 pending`; runs that wait for an earlier sweep are
-/// included in their state.
+/// counted under their state.
 fn counts(counts: &Counts, waiting: &[&PendingCell]) -> String {
     let Counts { new, redo, given_up, pending, pruned, cached, orphan } = counts;
     let of = |state: Waits| -> usize {
@@ -123,7 +124,7 @@ fn labelled(label: &str, words: &str) -> String {
     fill(&format!("  {label:<width$}", width = INDENT - 2), INDENT, words)
 }
 
-/// Returns a line for each state and reason, with the first runs that share it.
+/// Returns a line for each state and reason, with the first of the runs that share them.
 fn groups(entries: &[&Entry]) -> String {
     let mut groups: IndexMap<(Action, &str), Vec<&Entry>> = IndexMap::new();
     for entry in entries {
@@ -158,7 +159,7 @@ fn pending_groups(waiting: &[&PendingCell]) -> String {
     groups.iter().map(group).collect()
 }
 
-/// Returns `committed 2026-01-02T03:04:05Z`, or the range of several.
+/// Returns `committed 2026-01-02T03:04:05Z`, or the range if there are several times.
 fn committed(entries: &[&Entry]) -> String {
     let first = entries.iter().map(|entry| entry.reason.as_str()).min().unwrap_or_default();
     let last = entries.iter().map(|entry| entry.reason.as_str()).max().unwrap_or_default();
@@ -286,7 +287,7 @@ fn totals(preview: &Preview) -> String {
     out
 }
 
-/// Returns what the servers reported, and its differences from the servers that the results were measured on.
+/// Returns the servers' reports, and how they differ from the servers on which the results were measured.
 fn servers(preview: &Preview) -> String {
     let Some(asked) = &preview.endpoints else { return String::new() };
     let mut out = format!("\n{}", probe::text(asked));

@@ -3,10 +3,10 @@
 use crate::cli::options::Folder;
 use crate::cli::results::PlanRuns;
 
-/// A plan, its selected runs, and the place of their results.
+/// A plan, its selected runs, and the location of their results.
 pub(super) struct Asked {
     /// The plan and its runs.
     pub(super) runs: PlanRuns,
-    /// The place of their results.
+    /// The location of their results.
     pub(super) folder: Folder,
 }

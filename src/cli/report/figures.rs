@@ -1,4 +1,4 @@
-//! `--figures DIR`: each figure as an SVG and as a PNG file.
+//! `--figures DIR` writes each figure as an SVG and as a PNG file.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! What is known about the measuring client: for each machine among the runs, the applicable calibration.
+//! The available information about the client that measured: the applicable calibration for each machine
+//! that appears in the runs.
 
 use crate::cli::answers::loaded;
 use crate::cli::results::{Readings, RunResult};
@@ -7,8 +8,8 @@ use crate::rows::Environment;
 use crate::store::Store;
 use crate::sweep::calibrate::{Known, known};
 
-/// Returns what is known about each client. This refers to the machine and program that measured, not to
-/// those that write the report.
+/// Returns the available information about each client, that is, the machine and program that measured,
+/// not the ones that write the report.
 pub(super) fn clients(store: &Store, readings: &Readings) -> Vec<Calibrated> {
     let mut clients: Vec<(&Environment, Vec<&RunResult>)> = Vec::new();
     for run in &readings.runs {
@@ -27,7 +28,7 @@ pub(super) fn clients(store: &Store, readings: &Readings) -> Vec<Calibrated> {
     clients.into_iter().map(of).collect()
 }
 
-/// Returns whether one calibration applies equally to both.
+/// Whether the same calibration applies to both.
 fn is_same(a: &Environment, b: &Environment) -> bool {
     let of = |one: &Environment| {
         let Environment { client_host, sweepline, client_cpu, client_cores, client_os, .. } = one.clone();

@@ -1,5 +1,5 @@
-//! `sweepline report PLAN`: the results of a plan as one HTML file. It combines the answers of `curves`,
-//! `capacity`, `compare` and `diagnose`, and computes nothing itself.
+//! `sweepline report PLAN` writes the results of a plan to one HTML file. It combines the answers
+//! of `curves`, `capacity`, `compare` and `diagnose`, and computes nothing itself.
 
 mod asked;
 mod figures;
@@ -42,7 +42,7 @@ pub struct ReportArgs {
     /// Serve the live page of a running or finished sweep on 127.0.0.1 instead, until interrupted
     #[arg(long, conflicts_with_all = ["output", "figures", "force"])]
     watch: bool,
-    /// The port to serve on; 0 takes a free one
+    /// The port to serve on; 0 picks a free one
     #[arg(long, value_name = "PORT", default_value = "0", requires = "watch")]
     port: u16,
     /// Also write each figure into this folder, as SVG and as PNG
@@ -82,7 +82,7 @@ fn unexpected(error: PageError) -> Failure {
     Failure::Unexpected(error.into())
 }
 
-/// Reads results and makes their report; `before` is the state of the previous read.
+/// Reads results and creates their report; `before` is the state of the previous read.
 fn made_of(args: &Asked, before: Option<Readings>) -> Result<(Readings, Report), Failure> {
     let workspace = args.runs.open(&args.folder)?;
     let picked = args.runs.picked(&workspace)?;
@@ -127,7 +127,7 @@ fn made_of(args: &Asked, before: Option<Readings>) -> Result<(Readings, Report),
 /// Size above which a page is called large, in bytes.
 const LARGE: usize = 5_000_000;
 
-/// Returns whether a file is a report from an earlier call.
+/// Whether a file is a report from an earlier call.
 fn is_report(path: &Path) -> bool {
     begins_with(path, |text| text.contains("<meta name=\"generator\" content=\"sweepline "))
 }

@@ -1,6 +1,6 @@
-//! Distributions of latencies over requests: for each curve, the runs of the highest load that meets the
-//! objective, of the first that misses it, and of the heaviest. Runs are read one after another, so that
-//! only one run's requests are in memory.
+//! Distributions of latencies over requests: for each curve, the runs at the highest load that meets the
+//! objective, at the first load that misses it, and at the heaviest load. Runs are read one after
+//! another, so that only one run's requests are in memory.
 
 use strum::IntoEnumIterator;
 
@@ -22,7 +22,7 @@ const MOST_REPEATS: usize = 3;
 pub(super) struct Spreads {
     /// The distributions that are drawn.
     pub(super) drawn: Vec<Spread>,
-    /// Runs that could have been drawn but are not.
+    /// Number of runs that could have been drawn but are not.
     pub(super) left: usize,
 }
 
@@ -34,7 +34,7 @@ impl Spreads {
         for chosen in Chosen::iter() {
             for (at, curve) in curves.iter().enumerate() {
                 let Some(rung) = rung_of(curve, chosen) else { continue };
-                // The single request after a start shows nothing about latencies.
+                // The single request after a start contains no information about latencies.
                 let loaded: Vec<_> = rung.runs.iter().filter(|run| run.metrics.start.is_none()).collect();
                 let count = loaded.len().min(MOST_REPEATS).min(room);
                 left += loaded.len() - count;
@@ -54,8 +54,8 @@ impl Spreads {
     }
 }
 
-/// Returns the load of a curve that is chosen for this reason; `None` if an earlier reason already chose
-/// it, or if it has no runs that count.
+/// Returns the load of a curve that is chosen for this reason; `None` if it was already chosen for an
+/// earlier reason, or if it has no runs that count.
 fn rung_of<'c, 'a>(curve: &'c Curve<'a>, chosen: Chosen) -> Option<&'c Rung<'a>> {
     let Bracket { holds, misses, .. } = curve.bracket().unwrap_or_default();
     let with_runs = || curve.rungs.iter().filter(|rung| !rung.runs.is_empty());
@@ -97,7 +97,7 @@ impl Load {
     }
 }
 
-/// Returns the latencies of curves on this axis: in open loops they are measured from the schedule.
+/// Returns the latencies of curves on this axis. In open loops they are measured from the schedule.
 fn latencies(axis: Axis) -> [Metric; 3] {
     match axis {
         Axis::Qps => [Metric::TtftFromSchedule, Metric::Tpot, Metric::E2eFromSchedule],

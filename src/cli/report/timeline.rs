@@ -1,4 +1,5 @@
-//! What ran when: times from `run.json` files and attempts, grouped by the resource that runs occupy.
+//! Which runs were executed when: times from `run.json` files and attempts, grouped by the resource
+//! that runs occupy.
 
 use std::collections::HashMap;
 
@@ -21,7 +22,7 @@ pub(super) fn spans(workspace: &Workspace, picked: &[bool], readings: &Readings)
     let resources = &workspace.expansion.resources;
     let lane = |run: &PlannedRun| resources.get(&run.spec.endpoint.name).cloned().unwrap_or_default();
     let mut spans: Vec<Span> = Vec::new();
-    // A server shared by several runs started once.
+    // A server that several runs shared was started only once.
     let mut starts: Vec<(String, String)> = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     for result in &readings.runs {

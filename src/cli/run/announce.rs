@@ -15,14 +15,14 @@ use crate::report::format::{duration, plain};
 use crate::sweep::event::{Naming, RunView};
 use crate::sweep::resume::{Action, Decision};
 
-/// The most runs to do that are listed with their reasons.
+/// The maximum number of runs to do that are listed with their reasons.
 const MOST_LISTED: usize = 20;
 
-/// Announces what is going to be done.
+/// Announces the work that is about to begin.
 pub(super) fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>], looks: &Looks) {
     let screen = args.screen().with_times();
     let mut seen = HashSet::new();
-    // A run that sweeps share counts once.
+    // A run that sweeps share is counted once.
     let chosen: Vec<_> = decided(workspace, decisions).filter(|(run, _)| seen.insert(run.id)).collect();
     let (todo, rest): (Vec<_>, Vec<_>) = chosen.iter().partition(|(_, decision)| decision.action.is_work());
     let lacks = |action: Action| matches!(action, Action::Pruned | Action::GivenUp);
@@ -91,8 +91,8 @@ pub(super) fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Optio
     }
 }
 
-/// Reports that no selected cell has a run id yet: it waits for an earlier sweep, or an earlier sweep
-/// decided against it.
+/// Reports that no selected cell has a run id yet, because each cell waits for an earlier sweep, or
+/// an earlier sweep decided against it.
 fn say_that_all_wait(args: &RunArgs, workspace: &Workspace, name: &str) {
     let waiting = stages::selected(workspace, &args.selection);
     let runs: usize = waiting.iter().map(|cell| cell.repeats as usize).sum();

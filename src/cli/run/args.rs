@@ -51,7 +51,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) markdown: Option<PathBuf>,
     /// Serve metrics of the running sweep for Prometheus at this address, at /metrics; PORT alone uses
-    /// 127.0.0.1, 0 takes a free port
+    /// 127.0.0.1, and port 0 picks a free one
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = metrics::address)]
     pub(super) metrics_addr: Option<SocketAddr>,
     /// Append events to this file, as lines of JSON (`sweepline schema events`)
@@ -83,7 +83,7 @@ impl RunArgs {
         self.plan.parent().unwrap_or(Path::new(""))
     }
 
-    /// Prints these lines, with the time.
+    /// Prints these lines, prefixed with the time.
     pub(super) fn tell(&self, lines: &[String]) {
         lines.iter().for_each(|line| self.screen().with_times().line(&plain(line)));
     }

@@ -37,7 +37,7 @@ pub(super) fn conclude(
     let pruned = picked().filter(|(_, decision)| decision.action == Action::Pruned);
     pruned.filter_map(|(run, _)| workspace.disk.unusable(&run.id)).for_each(|error| left_out.name(error));
     let shown = match answers::print_table(&fresh, workspace.plan(), &runs, (args.colour, &left_out)) {
-        // A closed terminal receives no table, and the run was interrupted.
+        // If the terminal was closed, no table is printed, and the run was interrupted.
         Err(Failure::Unexpected(_)) if summary.interrupted => return Ok(Exit::Interrupted),
         shown => shown?,
     };
@@ -50,13 +50,13 @@ pub(super) fn conclude(
     others::not_shown(all.len() - runs.len()).iter().for_each(|line| screen.line(line));
     others::told(summary).iter().for_each(|line| screen.line(line));
     say_what_is_missing(&screen, args, summary, || left(workspace, &fresh, work));
-    // A run that sweeps share counts once.
+    // A run that sweeps share is counted once.
     let is_given_up = |(_, decision): &(&PlannedRun, &Decision)| decision.action == Action::GivenUp;
     let before: BTreeSet<String> = picked().filter(is_given_up).map(|(run, _)| run.id.to_string()).collect();
     let given_up = before.len() + summary.given_up;
     say_what_was_given_up(&screen, args, given_up, before.len());
     if let Some(first) = shown.doubtful.as_ref().or(shown.first.as_ref()) {
-        // A folder of calibrations that cannot be read hides no result.
+        // A folder of calibrations that cannot be read does not hide any result.
         let known = known(&fresh, &client_environment()).unwrap_or(Known::Nothing);
         let (lines, wanting) = calibration::beside(&known, &shown.loaded);
         if !lines.is_empty() {
@@ -83,9 +83,9 @@ pub(super) fn conclude(
         gate_page::write(path, workspace, (gate, &waiting))?;
     }
     let gate = gate.filter(|_| args.gate);
-    // Runs that were not requested are not missing.
+    // Runs that were not requested do not count as missing.
     let is_so = |state: Waits| waiting.iter().any(|pending| pending.state == state);
-    // Exit codes that are more specific about the next step come first.
+    // Exit codes that are more specific about the next step take precedence.
     let exit = if left_out.any() {
         Exit::Store
     } else if summary.refused > 0 {
@@ -107,8 +107,9 @@ pub(super) fn conclude(
     Ok(exit)
 }
 
-/// Returns a line for each of these invalid runs that a search or `optimize` replaced with another one, or
-/// that a search counts as a miss above its answer. A run that anything else requests is not included.
+/// Returns a line for each of these invalid runs that a search or `optimize` replaced with another run, or
+/// that a search counts as a miss above its answer. A run that is also requested by anything else is not
+/// included.
 fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String]) -> Vec<String> {
     let pools = || workspace.expansion.pools.iter().zip(&workspace.chosen).zip(&workspace.trails);
     let why = |run: &PlannedRun, id: &str| {
@@ -116,8 +117,8 @@ fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String])
         answered.find_map(|((pool, chosen), trail)| {
             let is_of = |members: &[usize]| members.iter().any(|at| pool.members[*at].run.id == run.id);
             let then = match () {
-                () if is_of(&chosen.replaced) => "another one replaced it",
-                () if is_of(&chosen.beyond) => "its load is above the answer and counts as a miss",
+                () if is_of(&chosen.replaced) => "another run replaced it",
+                () if is_of(&chosen.beyond) => "its load is above the answer, so it counts as a miss",
                 () => return None,
             };
             let why = trail.note_of(id).unwrap_or("invalid");
@@ -131,7 +132,8 @@ fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String])
     invalid.iter().filter_map(line).collect()
 }
 
-/// Returns the short ids of those of `work` whose result was not replaced, or that have none.
+/// Returns the short ids of the runs in `work` whose result was not replaced, or that have no
+/// result.
 fn left<'a>(workspace: &Workspace, fresh: &Store, work: impl Iterator<Item = &'a PlannedRun>) -> BTreeSet<String> {
     let is_left = |run: &&PlannedRun| {
         let now = fresh.run(&run.id.short()).ok().flatten();
@@ -142,7 +144,7 @@ fn left<'a>(workspace: &Workspace, fresh: &Store, work: impl Iterator<Item = &'a
 }
 
 /// Reports runs that are missing, and the command that continues with them. With --force, the same command
-/// would repeat runs that were repeated already.
+/// would repeat runs that have already been repeated.
 fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left: impl FnOnce() -> BTreeSet<String>) {
     if summary.refused > 0 {
         let runs = counted(summary.refused, "run");
@@ -179,8 +181,8 @@ fn say_what_was_given_up(screen: &Screen, args: &RunArgs, given_up: usize, befor
         let earlier =
             if (1..given_up).contains(&before) { format!(", {before} of them earlier") } else { String::new() };
         let runs = runs + &earlier;
-        // Under --force a run may have an earlier result: then it does not count as given up in the next
-        // invocation.
+        // With --force, a run may have an earlier result. In that case it does not count as given up in
+        // the next invocation.
         if args.again.force {
             return screen.line(&format!("\n{runs}; their earlier results stay as they were"));
         }
@@ -200,15 +202,15 @@ fn as_typed(args: &RunArgs) -> (String, String, String) {
 struct Hints {
     /// Some run is not valid.
     doubtful: bool,
-    /// At least one run is invalid; it stays so until it is executed again.
+    /// At least one run is invalid, and stays invalid until it is executed again.
     invalid: bool,
-    /// The first sweep that chose its runs.
+    /// There is a sweep that chose its runs; contains the first one.
     chosen: Option<String>,
     /// No calibration shows the generator's own error.
     calibrate: bool,
 }
 
-/// The commands are at the end of their lines, ready to be copied however long they are.
+/// The commands are at the ends of lines, so that they can be copied, however long they are.
 fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
     let (program, plan, folder) = as_typed(args);
     let show = if hints.doubtful { "why a run is not valid" } else { "one run in full" };

@@ -12,7 +12,7 @@ use crate::expand::PlannedRun;
 use crate::sweep::resume::{Decision, Wishes};
 use crate::units::text::counted;
 
-/// Returns whether a run is to be executed.
+/// Whether a run is to be executed.
 pub(super) fn is_to_do(decision: &Option<Decision>) -> bool {
     decision.as_ref().is_some_and(|decision| decision.action.is_work())
 }
@@ -41,7 +41,8 @@ pub(super) fn any_work(decisions: &[Option<Decision>]) -> bool {
     decisions.iter().flatten().any(|decision| decision.action.is_work())
 }
 
-/// Returns the number of selected runs that are not to be executed; a run that sweeps share counts once.
+/// Returns the number of selected runs that are not to be executed; a run that sweeps share is counted
+/// once.
 pub(super) fn settled(workspace: &Workspace, decisions: &[Option<Decision>]) -> usize {
     let settled = decided(workspace, decisions).filter(|(_, decision)| !decision.action.is_work());
     settled.map(|(run, _)| run.id).collect::<HashSet<_>>().len()
@@ -51,8 +52,9 @@ pub(super) fn runs(count: usize) -> String {
     format!("{} to do", counted(count, "run"))
 }
 
-/// Returns the duration of the runs to do, in nanoseconds: one after another, and with as many at once as
-/// `--jobs` and their resources allow; and whether there are more of unknown duration.
+/// Returns the duration of the runs to do, in nanoseconds, both if executed one after another and with as
+/// many at once as `--jobs` and their resources allow. Also returns whether there are other runs whose
+/// duration is unknown.
 pub(super) fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (u64, u64, bool) {
     let estimator = Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk);
     let mut is_unknown = false;
@@ -70,8 +72,8 @@ pub(super) fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Optio
     (spans.one_after_another(), spans.side_by_side(args.jobs), is_unknown)
 }
 
-/// Refuses runs for which this machine has too few files or ports, before anything is written or sent: a
-/// sweep that fails in its last rung would have wasted hours.
+/// Rejects runs for which this machine has too few files or ports before anything is written or sent,
+/// because a sweep that failed in its last rung would have wasted hours.
 pub(super) fn have_room(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> Result<(), Failure> {
     let todo = decided(workspace, decisions).filter(|(_, decision)| decision.action.is_work());
     let obstacles = connection_limits::obstacles(workspace, todo.map(|(run, _)| run), args.jobs);

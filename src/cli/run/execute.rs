@@ -1,5 +1,5 @@
-//! Executes what is to be done: stage after stage, then runs whose server changed, then sweeps that the
-//! budget allows after all.
+//! Executes the work: stage after stage, then runs whose server changed, then sweeps that fit the
+//! budget after all.
 
 use indexmap::IndexSet;
 use tokio::sync::watch;
@@ -22,18 +22,18 @@ use crate::sweep::event::{Event, Observer};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Choices, EndsOf, OverBudget, Summary, Sweep, SweepError};
 
-/// The means of execution, independent of the work.
+/// The resources for execution, independent of the work.
 #[derive(Clone, Copy)]
 pub(super) struct Means<'a> {
     /// The locked results folder.
     pub(super) writer: &'a Writer,
-    /// Becomes true when the sweep is to stop.
+    /// Becomes true when the sweep has to stop.
     pub(super) stop: &'a watch::Receiver<bool>,
     /// Other receivers of events.
     pub(super) outlets: &'a Outlets,
 }
 
-/// Executes a stage, then the stages that its results enable, until nothing more is to do.
+/// Executes a stage, then the stages that its results enable, until there is nothing left to do.
 pub(super) fn execute_stages(
     args: &RunArgs,
     workspace: &mut Workspace,
@@ -59,7 +59,7 @@ pub(super) fn execute_stages(
             (all.left, all.interrupted) = (all.left + elsewhere.len(), true);
             break;
         }
-        // The new results may unblock later sweeps.
+        // The new results may make later sweeps possible.
         workspace.look_again()?;
         *stage = Stage::next(args, workspace, (wishes, stages))?;
         if !any_work(&stage.decisions) {
@@ -71,8 +71,8 @@ pub(super) fn execute_stages(
     spend_the_rest(args, workspace, &stage.looks, means, all)
 }
 
-/// Compares servers that could not be queried before the sweep but have been up since, including launched
-/// ones, and measures again the runs of changed servers; once per invocation.
+/// Compares servers that could not be queried before the sweep but have been running since, including
+/// launched ones, and measures the runs of changed servers again. This happens once per invocation.
 fn measure_late(
     args: &RunArgs,
     workspace: &Workspace,
@@ -91,7 +91,8 @@ fn measure_late(
     }
     let late = Looks::take(workspace, decisions, args.plan_folder(), |name| looks.missed(name) && is_work(name))
         .with_launched(workspace, first.launched.clone());
-    // Runs to do are done or abandoned by now: only runs that already had a result count here.
+    // By now, all runs to do have been done or abandoned, so only runs that already had a result
+    // count here.
     let settled = |decision: &Option<Decision>| decision.clone().filter(|decision| !decision.action.is_work());
     let mut again: Vec<Option<Decision>> = decisions.iter().map(settled).collect();
     let lines = late.apply(workspace, &mut again)?;
@@ -104,8 +105,8 @@ fn measure_late(
     Ok(first.and(second))
 }
 
-/// Measures optional sweeps that did not fit the budget in the worst case but do now, because searches have
-/// ended and repeats were not needed.
+/// Measures optional sweeps that did not fit the budget in the worst case but fit now, because searches
+/// have ended and some repeats were not needed.
 fn spend_the_rest(
     args: &RunArgs,
     workspace: &mut Workspace,
@@ -135,7 +136,8 @@ fn spend_the_rest(
     }
 }
 
-/// Executes what is to do. Run numbers continue after earlier runs that are no longer in `decisions`.
+/// Executes the runs to do. The numbers of runs continue after earlier runs that are no longer in
+/// `decisions`.
 fn execute(
     args: &RunArgs,
     workspace: &Workspace,
@@ -145,7 +147,7 @@ fn execute(
 ) -> Result<Summary, Failure> {
     let Means { writer, stop, outlets } = means;
     let action = |decision: &Option<Decision>| decision.as_ref().map(|decision| decision.action);
-    // Runs that searches and ladders may request follow those that are already known.
+    // Runs that searches and ladders may request follow the runs that are already known.
     let (whole, places) = workspace.expansion.with_members();
     let chooser = Chooser::new(writer.store(), workspace.plan());
     let choose = |pool: &Pool| chooser.choose(pool);
@@ -201,7 +203,7 @@ fn later(workspace: &Workspace, args: &RunArgs) -> Vec<String> {
     waiting.collect::<IndexSet<String>>().into_iter().collect()
 }
 
-/// Shows events; adds headline figures to committed runs.
+/// Shows events, and adds headline figures to committed runs.
 struct Listener<'a> {
     screen: Screen,
     publisher: Option<Publisher>,

@@ -1,4 +1,5 @@
-//! `run --metrics-addr`: metrics of the running sweep over HTTP, for Prometheus, served by a separate thread.
+//! `run --metrics-addr` serves metrics of the running sweep over HTTP, for Prometheus, in a separate
+//! thread.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
@@ -16,13 +17,13 @@ use crate::cli::http;
 use crate::report::progress::SweepMetrics;
 use crate::sweep::event::Event;
 
-/// Interval between reads of the counters, so that derived rates are recent.
+/// Interval between reads of the counters, so that derived rates are up to date.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Content type of the text format.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The metrics, served until this is dropped.
+/// The metrics, which are served until this value is dropped.
 pub(super) struct MetricsServer {
     metrics: Arc<Mutex<SweepMetrics>>,
     address: SocketAddr,
@@ -30,7 +31,7 @@ pub(super) struct MetricsServer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Reads `PORT`, on loopback, or `ADDRESS:PORT`.
+/// Parses `PORT`, which means on loopback, or `ADDRESS:PORT`.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix("localhost:").or_else(|| text.strip_prefix(':')).unwrap_or(text);
     match port.parse() {
@@ -42,7 +43,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 impl MetricsServer {
-    /// Listens and begins to serve.
+    /// Opens the port and begins to serve.
     pub(super) fn start(address: SocketAddr, plan: &str) -> Result<MetricsServer, Failure> {
         let listener = TcpListener::bind(address).map_err(|error| refused(address, &error))?;
         listener.set_nonblocking(true).map_err(|error| Failure::Unexpected(error.into()))?;
@@ -85,7 +86,7 @@ impl Drop for MetricsServer {
     fn drop(&mut self) {
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked no longer serves.
+            // A thread that panicked no longer serves requests.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! `sweepline run PLAN`: executes missing runs and shows the results.
+//! `sweepline run PLAN` executes missing runs and shows the results.
 
 mod announce;
 mod args;
@@ -88,8 +88,8 @@ pub(super) fn run(mut args: RunArgs) -> Result<Exit, Failure> {
     conclude(&args, &workspace, &stage.decisions, &summary)
 }
 
-/// Locks the results folder if there is something to write: runs, the end of abandoned servers, or the
-/// inventory. The decisions for the first stage are made again under the lock.
+/// Locks the results folder if there is something to write, such as runs, the end of abandoned
+/// servers, or the inventory. The decisions for the first stage are made again under the lock.
 fn lock(
     args: &RunArgs,
     workspace: &mut Workspace,
@@ -102,8 +102,8 @@ fn lock(
         raise_file_limit();
         ignore_file_size_signal().map_err(|error| Failure::Unexpected(error.into()))?;
         let writer = part::lock(workspace, part)?;
-        // Another sweepline may have committed runs up to now, and taking the lock may have completed
-        // interrupted commits.
+        // Another sweepline process may have committed runs up to this point, and taking the lock may
+        // have completed interrupted commits.
         workspace.look_again()?;
         stage.decide_again(args, workspace, (wishes, stages))?;
         return Ok(Some(writer));
@@ -113,8 +113,8 @@ fn lock(
     if workspace.store.has_unsent()? {
         return Ok(Some(part::lock(workspace, part)?));
     }
-    // If every result is present and only the inventory is behind, a folder that cannot be written is no
-    // reason to withhold the results.
+    // If every result is present and only the inventory is behind, the results are shown even if the
+    // folder cannot be written.
     let is_wanted = has_left || workspace.disk.wants_entries();
     Ok(is_wanted.then(|| part::lock(workspace, part).ok()).flatten())
 }
@@ -127,7 +127,7 @@ fn tell_notes(args: &RunArgs, workspace: &Workspace, stage: &Stage) {
     notes.for_each(|line| args.screen().with_times().line(&line));
 }
 
-/// Returns whether results decide which runs there are.
+/// Whether results decide which runs there are.
 fn follows_from_results(workspace: &Workspace) -> bool {
     let is_chosen = !workspace.expansion.pools.is_empty() || !workspace.expansion.series.is_empty();
     is_chosen || Stages::are_several(workspace) || workspace.budget.is_some()
@@ -150,7 +150,7 @@ fn tell_what_followed(args: &RunArgs, workspace: &Workspace) {
 }
 
 /// Ends servers that an earlier sweep of this folder launched but could not end, because it was killed with
-/// their supervisors. The holder of the folder's lock knows that none of them is in use.
+/// their supervisors. This process holds the folder's lock, so none of these servers is in use.
 fn end_left_servers(args: &RunArgs, writer: &Writer, part: Option<&Part>) {
     let screen = args.screen().with_times();
     let folder = args.plan.parent().unwrap_or(Path::new(""));

@@ -1,4 +1,4 @@
-//! Runs that other workers are measuring, if results are shared.
+//! Runs that other workers are measuring if results are shared.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,8 +20,8 @@ const MOST_FETCHED: u64 = 64 * 1024 * 1024;
 /// Longest pause between two polls.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Waits until one of these runs is open again, or all are committed. Returns `false` if the user
-/// interrupts the wait.
+/// Waits until any of these runs is open again, or all of them are committed. Returns `false` if
+/// the user interrupts the wait.
 pub(super) fn wait_for_others(
     args: &RunArgs,
     runs: &[RunId],
@@ -31,7 +31,8 @@ pub(super) fn wait_for_others(
     if runs.is_empty() {
         return Ok(true);
     }
-    // Release runs that this worker claimed but did not commit: other workers wait for them too.
+    // Releases runs that this worker claimed but did not commit, because other workers are waiting
+    // for them.
     writer.release();
     args.tell(&[format!("{}: waiting for other workers", counted(runs.len(), "run"))]);
     let server = |id: &RunId| {
@@ -65,8 +66,8 @@ pub(super) fn wait_for_others(
     }
 }
 
-/// Returns the runs that a table shows: all of them, or only those with local rows if fetching the rows
-/// of the others would be a large download.
+/// Returns the runs that a table shows: all of them, or only those with local rows if fetching the
+/// other rows would be a large download.
 pub(super) fn cheap_to_show<'r>(store: &Store, runs: &[&'r PlannedRun]) -> Vec<&'r PlannedRun> {
     if store.remote().is_none() {
         return runs.to_vec();
@@ -76,7 +77,7 @@ pub(super) fn cheap_to_show<'r>(store: &Store, runs: &[&'r PlannedRun]) -> Vec<&
         let record = store.run(&run.id.short()).ok().flatten().and_then(|listed| listed.record);
         record.map_or(0, |record| store.absent_bytes(&record))
     });
-    // Reads only as many records as needed to exceed the limit.
+    // Reads only as many records as are needed to exceed the limit.
     let is_much = |sum: &mut u64, bytes: u64| {
         *sum += bytes;
         Some(*sum > MOST_FETCHED)
@@ -96,7 +97,7 @@ pub(super) fn not_shown(runs: usize) -> Option<String> {
     ))
 }
 
-/// Returns a note on the runs of other workers, for the end of a sweep.
+/// Returns a note on the runs of other workers, to be shown at the end of a sweep.
 pub(super) fn told(summary: &Summary) -> Vec<String> {
     let shared = (summary.shared > 0)
         .then(|| format!("\n{} committed by other workers in the meantime", counted(summary.shared, "run")));

@@ -1,4 +1,4 @@
-//! Other outputs of a running sweep besides the screen: metrics for Prometheus, a file of events, and traces.
+//! Outputs of a running sweep other than the screen: metrics for Prometheus, a file of events, and traces.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ impl Outlets {
         self.metrics.iter().for_each(|metrics| metrics.begin(pace));
     }
 
-    /// Records an event; `headline` is that of the run that the event commits.
+    /// Records an event; `headline` contains the figures of the run that was committed.
     pub(super) fn take(&self, event: &Event, headline: impl FnOnce() -> Option<Headline>) {
         self.metrics.iter().for_each(|metrics| metrics.take(event));
         if self.events.is_none() && self.traces.is_none() {

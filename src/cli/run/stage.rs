@@ -13,14 +13,14 @@ use crate::sweep::resume::{Decision, Wishes};
 pub(super) struct Stage {
     /// The decision for each run; `None` if it is not part of this stage.
     pub(super) decisions: Vec<Option<Decision>>,
-    /// What servers reported.
+    /// The reports of servers.
     pub(super) looks: Looks,
     /// A line for each server that has changed.
     changes: Vec<String>,
 }
 
 impl Stage {
-    /// Returns the next stage, based on the current results; servers are queried.
+    /// Returns the next stage, based on the current results, after querying the servers.
     pub(super) fn next(
         args: &RunArgs,
         workspace: &Workspace,
@@ -33,7 +33,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Returns the same after another read of the folder; the servers' reports are kept.
+    /// Returns the same stage after another read of the folder; the servers' reports are kept.
     pub(super) fn decide_again(
         &mut self,
         args: &RunArgs,
@@ -44,7 +44,8 @@ impl Stage {
         self.settle(workspace, stages)
     }
 
-    /// Adjusts the decisions for servers' reports, repetitions, and runs that have to wait.
+    /// Adjusts the decisions according to servers' reports, repetitions, and runs that have to
+    /// wait.
     fn settle(&mut self, workspace: &Workspace, stages: &Stages) -> Result<(), Failure> {
         self.changes = self.looks.apply(workspace, &mut self.decisions)?;
         workspace.reopen(&mut self.decisions);
@@ -52,7 +53,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Announces what the stage is going to do.
+    /// Announces the work of the stage.
     pub(super) fn announce(&self, args: &RunArgs, workspace: &Workspace) {
         announce(args, workspace, &self.decisions, &self.looks);
         args.tell(&self.changes);

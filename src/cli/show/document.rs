@@ -1,4 +1,4 @@
-//! The document of `show RUN --format json`: its types define its schema (schemas/show.schema.json).
+//! The document of `show RUN --format json`. Its types define the schema (schemas/show.schema.json).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,7 +16,8 @@ use crate::store::RunRecord;
 /// One run in full.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document<'a> {
-    /// The run's `run.json`: its specification with every default, circumstances, facts, and digests of its files.
+    /// The run's `run.json`: the specification with every default, the circumstances, the facts, and the
+    /// digests of the files.
     #[schemars(with = "Map<String, Value>")]
     run: &'a RunRecord,
     /// The run's verdict.
@@ -24,9 +25,10 @@ pub(crate) struct Document<'a> {
     /// How the failed requests of the window ended, the most frequent outcome first; absent if none failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failures: Vec<Failure>,
-    /// Each limit of the plan's objective, tested on the run; empty without a plan or an objective.
+    /// Each limit of the plan's objective, tested on the run; empty if there is no plan or no
+    /// objective.
     slo: Vec<Limit>,
-    /// Whether the server kept up with the arrivals; null for a closed loop, and if the window has no length.
+    /// Whether the server kept up with the arrivals; null for a closed loop, or if the window has no length.
     saturation: Option<Saturation>,
     /// The run over time, from its start to the end of drain; absent if nothing was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,12 +36,13 @@ pub(crate) struct Document<'a> {
     /// The server's own metrics over the window; absent if nothing was scraped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     server: Vec<Figure>,
-    /// Where the time went: mean latencies from the schedule as sums of parts; absent if nothing was scraped.
+    /// How the time was spent: mean latencies from the schedule as sums of parts; absent if nothing was
+    /// scraped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<Sum>,
     /// The run's labels and every metric: the columns of `export`, described by `schema export`.
     metrics: Map<String, Value>,
-    /// The same for each class of a mix; absent if there is none.
+    /// The labels and metrics of each class of a mix; absent if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     classes: Vec<Map<String, Value>>,
 }
@@ -49,36 +52,38 @@ pub(crate) struct Document<'a> {
 struct Limit {
     /// The latency, like ttft_from_schedule.
     metric: &'static str,
-    /// The limited percentile.
+    /// The percentile to which the limit applies.
     #[schemars(with = "String")]
     percentile: crate::plan::Percentile,
     /// The limit, in milliseconds.
     limit_ms: f64,
-    /// How many of the n were above it.
+    /// Number of the n samples above the limit.
     above: u64,
-    /// How many were tested.
+    /// Number of tested samples.
     n: u64,
-    /// How many, with the same dependence and none above the limit, would show that it holds.
+    /// The number of samples that would show that the limit holds, with the same dependence and none above
+    /// the limit.
     need: u64,
-    /// The equivalent number of independent samples: those that wait for each other count less.
+    /// The equivalent number of independent samples. Requests that wait for each other count less.
     worth: f64,
-    /// holds, misses or undecided.
+    /// The result: holds, misses or undecided.
     answer: &'static str,
-    /// Length of a window, in seconds, that would decide if the share above the limit stayed the same; null
-    /// if it is decided, and if a window a hundred times as long would not suffice.
+    /// Length of a window, in seconds, that would be enough to decide if the share above the limit stayed
+    /// the same; null if the outcome is decided, or if even a window a hundred times as long would not be
+    /// enough.
     would_do_s: Option<f64>,
 }
 
 /// One figure of a server over the window.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Figure {
-    /// Its name, like requests_running_mean; docs/TELEMETRY.md lists them.
+    /// The name of the figure, like requests_running_mean; docs/TELEMETRY.md lists them.
     name: String,
-    /// Its unit, like requests, tokens, s, J or share.
+    /// The unit of the figure, like requests, tokens, s, J or share.
     unit: &'static str,
     /// The value; null if unknown.
     value: Option<f64>,
-    /// Why it is unknown; null if it is known.
+    /// Why the value is unknown; null if it is known.
     absent: Option<String>,
 }
 
@@ -87,13 +92,13 @@ struct Figure {
 struct Sum {
     /// ttft or e2e.
     of: &'static str,
-    /// How many requests the mean covers: those that ended in the window.
+    /// Number of requests that the mean covers, which are those that ended in the window.
     requests: u64,
     /// The mean, in milliseconds.
     mean_ms: f64,
     /// The share of the parts that are neither unassigned nor unknown; null if the parts exceed the whole.
     assigned_share: Option<f64>,
-    /// Its parts.
+    /// The parts of the mean.
     parts: Vec<Part>,
 }
 
@@ -103,9 +108,9 @@ struct Part {
     /// client, connection, network, outside_server, queue, prefill, decode, server_unassigned or unknown,
     /// as defined in docs/TELEMETRY.md.
     name: &'static str,
-    /// Mean milliseconds per request; null if unknown.
+    /// Mean time per request, in milliseconds; null if unknown.
     ms: Option<f64>,
-    /// Why it is unknown; null if it is known.
+    /// Why the part is unknown; null if it is known.
     absent: Option<String>,
 }
 
@@ -114,20 +119,20 @@ struct Part {
 struct Saturation {
     /// kept_up, saturated or not_shown.
     state: &'static str,
-    /// Whether the server kept up with the arrivals; null if the window is too short to tell.
+    /// Whether the server kept up with the arrivals; null if the window is too short to decide.
     kept_up: Option<bool>,
-    /// Requests per second that actually arrived in the window, by the schedule as kept.
+    /// Requests per second that actually arrived in the window, according to the actual schedule.
     arrived_rate: f64,
     /// Requests per second that were completed in the window: arrivals minus the growth of the number in flight.
     completion_rate: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of the 95 % interval of `served_per_second`.
     completion_rate_low: f64,
-    /// Upper end of its 95 % interval.
+    /// Upper end of the 95 % interval of `served_per_second`.
     completion_rate_high: f64,
     /// Requests in flight or waiting at the end of the window minus those at its beginning.
     growth: f64,
-    /// Length of a window, in seconds, that would show it, as far as known; null unless the state is
-    /// not_shown, and if no request arrived.
+    /// Length of a window, in seconds, that would be enough to show whether the server kept up, if
+    /// known; null unless the state is not_shown, and null if no request arrived.
     would_do_s: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! `sweepline show RUN`: one run in full.
+//! `sweepline show RUN` shows one run in full.
 
 pub(super) mod document;
 
@@ -27,7 +27,7 @@ pub struct ShowArgs {
     /// A run: any unambiguous prefix of its id (`list` shows ids)
     #[arg(value_name = "RUN")]
     run: String,
-    /// Judge it under this plan: its thresholds, objectives and prices
+    /// Judge the run under this plan: by its thresholds, objectives and prices
     #[arg(long, value_name = "PLAN")]
     plan: Option<PathBuf>,
     #[command(flatten)]
@@ -104,26 +104,28 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Returns whether a run belongs to a plan: the plan requests it, its searches may request it, or an
-/// earlier sweep found its load.
+/// Whether a run belongs to a plan, that is, the plan requests it, its searches may request it, or
+/// an earlier sweep found its load.
 fn holds(store: &Store, plan: &ResolvedPlan, record: &RunRecord) -> bool {
     let has = |expansion: &Expansion| expansion.possible().any(|run| run.id.to_string() == record.id);
     expand(plan).is_ok_and(|expansion| has(&expansion))
         || workspace::expansion(store, plan).is_ok_and(|expansion| has(&expansion))
 }
 
-/// Formats one limit of the objective and its test in a line.
+/// Formats one limit of the objective and its test in one line.
 fn slo_line(test: &SloTest, is_saturated: bool) -> String {
     let SloTest { metric, percentile, limit, above, n, alike_needed, evidence, answer, would_do } = test;
     let more = match answer {
-        Answer::Undecided if is_saturated => "; saturated: the queue grows, so no longer window helps".to_owned(),
+        Answer::Undecided if is_saturated => {
+            "; saturated: the queue grows, so a longer window does not help".to_owned()
+        }
         Answer::Undecided if *n > 0 => format!("; {}", test.would_decide()),
         _ => String::new(),
     };
     let worth = undecided::worth(evidence).map(|worth| format!(", worth {worth} independent ones")).unwrap_or_default();
     let need = match answer {
         Answer::Undecided if *above == 0 && would_do.is_some() && !is_saturated => {
-            format!("; {alike_needed} without one above would show that it holds")
+            format!("; {alike_needed} with none above it would show that it holds")
         }
         _ => String::new(),
     };

@@ -13,7 +13,7 @@ pub(crate) struct Document {
     direction: Direction,
     /// The address of the shared results.
     url: String,
-    /// Each run that was considered.
+    /// All runs that were considered.
     pub(super) runs: Vec<OneRun>,
     /// Number of bytes sent or fetched.
     bytes: u64,
@@ -24,16 +24,16 @@ pub(crate) struct Document {
 /// One run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct OneRun {
-    /// The name of its folder: the first digits of its id.
+    /// The name of the run's folder, which is the beginning of its id.
     id: String,
-    /// The result for it.
+    /// The outcome for this run.
     outcome: Outcome,
 }
 
 /// A run that was not sent.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct LeftOut {
-    /// The name of its folder.
+    /// The name of the run's folder.
     pub(super) id: String,
     /// The reason.
     pub(super) reason: String,
@@ -43,9 +43,9 @@ pub(super) struct LeftOut {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
-    /// It is now committed at the destination.
+    /// The run is now committed at the destination.
     Committed,
-    /// The same result was already there.
+    /// The same result was already at the destination.
     Unchanged,
     /// Another result of the same run was already committed there, and stays.
     OtherResult,
@@ -73,7 +73,7 @@ impl Document {
                 Pulled::Committed { bytes } => (Outcome::Committed, bytes),
                 Pulled::There => (Outcome::Unchanged, 0),
                 Pulled::Other => (Outcome::OtherResult, 0),
-                // It was listed, but has been removed since.
+                // The run was listed, but has been removed since.
                 Pulled::Missing => return None,
             };
             Some((OneRun { id, outcome }, bytes))
@@ -119,7 +119,7 @@ impl Document {
     }
 }
 
-/// Bytes for people.
+/// Formats a number of bytes for people.
 fn size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),

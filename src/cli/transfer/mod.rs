@@ -1,4 +1,4 @@
-//! `push` and `pull`: results between a folder and object storage.
+//! `push` and `pull` copy results between a folder and object storage.
 
 pub(super) mod document;
 pub(super) mod pull;
@@ -39,7 +39,7 @@ pub(crate) struct TransferArgs {
 }
 
 impl TransferArgs {
-    /// The short ids of the plan's runs; `None` without a plan.
+    /// The short ids of the plan's runs; `None` if there is no plan.
     fn of_plan(&self) -> Result<Option<HashSet<String>>, Failure> {
         let Some(plan) = &self.plan else { return Ok(None) };
         Ok(Some(ids(&Workspace::open(plan, &self.changes, &self.folder)?.expansion)))

@@ -1,4 +1,4 @@
-//! `sweepline pull`: copies runs from object storage to a results folder, where `run` treats them as
+//! `sweepline pull` copies runs from object storage to a results folder, where `run` treats them as
 //! local.
 
 use clap::Args;

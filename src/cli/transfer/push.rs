@@ -1,4 +1,4 @@
-//! `sweepline push`: copies committed runs of a results folder to object storage.
+//! `sweepline push` copies committed runs of a results folder to object storage.
 
 use clap::Args;
 

@@ -10,14 +10,14 @@ use super::merge::{Span, at_least};
 use super::{Arrivals, PROFILE_VERSION, PrefixClass, Prefixes, Profile, Stretch, TurnBucket, Turns};
 use crate::dataset::record::{BLOCK_TOKENS, CHARS_PER_TOKEN, Record, estimated_tokens};
 
-/// A period of the rate lasts at least a second, and there are at most this many.
+/// The maximum number of periods in the rate over time. A period lasts at least a second.
 const MOST_STRETCHES: u64 = 500;
 
-/// Fewer requests than the minimum of one range.
+/// There are fewer requests than the minimum for one range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a profile with k = {k} needs at least {k} requests, and there are {requests}")]
 pub struct TooFew {
-    /// The threshold.
+    /// The minimum for one range.
     pub k: u32,
     /// The number of requests.
     pub requests: u64,
@@ -25,29 +25,30 @@ pub struct TooFew {
 
 /// A profile under construction.
 ///
-/// Eight bytes are kept for each request with a time, each distinct block and each named conversation.
+/// Memory holds eight bytes for each request with a time, each distinct block and each named
+/// conversation.
 #[derive(Default)]
 pub struct Profiler {
     requests: u64,
     cells: Cells,
     offsets: Vec<Nanos>,
     hasher: RandomState,
-    /// Blocks with which prompts began so far.
+    /// Blocks with which prompts have begun so far.
     blocks: HashSet<u64>,
-    /// Requests by their first block.
+    /// Requests, by their first block.
     groups: HashMap<u64, Group>,
-    /// Prompt tokens of all requests with known beginnings.
+    /// Number of prompt tokens in all requests with known beginnings.
     prompt_tokens: u64,
-    /// How many of those requests have prompts shorter than a block.
+    /// Number of these requests whose prompts are shorter than a block.
     short: u64,
-    /// Number of requests of each named conversation.
+    /// Number of requests in each named conversation.
     named: HashMap<u64, u64>,
-    /// Number of conversations that are single records, by their requests.
+    /// Number of conversations that are single records, by their number of requests.
     turns: BTreeMap<u64, u64>,
     has_text: bool,
 }
 
-/// Requests with one first block.
+/// Requests with the same first block.
 #[derive(Clone, Copy, Default)]
 struct Group {
     requests: u64,
@@ -72,8 +73,8 @@ impl Profiler {
         }
     }
 
-    /// Returns the blocks with which a first prompt begins: as named in the file, otherwise whole
-    /// blocks of its text.
+    /// Returns the blocks with which a first prompt begins: the block names in the file, or
+    /// otherwise the whole blocks of its text.
     fn prefix(&mut self, record: &Record) {
         let blocks = if record.hash_ids.is_empty() { self.text_blocks(record) } else { record.hash_ids.clone() };
         if record.hash_ids.is_empty() && record.turns.is_empty() {
@@ -92,7 +93,8 @@ impl Profiler {
         self.blocks.extend(blocks);
     }
 
-    /// Returns names for the whole blocks of a text, each derived from everything up to its end.
+    /// Returns names for the whole blocks of a text. Each name is derived from all text up to the
+    /// end of its block.
     fn text_blocks(&self, record: &Record) -> Vec<u64> {
         let Some(first) = record.exchanges().next() else { return Vec::new() };
         let mut text = record.system().unwrap_or_default().chars().chain(first.user.chars());
@@ -141,7 +143,7 @@ fn arrivals(offsets: Vec<Nanos>, k: u64) -> Option<Arrivals> {
         match spans.last_mut().filter(|span| span.range[1] == at) {
             Some(span) => span.weight += 1,
             None => {
-                // Time without requests belongs to the period that ends it.
+                // A time without requests belongs to the period in which it ends.
                 let from = spans.last().map_or(0, |span| span.range[1] + 1);
                 spans.push(Span { range: [from, at], weight: 1, sums: () });
             }
@@ -158,7 +160,7 @@ fn arrivals(offsets: Vec<Nanos>, k: u64) -> Option<Arrivals> {
     })
 }
 
-/// Returns the standard deviation of the gaps divided by their mean; 0 without gaps.
+/// Returns the standard deviation of the gaps divided by their mean; 0 if there are no gaps.
 fn gap_cv(offsets: &[Nanos]) -> f64 {
     let gaps: Vec<f64> = offsets.windows(2).map(|pair| pair[1].saturating_sub(pair[0]).secs()).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len().max(1) as f64;
@@ -172,7 +174,8 @@ fn prefixes(groups: HashMap<u64, Group>, short: u64, prompt_tokens: u64, k: u64)
         return None;
     }
     let reusable: u64 = groups.values().map(|group| group.shared_tokens).sum();
-    // Sizes 1, 2 to 3, 4 to 7, … with groups, requests and shared tokens of each.
+    // Classes of group sizes (1, 2 to 3, 4 to 7, …), each with its groups, requests and shared
+    // tokens.
     let mut classes: BTreeMap<u32, (u64, Group)> = BTreeMap::new();
     let short = (0..short).map(|_| Group { requests: 1, shared_tokens: 0 });
     for group in groups.into_values().chain(short) {
@@ -203,7 +206,8 @@ fn prefixes(groups: HashMap<u64, Group>, short: u64, prompt_tokens: u64, k: u64)
 }
 
 fn turns(named: HashMap<u64, u64>, mut turns: BTreeMap<u64, u64>, has_text: bool, k: u64) -> Option<Turns> {
-    // Lengths without text and without names are requests whose conversations are unknown.
+    // Records that have only lengths, without text and names, are requests whose conversations are
+    // unknown.
     if named.is_empty() && !has_text {
         return None;
     }

@@ -1,13 +1,14 @@
-//! Joint ranges of prompt and response tokens, none with fewer than k requests.
+//! Joint ranges of prompt and response tokens. No range has fewer than k requests.
 
 use std::collections::BTreeMap;
 
 use super::{LengthBucket, Lengths};
 
-/// Number of times that a cell's resolution is halved until all lengths are one cell.
+/// Number of times that the resolution of cells is halved until all lengths are in one cell.
 const LEVELS: u32 = 7;
 
-/// Returns the cell of a length: cells begin at 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, … two for each doubling.
+/// Returns the cell of a length. Cells begin at 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, …, so there are two for
+/// each doubling.
 fn cell(tokens: u32) -> u32 {
     if tokens < 2 {
         return tokens;
@@ -43,8 +44,8 @@ impl Cells {
         self.declared += u64::from(is_declared);
     }
 
-    /// Returns the ranges: a cell with k requests becomes one; the rest goes into cells twice as
-    /// wide, and so on.
+    /// Returns the ranges. A cell with at least k requests becomes a range; the remaining requests
+    /// go into cells twice as wide, and so on.
     pub(super) fn lengths(self, k: u64) -> Lengths {
         let mut buckets = Vec::new();
         let mut left = self.counts;

@@ -1,17 +1,18 @@
-//! Ranges along one line, none with fewer than k.
+//! Merges ranges along one dimension, so that none has fewer than k.
 
 /// Counts over a range of values.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Span<T> {
     /// The minimum and the maximum value.
     pub(super) range: [u64; 2],
-    /// The quantity that must reach k.
+    /// The count that must reach k.
     pub(super) weight: u64,
-    /// Other sums.
+    /// Other sums over the range.
     pub(super) sums: T,
 }
 
-/// Merges spans, given in ascending order, downwards until each weighs k; returns the rest below k.
+/// Merges spans, given in ascending order, from the top down until each has a weight of at least k;
+/// also returns what remains below k.
 pub(super) fn at_least<T>(spans: Vec<Span<T>>, k: u64, add: impl Fn(&mut T, T)) -> (Vec<Span<T>>, u64) {
     let mut merged: Vec<Span<T>> = Vec::new();
     let mut open: Option<Span<T>> = None;
@@ -27,7 +28,7 @@ pub(super) fn at_least<T>(spans: Vec<Span<T>>, k: u64, add: impl Fn(&mut T, T)) 
         };
         if span.weight >= k { merged.push(span) } else { open = Some(span) }
     }
-    // The rest joins the lowest range, which is adjacent.
+    // The remainder joins the lowest range, which is adjacent to it.
     let left = match (open, merged.last_mut()) {
         (Some(rest), Some(lowest)) => {
             lowest.range[0] = rest.range[0];

@@ -1,8 +1,9 @@
 //! Anonymous profiles: the characteristics of traffic, without its texts, its users or its dates.
 //!
-//! A profile contains counts over ranges, never the figures of a single record: every range covers at least
-//! `k` requests (k-anonymity), and values too rare for any range are omitted and only counted. It contains
-//! no text, no id, no name, no date; times are durations. Its only words are those of the types below.
+//! A profile contains counts over ranges, never the figures of a single record. Every range covers at least
+//! `k` requests (k-anonymity), and values that are too rare for any range are omitted and only counted. It
+//! contains no text, no id, no name and no date; times are durations. Its only words are the field names of
+//! the types below.
 
 mod build;
 mod lengths;
@@ -33,7 +34,7 @@ pub struct Profile {
     pub arrivals: Option<Arrivals>,
     /// Common beginnings of prompts; absent if unknown.
     pub prefixes: Option<Prefixes>,
-    /// Number of turns in conversations; absent if the file has none.
+    /// Number of turns in conversations; absent if the file has no conversations.
     pub turns: Option<Turns>,
 }
 
@@ -41,12 +42,13 @@ pub struct Profile {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lengths {
-    /// Requests whose tokens are declared in the file; those of the others are estimated as characters / 4.
+    /// Number of requests whose tokens are declared in the file; for the others, tokens are estimated as
+    /// characters / 4.
     pub declared: u64,
     /// Ranges of prompt and response tokens. Fine ranges that are too rare are merged into coarser ones, so
-    /// ranges may overlap: each request is counted in one.
+    /// ranges may overlap. Each request is counted in only one of them.
     pub buckets: Vec<LengthBucket>,
-    /// Requests too rare for any range.
+    /// Number of requests that are too rare for any range.
     pub suppressed: u64,
 }
 
@@ -54,8 +56,8 @@ pub struct Lengths {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LengthBucket {
-    /// The minimum and maximum of prompt tokens, of the request alone: the history of a
-    /// conversation is added.
+    /// The minimum and maximum of prompt tokens in the request alone, without the history of a
+    /// conversation.
     pub prompt: [u32; 2],
     /// The minimum and maximum of response tokens; absent if the file does not contain them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,9 +70,10 @@ pub struct LengthBucket {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arrivals {
-    /// Seconds from the first request to the last.
+    /// Time from the first request to the last, in seconds.
     pub seconds: f64,
-    /// Coefficient of variation of the gaps between requests: 0 is a constant rate, 1 a Poisson process.
+    /// Coefficient of variation of the gaps between requests: 0 for a constant rate, 1 for a Poisson
+    /// process.
     pub gap_cv: f64,
     /// The rate over time, in consecutive periods.
     pub stretches: Vec<Stretch>,
@@ -80,9 +83,9 @@ pub struct Arrivals {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stretch {
-    /// Its duration, in seconds.
+    /// The duration of the period, in seconds.
     pub seconds: f64,
-    /// Number of requests in it.
+    /// Number of requests in the period.
     pub requests: u64,
 }
 
@@ -90,16 +93,16 @@ pub struct Stretch {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prefixes {
-    /// Tokens of a block: shorter common beginnings are not detected.
+    /// Number of tokens in a block. Shorter common beginnings are not detected.
     pub(crate) block_tokens: u32,
-    /// Requests whose beginnings are known.
+    /// Number of requests whose beginnings are known.
     pub requests: u64,
-    /// Share of their prompt tokens with which an earlier request began: an unlimited prefix cache could
+    /// Share of their prompt tokens that an earlier request also began with: an unlimited prefix cache could
     /// serve this much.
     pub reusable_share: f64,
-    /// Groups of requests with the same first block, by the size of a group.
+    /// Groups of requests with the same first block, by the size of the group.
     pub classes: Vec<PrefixClass>,
-    /// Requests in groups too rare for any class.
+    /// Number of requests in groups that are too rare for any class.
     pub suppressed: u64,
 }
 
@@ -111,10 +114,10 @@ pub struct PrefixClass {
     pub size: [u64; 2],
     /// Number of groups.
     pub groups: u64,
-    /// Requests in them.
+    /// Number of requests in these groups.
     pub requests: u64,
-    /// Leading prompt tokens that a request has in common with an earlier one of its group, on average over
-    /// all but the first of each group.
+    /// Average number of leading prompt tokens that a request has in common with an earlier request of its
+    /// group, over all requests except the first of each group.
     pub shared_tokens: u32,
 }
 
@@ -124,9 +127,9 @@ pub struct PrefixClass {
 pub struct Turns {
     /// Ranges of turns.
     pub buckets: Vec<TurnBucket>,
-    /// Conversations too rare for any range.
+    /// Number of conversations that are too rare for any range.
     pub suppressed: u64,
-    /// Whether turns are separate entries in the file, so that the lengths of later ones include
+    /// Whether turns are separate entries in the file, so that the lengths of later turns include
     /// the history.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_history: bool,
@@ -136,7 +139,7 @@ pub struct Turns {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TurnBucket {
-    /// The minimum and maximum number of turns, which are requests of the conversation.
+    /// The minimum and maximum number of turns; each turn is a request of the conversation.
     pub turns: [u64; 2],
     /// Number of conversations.
     pub conversations: u64,

@@ -1,4 +1,5 @@
-//! Fields by name: any file with one object or row per request, and sweepline's own format.
+//! Reads fields by name, in any file with one object or row per request, and in sweepline's own
+//! format.
 
 use crate::dataset::error::Bad;
 use crate::dataset::mapping::{Field, Mapping};

@@ -1,4 +1,4 @@
-//! LongBench-v2: a long text, a question about it and four choices.
+//! LongBench-v2: a long text, a question about the text, and four choices.
 
 use crate::dataset::error::Bad;
 use crate::dataset::record::{Record, Role, Turn};

@@ -1,4 +1,4 @@
-//! Lists of messages, as in conversations of every kind.
+//! Reads lists of messages, as in conversations of every kind.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::dataset::record::{Role, Turn};
 use crate::dataset::skipped::Reason;
 use crate::dataset::value::{Fields, get, need, shown, text, wrong};
 
-/// Returns the role of a speaker's name.
+/// Returns the role for a speaker's name.
 fn role(name: &str, turn: usize) -> Result<Role, Bad> {
     Ok(match name {
         "human" | "user" | "prompter" => Role::User,
@@ -42,7 +42,7 @@ fn one(message: &Value, turn: usize) -> Result<Turn, Bad> {
     Ok(Turn { role, text: content(&format!("{name} of message {turn}"), value)? })
 }
 
-/// Parses a content: text, or a list of parts, of which those with text count.
+/// Parses a content: text, or a list of parts of which only those with text count.
 fn content(name: &str, value: &Value) -> Result<String, Bad> {
     match value {
         Value::Array(parts) => {
@@ -57,11 +57,11 @@ fn content(name: &str, value: &Value) -> Result<String, Bad> {
 }
 
 /// Returns the turns in the order that servers require: a system message first, then user and assistant
-/// alternately, the user first.
+/// alternately, beginning with the user.
 ///
-/// Public files contain conversations that were split: messages of the model before the first question are
-/// skipped. Consecutive messages of one side are joined, with a blank line between; so are system messages,
-/// at any position. Messages without text are skipped.
+/// Public files contain conversations that were split, so messages of the model before the first question
+/// are skipped. Consecutive messages of one side are joined, with a blank line between them, and so are
+/// system messages at any position. Messages without text are skipped.
 pub(super) fn regular(turns: Vec<Turn>) -> Vec<Turn> {
     let (system, said): (Vec<Turn>, Vec<Turn>) =
         turns.into_iter().filter(|turn| !turn.text.trim().is_empty()).partition(|turn| turn.role == Role::System);

@@ -1,4 +1,4 @@
-//! The meaning of an entry's fields: one file per shape.
+//! Interprets the fields of entries, with one file per shape.
 
 mod columns;
 mod draft;
@@ -28,7 +28,7 @@ pub(super) fn read(format: Format, fields: &Fields, mapping: &Mapping) -> Result
     }
 }
 
-/// Returns the fields by which a shape is recognized, and which each of its entries must have.
+/// Returns the fields that identify a shape, which each of its entries must have.
 pub(super) fn needs(format: Format) -> &'static [&'static str] {
     match format {
         Format::ShareGpt => &["conversations"],
@@ -41,5 +41,5 @@ pub(super) fn needs(format: Format) -> &'static [&'static str] {
     }
 }
 
-/// Further fields that a shape reads.
+/// Returns the other fields that a shape reads.
 pub(super) const ALSO: [&str; 3] = ["_id", "Session ID", "lang"];

@@ -1,8 +1,8 @@
-//! OpenAssistant message trees (oasst1, oasst2): each tree becomes one conversation, along its
-//! best-ranked replies.
+//! OpenAssistant message trees (oasst1, oasst2). Each tree becomes one conversation that follows
+//! its best-ranked replies.
 //!
-//! From the prompt on, the reply with the lowest `rank` is taken (0 is the best); replies without a rank
-//! come after those with one, in the order of the file, which is the usual case for a user's replies.
+//! From the prompt on, the reply with the lowest `rank` is taken (0 is the best). Replies without a rank
+//! come after replies with a rank, in the order of the file; a user's replies usually have no rank.
 //! Deleted replies are skipped. The path ends where there is no reply.
 
 use serde_json::Value;

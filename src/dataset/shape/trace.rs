@@ -1,4 +1,4 @@
-//! Public traces: arrivals and lengths of requests.
+//! Public traces with arrivals and lengths of requests.
 
 use crate::dataset::error::Bad;
 use crate::dataset::record::{BLOCK_TOKENS, Record};
@@ -11,7 +11,8 @@ use super::draft::Draft;
 const SECOND: u64 = 1_000_000_000;
 const MILLI: u64 = 1_000_000;
 
-/// Mooncake: milliseconds since the trace's start; each block of 512 prompt tokens has an id.
+/// Mooncake: times in milliseconds since the trace's start, and an id for each block of 512 prompt
+/// tokens.
 pub(super) fn mooncake(fields: &Fields) -> Result<Draft, Bad> {
     let mut draft = lengths(fields, "input_length", "output_length")?;
     draft.time = Some(instant("timestamp", need(fields, "timestamp")?, MILLI)?);
@@ -20,14 +21,14 @@ pub(super) fn mooncake(fields: &Fields) -> Result<Draft, Bad> {
     let room = u64::from(input.div_ceil(BLOCK_TOKENS));
     if blocks > room {
         let text = format!(
-            "{blocks} hash_ids name more than the {input} tokens of input_length ({room} blocks of {BLOCK_TOKENS})"
+            "{blocks} hash_ids cover more than the {input} tokens of input_length ({room} blocks of {BLOCK_TOKENS})"
         );
         return Err(Bad::new(Reason::WrongValue, text));
     }
     Ok(draft)
 }
 
-/// BurstGPT: seconds since the trace's start; some versions contain the session.
+/// BurstGPT: times in seconds since the trace's start; some versions contain the session.
 pub(super) fn burstgpt(fields: &Fields) -> Result<Draft, Bad> {
     let mut draft = lengths(fields, "Request tokens", "Response tokens")?;
     draft.time = Some(instant("Timestamp", need(fields, "Timestamp")?, SECOND)?);
@@ -35,7 +36,7 @@ pub(super) fn burstgpt(fields: &Fields) -> Result<Draft, Bad> {
     Ok(draft)
 }
 
-/// Azure: dates.
+/// Azure: times as dates.
 pub(super) fn azure(fields: &Fields) -> Result<Draft, Bad> {
     let mut draft = lengths(fields, "ContextTokens", "GeneratedTokens")?;
     draft.time = Some(instant("TIMESTAMP", need(fields, "TIMESTAMP")?, SECOND)?);
@@ -48,7 +49,7 @@ fn lengths(fields: &Fields, input: &str, output: &str) -> Result<Draft, Bad> {
     Ok(Draft { record: Record { input_tokens, output_tokens, ..Record::default() }, time: None })
 }
 
-/// A list of block names.
+/// Parses a list of block names.
 pub(super) fn hash_ids(fields: &Fields, name: &str) -> Result<Vec<u64>, Bad> {
     let list = need(fields, name)?;
     let ids = list.as_array().ok_or_else(|| wrong(name, list, "a list of whole numbers"))?;

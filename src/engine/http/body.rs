@@ -5,7 +5,7 @@ use super::Malformed;
 /// Maximum size of chunk extensions and trailers in one body: they contain nothing that is measured.
 const MAX_ASIDE: usize = 64 << 10;
 
-/// A body of which some bytes have arrived.
+/// A body that is being received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Body {
     framing: Framing,
@@ -17,9 +17,9 @@ pub(crate) struct Body {
 enum Framing {
     /// This many bytes are still to arrive.
     Length(u64),
-    /// Until the connection ends.
+    /// The body lasts until the connection ends.
     UntilClose,
-    /// In chunks.
+    /// The body consists of chunks.
     Chunked(Chunk),
     /// Complete.
     Ended,
@@ -36,16 +36,16 @@ enum Chunk {
     Data(u64),
     /// After the data, before the end of that line.
     DataEnd { cr: bool },
-    /// In the lines after the last chunk; whether the line so far is empty.
+    /// In the lines after the last chunk; the value is true while the current line is empty.
     Trailer { empty: bool },
 }
 
 /// The result of processing some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fed {
-    /// Bytes that belong to the response; the rest does not.
+    /// Bytes that belong to the response; the bytes after them do not.
     pub taken: usize,
-    /// Whether the body is complete.
+    /// Whether the body is complete now.
     pub ended: bool,
 }
 
@@ -79,13 +79,13 @@ impl Body {
         self.framing == Framing::UntilClose
     }
 
-    /// Whether it is complete.
+    /// Whether the body is complete.
     pub(crate) fn has_ended(&self) -> bool {
         self.framing == Framing::Ended
     }
 
-    /// Processes the next bytes on the wire and passes every piece of data to `on_data`, whose
-    /// error ends it.
+    /// Processes the next bytes on the wire and passes every piece of data to `on_data`; stops if
+    /// `on_data` returns an error.
     pub(crate) fn feed<E: From<Malformed>>(
         &mut self,
         bytes: &[u8],
@@ -131,7 +131,8 @@ impl Body {
 
 impl Chunk {
     /// Processes the whole line between two pieces of data in the form that nearly all servers use: the
-    /// line end after a piece and the digits of the next one's size. `None`: process it byte by byte.
+    /// line end after a piece and the digits of the next piece's size. Returns `None` if the line must
+    /// be processed byte by byte.
     fn line(self, bytes: &[u8]) -> Option<(Chunk, &[u8])> {
         let bytes = match self {
             Chunk::DataEnd { cr: false } => bytes.strip_prefix(b"\r\n")?,
@@ -147,8 +148,8 @@ impl Chunk {
         (digits > 0 && size > 0).then_some((Chunk::Data(size), rest))
     }
 
-    /// Processes one byte that is not data. `None`: the body is complete. Also returns whether the byte is
-    /// part of an extension or a trailer.
+    /// Processes one byte that is not data. Returns `None` if the body is complete. Also returns whether
+    /// the byte is part of an extension or a trailer.
     fn take(self, byte: u8) -> Result<(Option<Chunk>, bool), Malformed> {
         Ok(match self {
             Chunk::Size { size, digits } => (Some(Chunk::size(size, digits, byte)?), false),
@@ -201,7 +202,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the data, the bytes taken, and whether the body ended, however the bytes are split.
+    /// Returns the data, the number of bytes taken, and whether the body ended; the result does not
+    /// depend on how the bytes are split.
     fn fed(mut body: Body, bytes: &[u8], cuts: &[usize]) -> Result<(Vec<u8>, usize, bool), Malformed> {
         let (mut data, mut taken, mut rest) = (Vec::new(), 0, bytes);
         for cut in cuts.iter().copied().chain([usize::MAX]) {
@@ -242,7 +244,7 @@ mod tests {
     }
 
     proptest! {
-        /// Data in chunks comes out unchanged, however the wire splits it.
+        /// Chunked data is returned unchanged, however the wire splits it.
         #[test]
         fn chunks_come_out_as_they_went_in(
             chunks in prop::collection::vec((prop::collection::vec(any::<u8>(), 1..40), "(;[a-z=]{0,5})?"), 0..12),
@@ -259,7 +261,7 @@ mod tests {
             prop_assert_eq!(fed(Body::chunked(), &wire, &cuts), Ok((data, wire.len(), true)));
         }
 
-        /// No input makes it panic.
+        /// No input makes the decoder panic.
         #[test]
         fn anything_is_taken_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = fed(Body::chunked(), &bytes, &[3, 5, 1]);

@@ -25,7 +25,7 @@ pub(crate) struct Head {
     pub length: usize,
     /// The pause that a 429 or 503 requests, in seconds; `None` if it is given as a date.
     pub retry_after: Option<u64>,
-    /// The server's times for the request, and its id for it.
+    /// The server's times for the request, and the server's id of the request.
     pub told: Told,
 }
 
@@ -84,15 +84,15 @@ fn one(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
         (_, Some(false), _) | (_, None, None) => Body::until_close(),
         (_, None, Some(length)) => Body::of_length(length),
     };
-    // Two ways to state the length, or one that HTTP/1.0 does not have: the server itself may be wrong
-    // about where the response ends.
+    // The length is stated in two ways, or in a way that HTTP/1.0 does not have. The server itself may
+    // be wrong about where the response ends.
     let doubtful = fields.coding.is_some() && (fields.length.is_some() || old);
     let persists = if old { fields.keep_alive } else { !fields.close };
     let keep_alive = persists && !doubtful && !body.ends_with_connection();
     Ok(Some(Head { status, body, keep_alive, length, retry_after: fields.retry_after, told: fields.told }))
 }
 
-/// Parses the fields; the pause that the server requests is only read if `turns_away`.
+/// Parses the fields; the pause that the server requests is read only if `turns_away` is set.
 fn fields(headers: &[httparse::Header], turns_away: bool) -> Result<Fields, Malformed> {
     let mut fields = Fields::default();
     for header in headers {

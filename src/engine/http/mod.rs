@@ -1,10 +1,10 @@
-//! Parses HTTP/1.1 responses from bytes (RFC 9112): the head by `httparse`, the framing of the body by a
-//! decoder that accepts bytes split anywhere and returns pieces of its input, without a copy. Pure: no
-//! sockets, no clocks.
+//! Parses HTTP/1.1 responses from bytes (RFC 9112). `httparse` parses the head. The framing of the body
+//! is parsed by a decoder that accepts bytes split anywhere and returns pieces of its input without a
+//! copy. Pure: no sockets, no clocks.
 //!
-//! Our own rather than a library's, because it handles every measured token: a general client passes each
-//! chunk through a channel between two tasks, which costs more than the rest of reading it (docs/ENGINE.md
-//! has the figures).
+//! This is our own code rather than a library's, because it handles every measured token. A general client
+//! passes each chunk through a channel between two tasks, which costs more than all other steps of reading
+//! the chunk (docs/ENGINE.md has the figures).
 
 mod body;
 mod head;

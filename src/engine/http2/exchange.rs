@@ -17,7 +17,7 @@ use crate::engine::tally::Failure;
 use crate::engine::told::Told;
 use crate::rows::Outcome;
 
-/// A request in flight. Dropping it cancels the rest of the stream, which is signaled to the server; the
+/// A request in flight. Dropping it cancels the rest of the stream and signals that to the server; the
 /// connection stays open.
 pub(crate) struct Exchange {
     // Fields are dropped in this order: the stream before its slot.
@@ -27,7 +27,7 @@ pub(crate) struct Exchange {
     track: Rc<Track>,
     ledger: Rc<Ledger>,
     stream: u32,
-    /// The stamps of this request, like those of one with its own connection.
+    /// The stamps of this request, like the stamps of a request with its own connection.
     stamps: Rc<Stamps>,
     lease: Lease,
 }
@@ -42,19 +42,20 @@ pub(crate) struct Head {
     pub(crate) status: u16,
     /// The pause that a 429 or 503 requests, in seconds; `None` if it is given as a date.
     pub(crate) retry_after: Option<u64>,
-    /// The server's times for the request, and its id for it.
+    /// The server's times for the request, and the server's id of the request.
     pub(crate) told: Told,
 }
 
 impl Exchange {
-    /// Passes a request to the task of its connection, which writes it in its next turn.
+    /// Passes a request to the task of its connection, which writes the request the next time it
+    /// runs.
     pub(crate) fn begin(lease: Lease, stamps: Rc<Stamps>, head: Request<()>, body: Bytes) -> Result<Exchange, Failure> {
         let (mut send, ledger) = lease.open()?;
         stamps.arm();
         let refused = |error: h2::Error| failed(&error, ledger.is_settled());
         let (answer, mut sending) = send.send_request(head, body.is_empty()).map_err(refused)?;
         let stream = answer.stream_id().as_u32();
-        // Nothing is written before this task waits: everything runs on one thread.
+        // Everything runs on one thread, so nothing is written before this task waits.
         let track = ledger.follow(stream);
         let given = if body.is_empty() { Ok(()) } else { sending.send_data(body, true) };
         let refused = given.map_err(refused);
@@ -91,7 +92,8 @@ impl Exchange {
         Poll::Ready(Ok(Head { status, retry_after, told }))
     }
 
-    /// Takes the next frame of the response's body and passes its data to `on_data`, whose failure ends it.
+    /// Takes the next frame of the response's body and passes its data to `on_data`; stops if `on_data`
+    /// fails.
     pub(crate) fn poll_body(
         &mut self,
         cx: &mut Context<'_>,
@@ -113,7 +115,8 @@ impl Exchange {
         if let Some(read) = self.track.next() {
             self.stamps.saw(read);
         }
-        // The server must never wait for us. This cannot fail: the bytes have just arrived.
+        // The server must never wait for us. This call cannot fail because the bytes have just
+        // arrived.
         let _ = body.flow_control().release_capacity(data.len());
         if !data.is_empty() {
             on_data(&data)?;
@@ -126,7 +129,8 @@ impl Exchange {
         if let Some(read) = self.track.end() {
             self.stamps.saw(read);
         }
-        // A stream's error does not explain why its connection ended; the connection has the reason.
+        // A stream's error does not explain why its connection ended; the connection keeps the
+        // reason.
         match error.is_io() || error.is_go_away() {
             true => self.lease.open().err().unwrap_or_else(|| failed(error, self.ledger.is_settled())),
             false => failed(error, self.ledger.is_settled()),

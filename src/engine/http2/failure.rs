@@ -6,8 +6,8 @@ use crate::engine::connection::broken;
 use crate::engine::tally::Failure;
 use crate::rows::Outcome;
 
-/// Converts an error of HTTP/2 into the failure of a request. `is_settled`: the server's settings have
-/// arrived, so it does support HTTP/2.
+/// Converts an error of HTTP/2 into the failure of a request. `is_settled` is true if the server's
+/// settings have arrived, so the server does support HTTP/2.
 pub(super) fn failed(error: &h2::Error, is_settled: bool) -> Failure {
     if let Some(error) = error.get_io() {
         return broken(error);

@@ -1,6 +1,6 @@
 //! Finds where the frames of HTTP/2 begin and end in a sequence of bytes, split anywhere (RFC 9113, section
-//! 4). Pure: it reads only the heads of frames, so that passing data can be stamped frame by frame; the
-//! `h2` crate reads the same bytes.
+//! 4). Pure. It reads only the heads of frames, so that data can be stamped frame by frame as it passes;
+//! the `h2` crate reads the same bytes.
 
 /// Bytes of a frame's head.
 const HEAD: usize = 9;
@@ -26,9 +26,9 @@ pub(super) struct Frame {
     /// 0 for the connection itself.
     pub(super) stream: u32,
     flags: u8,
-    /// Bytes of its payload.
+    /// Size of the payload in bytes.
     length: usize,
-    /// Bytes of padding in it, including its length field.
+    /// Size of the padding in the payload, including its length field, in bytes.
     padding: usize,
 }
 
@@ -52,17 +52,19 @@ impl Frame {
         Frame { kind, stream, flags, length: u32::from_be_bytes([0, a, b, c]) as usize, padding: 0 }
     }
 
-    /// Whether it is the last frame of its stream.
+    /// Whether this is the last frame of its stream.
     pub(super) fn ends_stream(&self) -> bool {
         matches!(self.kind, Kind::Data | Kind::Headers) && self.flags & Frame::END_STREAM != 0
     }
 
-    /// Whether a reader of the stream sees it: an empty frame that does not end the stream is not visible.
+    /// Whether a reader of the stream sees this frame: an empty frame that does not end the stream is not
+    /// visible.
     pub(super) fn is_shown(&self) -> bool {
         self.kind == Kind::Data && (self.length > self.padding || self.ends_stream())
     }
 
-    /// Whether it contains the other side's settings, rather than an acknowledgment of ours.
+    /// Whether this frame contains the other side's settings, rather than an acknowledgment of
+    /// ours.
     pub(super) fn tells_settings(&self) -> bool {
         self.kind == Kind::Settings && self.flags & Frame::ACK == 0
     }
@@ -80,16 +82,16 @@ pub(super) struct Frames {
     head: [u8; HEAD],
     /// Bytes of the head that have arrived.
     of_head: usize,
-    /// The frame whose payload is being read, and its missing bytes.
+    /// The frame whose payload is being read, and the number of its bytes that are still missing.
     under_way: Option<(Frame, usize)>,
 }
 
 /// An event of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// Its head is complete.
+    /// The head of the frame is complete.
     Begun(Frame),
-    /// Its last byte has arrived.
+    /// The last byte of the frame has arrived.
     Whole(Frame),
 }
 

@@ -1,4 +1,4 @@
-//! The heads of requests: created once, and sent with another number each.
+//! The heads of requests. They are created once, and each request is sent with its own number.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
 
@@ -8,7 +8,7 @@ use crate::expand::{RunSpec, Shaping};
 
 /// Everything in a request except its number and its body. It holds the key, so it is never printed.
 pub(crate) struct Heads {
-    /// One for each class; one for a run that is not a mix.
+    /// One head for each class; a run that is not a mix has one head.
     heads: Vec<Head>,
     id_prefix: String,
 }
@@ -19,7 +19,7 @@ struct Head {
 }
 
 impl Heads {
-    /// Creates the heads of `spec` to `target`; `id_prefix` begins the id of each.
+    /// Creates the heads of `spec` to `target`; `id_prefix` begins the id of each request.
     pub(crate) fn new(spec: &RunSpec, target: &Target, id_prefix: &str) -> Heads {
         let classes = spec.mix.iter().map(|class| &class.shaping);
         let of_run = spec.mix.is_empty().then_some(&spec.shaping);
@@ -38,7 +38,8 @@ impl Heads {
         request.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
         // Digits after a valid prefix of a header value form a valid value.
         if let Ok(mut id) = HeaderValue::try_from(format!("{}-{number}", self.id_prefix)) {
-            // It occurs once: it would only displace repeated values from the compressor's table.
+            // The value occurs only once, so in the compressor's table it would only displace
+            // repeated values.
             id.set_sensitive(true);
             request.headers_mut().insert(HeaderName::from_static("x-request-id"), id);
         }

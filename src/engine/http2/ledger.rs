@@ -1,8 +1,9 @@
-//! Records when the frames of one connection passed its socket, stream by stream.
+//! Records when the frames of one connection passed its socket, separately for each stream.
 //!
-//! Bytes reach a request through the `h2` crate and another task; their arrival is recorded here, where
-//! they pass, and a request takes the record of each frame together with the frame. So a stamp belongs to
-//! the read that brought the frame's last byte, however much later its request gets its turn.
+//! Bytes reach a request through the `h2` crate and another task. Their arrival is recorded here, where
+//! they pass, and a request takes the record of each frame together with the frame. The stamp of a frame
+//! is therefore that of the read which brought its last byte, even if the request gets its turn much
+//! later.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -13,17 +14,17 @@ use std::task::{Context, Waker};
 use super::frames::{Event, Frame, Frames, Kind};
 use crate::engine::io::{Read, Stamps, is_silent};
 
-/// The frames that passed one connection.
+/// The frames that were sent or received on one connection.
 pub(crate) struct Ledger {
-    /// The last stamps of its socket.
+    /// The last stamps of the connection's socket.
     stamps: Rc<Stamps>,
     incoming: RefCell<Frames>,
     outgoing: RefCell<Frames>,
     /// Streams that have a request, by number.
     streams: RefCell<HashMap<u32, Rc<Track>>>,
-    /// The server's settings have come.
+    /// Whether the server's settings have arrived.
     settled: Cell<bool>,
-    /// The server takes no further requests here.
+    /// Whether the server accepts no further requests on this connection.
     leaving: Cell<bool>,
     /// The socket, as long as it is open.
     socket: Cell<Option<RawFd>>,
@@ -34,16 +35,17 @@ pub(crate) struct Ledger {
 pub(super) struct Track {
     /// When the request's head was written, in nanoseconds since the run's start.
     sent: Cell<Option<u64>>,
-    /// The task that waits for it.
+    /// The task that waits until the head is written.
     waits: Cell<Option<Waker>>,
     head: Cell<Option<Read>>,
-    /// For each frame of data that the request has not seen yet.
+    /// The stamps of the data frames that the request has not seen yet.
     data: RefCell<VecDeque<Read>>,
     end: Cell<Option<Read>>,
 }
 
 impl Ledger {
-    /// Creates a ledger for `socket`, which nothing has passed yet; `stamps` stamps its reads.
+    /// Creates a ledger for `socket`, on which nothing has been sent or received yet; `stamps`
+    /// stamps the reads.
     pub(super) fn new(stamps: Rc<Stamps>, socket: RawFd) -> Rc<Ledger> {
         Rc::new(Ledger {
             stamps,
@@ -56,7 +58,7 @@ impl Ledger {
         })
     }
 
-    /// Returns the last stamps of its socket.
+    /// Returns the last stamps of the connection's socket.
     pub(super) fn stamps(&self) -> &Stamps {
         &self.stamps
     }
@@ -71,7 +73,7 @@ impl Ledger {
         self.leaving.get()
     }
 
-    /// Whether nothing unread has arrived, including the end: checked on the socket itself.
+    /// Whether nothing unread has arrived, neither data nor a close. The socket itself is checked.
     pub(super) fn is_silent(&self) -> bool {
         self.socket.get().is_some_and(is_silent)
     }
@@ -81,7 +83,7 @@ impl Ledger {
         self.socket.set(None);
     }
 
-    /// Starts recording a stream, of which nothing has passed yet.
+    /// Starts recording a new stream.
     pub(super) fn follow(&self, stream: u32) -> Rc<Track> {
         let track = Rc::new(Track::default());
         self.streams.borrow_mut().insert(stream, Rc::clone(&track));
@@ -134,8 +136,8 @@ impl Ledger {
 
 impl Track {
     fn received(&self, frame: Frame, read: Read) {
-        // The clocks of a stamp and of a write are read by different processors: a response comes
-        // after its request.
+        // The clocks for a stamp and for a write are read by different processors, so make sure
+        // that a response comes after its request.
         let read = Read { at: read.at.max(self.sent.get().unwrap_or(0)), ..read };
         let is_head = matches!(frame.kind, Kind::Headers | Kind::Continuation);
         // Only trailers can follow data. Interim responses come before the head, so the last one counts.
@@ -150,8 +152,8 @@ impl Track {
         }
     }
 
-    /// Returns when the request's head was written, in nanoseconds since the run's start. If it was not
-    /// written yet, the task of `cx` will be woken.
+    /// Returns when the request's head was written, in nanoseconds since the run's start. If it has not
+    /// been written yet, the task of `cx` will be woken.
     pub(super) fn sent(&self, cx: &Context<'_>) -> Option<u64> {
         if self.sent.get().is_none() {
             self.waits.set(Some(cx.waker().clone()));
@@ -164,7 +166,7 @@ impl Track {
         self.head.get()
     }
 
-    /// Returns when the frame of data arrived that is shown now.
+    /// Returns the arrival time of the data frame that is being returned now.
     pub(super) fn next(&self) -> Option<Read> {
         self.data.borrow_mut().pop_front()
     }

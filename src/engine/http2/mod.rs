@@ -1,9 +1,9 @@
-//! Measured requests over HTTP/2 (RFC 9113). The `h2` crate reads and writes it on top of the engine's own
-//! socket; data is stamped frame by frame where it passes (`watched`, `ledger`, `frames`).
+//! Measured requests over HTTP/2 (RFC 9113). The `h2` crate reads and writes the protocol on top of the
+//! engine's own socket; data is stamped frame by frame as it passes (`watched`, `ledger`, `frames`).
 //!
-//! A connection carries many requests (`session`), and its own task drives it; a request communicates with
-//! it through a stream (`exchange`). `sessions` decides which connection a request gets. `heads` creates
-//! the heads of requests.
+//! A connection carries many requests (`session`), and its own task drives it; a request uses a stream of
+//! the connection (`exchange`). `sessions` decides which connection a request gets. `heads` creates the
+//! heads of requests.
 
 mod exchange;
 mod failure;

@@ -22,32 +22,33 @@ use crate::engine::tally::Failure;
 use crate::rows::Outcome;
 use crate::units::Nanos;
 
-/// The flow-control window for the server: so large that it never waits for the client. Each frame is taken
-/// as soon as it arrives.
+/// The flow-control window for the server. It is so large that the server never waits for the client. Each
+/// frame is taken as soon as it arrives.
 const WINDOW: u32 = 1 << 30;
 /// Largest accepted head, as over HTTP/1.1.
 const MAX_HEAD: u32 = 64 << 10;
-/// Cancelled streams whose last frames may still arrive. A frame of a forgotten stream is answered
-/// with a reset.
+/// Cancelled streams whose last frames may still arrive. The client responds to a frame of a
+/// forgotten stream with a reset.
 const MOST_GIVEN_UP: usize = 4096;
-/// How long these are remembered.
+/// How long cancelled streams are remembered.
 const GIVEN_UP_FOR: Duration = Duration::from_secs(30);
 
 /// One connection.
 pub(crate) struct Session {
-    /// Maximum number of requests in flight on it, as the plan specifies.
+    /// Maximum number of requests in flight on this connection, as the plan specifies.
     wanted: u32,
     clock: Clock,
-    /// When it was requested, in nanoseconds since the run's start.
+    /// When the connection was requested, in nanoseconds since the run's start.
     began: u64,
     state: RefCell<State>,
-    /// A change of state: it is open, the server's settings arrived, it is over.
+    /// Signals a change of state: the connection is open, the server's settings have arrived, or
+    /// the connection is over.
     changed: Notify,
-    /// Slots taken: requests in flight, and those that wait for it.
+    /// Number of slots taken: requests in flight, and requests that wait for the connection.
     taken: Cell<u32>,
     /// Requests in flight.
     under_way: Cell<u32>,
-    /// Wakes the task that drives it.
+    /// Wakes the task that drives the connection.
     driver: RefCell<Option<Waker>>,
 }
 
@@ -62,14 +63,14 @@ struct Open {
     send: SendRequest<Bytes>,
     ledger: Rc<Ledger>,
     opening: Opening,
-    /// When it was opened, in nanoseconds since the run's start.
+    /// When the connection was opened, in nanoseconds since the run's start.
     at: u64,
 }
 
-/// How a request got its connection, if it had to wait for it.
+/// How a request got its connection, if the request had to wait for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Waited {
-    /// Name lookup, TCP handshake, TLS handshake: as far as they fell into its wait.
+    /// Name lookup, TCP handshake, TLS handshake, as far as they fell into the request's wait.
     pub(crate) opening: Opening,
 }
 
@@ -79,7 +80,7 @@ pub(crate) struct Lease {
     goes: bool,
     /// The connection is closed when the slot is released.
     is_for_once: bool,
-    /// What it waited for; `None` if the connection existed.
+    /// The steps that the request waited for; `None` if the connection existed.
     pub(crate) waited: Option<Waited>,
 }
 
@@ -101,11 +102,11 @@ impl Session {
         session
     }
 
-    /// Opens it and drives it to its end.
+    /// Opens the connection and drives it until it ends.
     async fn live(self: Rc<Self>, connector: Connector, limit: Nanos) {
         let opened = tokio::time::timeout(Duration::from(limit), open(&connector)).await;
         let failure = match opened {
-            // It is no longer needed.
+            // The connection is no longer needed.
             Ok(Ok(_)) if !matches!(&*self.state.borrow(), State::Opening) => return,
             Ok(Ok((send, connection, ledger, opening))) => {
                 let open = Open { send, ledger: Rc::clone(&ledger), opening, at: self.clock.now() };
@@ -120,7 +121,7 @@ impl Session {
         self.changed.notify_waiters();
     }
 
-    /// Drives an open connection until it is over; returns the failure that requests find from then on.
+    /// Drives an open connection until it is over; returns the failure that later requests on it get.
     async fn drive(&self, connection: Connection<Watched, Bytes>, ledger: &Ledger) -> Failure {
         let mut connection = pin!(connection);
         let mut is_settled = false;
@@ -143,7 +144,8 @@ impl Session {
         }
     }
 
-    /// Whether it is over, or accepts no further requests: it must not be used again.
+    /// Whether the connection is over or accepts no further requests, so that it must not be used
+    /// again.
     pub(super) fn is_over(&self) -> bool {
         match &*self.state.borrow() {
             State::Opening => false,
@@ -152,7 +154,7 @@ impl Session {
         }
     }
 
-    /// Whether it is being opened, or the server's settings have not arrived.
+    /// Whether the connection is being opened, or the server's settings have not arrived.
     pub(super) fn is_unsettled(&self) -> bool {
         match &*self.state.borrow() {
             State::Opening => true,
@@ -161,8 +163,8 @@ impl Session {
         }
     }
 
-    /// Returns the maximum number of requests in flight: the plan's number, limited by the server's. Until
-    /// its settings arrive the limit is unknown, and one request is allowed.
+    /// Returns the maximum number of requests in flight: the plan's limit or the server's, whichever is
+    /// lower. Until the server's settings arrive the limit is unknown, and one request is allowed.
     pub(super) fn limit(&self) -> u32 {
         match &*self.state.borrow() {
             State::Opening => 1,
@@ -175,24 +177,24 @@ impl Session {
         }
     }
 
-    /// Whether a request can use it now.
+    /// Whether a request can use the connection now.
     pub(super) fn has_room(&self) -> bool {
         !self.is_over() && !self.is_unsettled() && self.taken.get() < self.limit()
     }
 
-    /// Whether a request may wait for it.
+    /// Whether a request may wait for the connection.
     pub(super) fn may_be_joined(&self) -> bool {
         self.is_unsettled() && self.taken.get() < self.wanted
     }
 
-    /// Whether something has arrived on it while no request was in flight that its task has not seen:
-    /// perhaps its end.
+    /// Whether something arrived on the connection while no request was in flight and its task has
+    /// not seen it yet; this may be the end of the connection.
     pub(super) fn has_news(&self) -> bool {
         self.taken.get() == 0
             && matches!(&*self.state.borrow(), State::Open(Open { ledger, .. }) if !ledger.is_silent())
     }
 
-    /// Makes its task read the socket at once, whatever the runtime's readiness state.
+    /// Makes the connection's task read the socket at once, whatever the runtime's readiness state.
     pub(super) fn look(&self) {
         if let State::Open(Open { ledger, .. }) = &*self.state.borrow() {
             ledger.stamps().doubt();
@@ -209,33 +211,33 @@ impl Session {
         }
     }
 
-    /// Closes it if the server accepts no further requests on it and none is in flight: a server
-    /// may wait for that.
+    /// Closes the connection if the server accepts no further requests on it and none is in flight,
+    /// because a server may be waiting for that.
     fn close_where_left(&self) {
         if self.taken.get() == 0 && matches!(&*self.state.borrow(), State::Open(open) if open.ledger.is_leaving()) {
             self.close();
         }
     }
 
-    /// Closes it when the last request on it has ended.
+    /// Closes the connection when its last request has ended.
     pub(super) fn close(&self) {
-        // Drops the sender; the last one ends the connection.
+        // Drops the sender; dropping the last one ends the connection.
         *self.state.borrow_mut() = State::Over(Failure::new(Outcome::Reset, "the client has closed the connection"));
     }
 
-    /// Returns a slot on it for a request that is sent now.
+    /// Returns a slot on the connection for a request that is sent now.
     pub(super) fn lease(self: &Rc<Self>) -> Lease {
         self.place().go()
     }
 
-    /// Returns a slot on it.
+    /// Returns a slot on the connection.
     fn place(self: &Rc<Self>) -> Lease {
         self.taken.set(self.taken.get() + 1);
         Lease { session: Rc::clone(self), goes: false, is_for_once: false, waited: None }
     }
 
-    /// Returns a slot on a new connection, whose first request is sent as soon as it is open;
-    /// `is_for_once`: the connection is closed when the slot is released.
+    /// Returns a slot on a new connection, whose first request is sent as soon as it is open. If
+    /// `is_for_once` is set, the connection is closed when the slot is released.
     pub(super) async fn first(self: &Rc<Self>, is_for_once: bool) -> Result<Lease, Failure> {
         let mut lease = self.place().go();
         lease.is_for_once = is_for_once;
@@ -247,8 +249,8 @@ impl Session {
         }
     }
 
-    /// Returns a slot on a connection that is being opened; `None` if the server allows fewer. Waits until
-    /// its settings have arrived, at most `limit`.
+    /// Returns a slot on a connection that is being opened; `None` if the server allows fewer requests.
+    /// Waits until the server's settings have arrived, at most `limit`.
     pub(super) async fn join(self: &Rc<Self>, limit: Nanos, authority: &str) -> Result<Option<Lease>, Failure> {
         let (place, joined) = (self.place(), self.clock.now());
         let settled = self.until(|session| !session.is_unsettled());
@@ -264,23 +266,23 @@ impl Session {
         Ok(goes.then(|| place.go().after(waited)))
     }
 
-    /// Waits until the server's settings have arrived, or it is over.
+    /// Waits until the server's settings have arrived, or the connection is over.
     pub(super) async fn settle(&self) {
         self.until(|session| !session.is_unsettled()).await;
     }
 
     async fn until(&self, is_so: impl Fn(&Session) -> bool) {
         while !is_so(self) {
-            // Everything runs on one thread: nothing changes between the check and the wait.
+            // Everything runs on one thread, so nothing changes between the check and the wait.
             self.changed.notified().await;
         }
     }
 }
 
 impl Open {
-    /// Returns the parts of its opening that fell into the wait of a request that arrived at `joined` and
-    /// may be sent at `now`. The wait for the server's settings counts as part of the TCP handshake,
-    /// because a row has no other field for it.
+    /// Returns the parts of the connection's opening that fell into the wait of a request that arrived at
+    /// `joined` and may be sent at `now`. The wait for the server's settings counts as part of the TCP
+    /// handshake, because a row has no other field for it.
     fn shared_with(&self, joined: u64, began: u64, now: u64) -> Opening {
         let Opening { dns, tls, .. } = self.opening;
         let since = |from: u64, to: u64| to.saturating_sub(from.max(joined));
@@ -328,7 +330,7 @@ impl Drop for Lease {
     }
 }
 
-/// Opens a connection and starts HTTP/2 on it. The server has not responded yet.
+/// Opens a connection and starts HTTP/2 on it. Returns before the server has responded.
 async fn open(
     connector: &Connector,
 ) -> io::Result<(SendRequest<Bytes>, Connection<Watched, Bytes>, Rc<Ledger>, Opening)> {
@@ -343,7 +345,8 @@ async fn open(
         .max_header_list_size(MAX_HEAD)
         .max_concurrent_reset_streams(MOST_GIVEN_UP)
         .reset_stream_duration(GIVEN_UP_FOR)
-        // Frames that a server still sends for cancelled requests are no reason to end a connection.
+        // A connection must not end only because the server still sends frames for cancelled
+        // requests.
         .max_local_error_reset_streams(None);
     let (send, connection) = builder.handshake(watched).await.map_err(io::Error::other)?;
     Ok((send, connection, ledger, opening))

@@ -1,12 +1,12 @@
 //! The HTTP/2 connections of one run to one target. `connections` means the same as over HTTP/1.1 (see
-//! `pool`), with several requests per connection: `warm` opens as many connections ahead as the load has
-//! slots, divided by the streams of one; `cold` lets the first request that finds no room open one;
-//! `per_request` has one request on each, and closes it.
+//! `pool`), with several requests per connection: `warm` opens one connection ahead for every N slots of
+//! the load, where N is the number of streams per connection; with `cold`, the first request that finds
+//! no room opens one; `per_request` sends one request on each connection, and closes it.
 //!
-//! A request takes the first connection with room. If none has any, and one is being opened, it waits for
-//! that one, provided that the plan's number of streams leaves it a slot; otherwise it opens another. On a
-//! connection whose server has not sent its settings, only the request that opened it is sent: the server's
-//! limit is unknown until then, and a stream too many would be refused.
+//! A request takes the first connection with room. If none has room and one is being opened, the request
+//! waits for that connection, provided that the plan's number of streams leaves a slot for it; otherwise it
+//! opens another. On a connection whose server has not sent its settings, only the request that opened it
+//! is sent: the server's limit is unknown until then, and the server would refuse streams beyond it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -23,34 +23,34 @@ use crate::units::Nanos;
 
 use super::session::{Lease, Session};
 
-/// How often the task of an idle connection gets a turn to see what has arrived before the connection is
-/// used nevertheless: it may be a ping as well as an end.
+/// How often the task of an idle connection gets a turn to process what has arrived before the
+/// connection is used anyway. The data may be a ping as well as a close.
 const LOOKS: u32 = 3;
 
 /// The connections of one run to one target.
 pub(crate) struct Sessions {
     connector: Connector,
     open: RefCell<Vec<Rc<Session>>>,
-    /// Maximum number of requests on one, as the plan specifies.
+    /// Maximum number of requests on one connection, as the plan specifies.
     streams: u32,
     keeps: bool,
-    /// Time limit for opening one.
+    /// Time limit for opening a connection.
     limit: Nanos,
     /// Timers of finished requests, for reuse.
     timers: RefCell<Vec<Timer>>,
 }
 
 impl Sessions {
-    /// Creates it without connections, for a run like `spec`.
+    /// Creates an empty set of connections, for a run like `spec`.
     pub(crate) fn new(spec: &RunSpec, Http2 { streams }: Http2, connector: Connector) -> Sessions {
         let keeps = spec.connections != Connections::PerRequest;
         let (open, timers) = (RefCell::default(), RefCell::default());
         Sessions { connector, open, streams, keeps, limit: spec.timeouts.connect, timers }
     }
 
-    /// Opens connections with room for `places` requests, some at a time. Stops at the first that
-    /// cannot be opened: that is not the failure of a request, and requests without a connection
-    /// will try and report it.
+    /// Opens connections with room for `places` requests, several at a time. Stops at the first
+    /// that cannot be opened. This is not the failure of a request: requests without a connection
+    /// will try again and report the failure.
     pub(crate) async fn open_ahead(&self, places: u32) {
         let mut on_each = self.streams;
         loop {
@@ -67,7 +67,7 @@ impl Sessions {
                     self.open.borrow_mut().retain(|session| !session.is_over());
                     return;
                 }
-                // A server may allow fewer than the plan specifies.
+                // A server may allow fewer streams than the plan specifies.
                 on_each = session.limit();
             }
         }
@@ -109,7 +109,8 @@ impl Sessions {
         }
     }
 
-    /// Returns the first connection that satisfies the condition, and removes those that are over.
+    /// Returns the first connection that satisfies the condition, and removes connections that are
+    /// over.
     fn find(&self, is_so: impl Fn(&Session) -> bool) -> Option<Rc<Session>> {
         let mut open = self.open.borrow_mut();
         open.retain(|session| !session.is_over());

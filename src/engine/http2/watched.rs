@@ -1,4 +1,4 @@
-//! The socket of an HTTP/2 connection, with a ledger of what passes it.
+//! The socket of an HTTP/2 connection, with a ledger of the frames that pass through it.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -12,14 +12,14 @@ use super::ledger::Ledger;
 use crate::engine::io::Stamps;
 use crate::engine::socket::Socket;
 
-/// A socket that keeps a ledger.
+/// A socket with a ledger of its frames.
 pub(super) struct Watched {
     socket: Socket,
     ledger: Rc<Ledger>,
 }
 
 impl Watched {
-    /// Watches `socket`, whose reads are stamped by `stamps`.
+    /// Wraps `socket`; `stamps` records the times of its reads.
     pub(super) fn new(socket: Socket, stamps: Rc<Stamps>) -> Watched {
         let ledger = Ledger::new(stamps, socket.tcp().as_raw_fd());
         Watched { socket, ledger }

@@ -1,4 +1,4 @@
-//! Λ and its inverse, compared with results worked out by hand.
+//! Compares Λ and its inverse with results worked out by hand.
 
 use super::*;
 use crate::plan::{Arrivals, Drain, DrainMode, Measure};

@@ -12,7 +12,8 @@ fn ids(expansion: &Expansion) -> BTreeSet<RunId> {
     expansion.runs.iter().map(|run| run.id).collect()
 }
 
-/// Returns the cells of three axes as a reader would list them: three loops, then the exclude by hand.
+/// Returns the cells of three axes as one would list them by hand: with three loops, and then the
+/// exclude.
 fn naive(endpoints: &[&str], prompts: &[u32], batches: &[u32], left_out: Option<u32>) -> Vec<(String, u32, u32)> {
     let mut cells = Vec::new();
     for endpoint in endpoints {

@@ -1,4 +1,5 @@
-//! Complete specs with ids that must never change: a change here changes every result on disk.
+//! Complete specs with ids that must never change, because a changed id would affect every result
+//! on disk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

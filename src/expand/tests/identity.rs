@@ -10,7 +10,8 @@ use crate::plan::model::content::Content;
 use crate::plan::{ErrorPolicy, History, Scalar, Timer};
 use crate::units::{Decimal, Seed};
 
-/// Values to try instead of a text: the first one that the field's type accepts gives the changed spec.
+/// Values to try instead of a text. The first value that the field's type accepts results in the
+/// changed spec.
 const OTHER_TEXTS: [&str; 13] = [
     "7s/token",
     "7%",

@@ -1,4 +1,4 @@
-//! Tests of expansion and identity, and their shared plans.
+//! Tests of expansion and identity, and the plans that they share.
 
 mod expansion;
 mod golden;

@@ -1,5 +1,6 @@
-//! Random matrices, and their cells according to the documented rules, implemented independently of the
-//! code under test: every combination is created, then those that the rules exclude are removed.
+//! Random matrices, and their cells according to the documented rules. This implementation is independent
+//! of the code under test: it creates every combination and then removes the combinations that the rules
+//! exclude.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -17,7 +18,7 @@ pub(crate) struct Point {
     pub when: Option<Rule>,
 }
 
-/// One axis: the name in the matrix, its points, and how they are written.
+/// One axis: its name in the matrix, its points, and how they are written.
 #[derive(Debug, Clone)]
 pub(crate) struct Axis {
     pub name: String,
@@ -106,7 +107,7 @@ impl Matrix {
         self.combinations().into_iter().filter(|row| !excluded(row)).collect()
     }
 
-    /// Returns all cells, in order; `None` if a rule would change or repeat one.
+    /// Returns all cells, in order; `None` if a rule would change or repeat a cell.
     pub(crate) fn cells(&self) -> Option<Vec<Row>> {
         let mut cells = Vec::new();
         for row in self.left() {
@@ -175,7 +176,7 @@ fn takes(wanted: &Value, value: &Value) -> bool {
     }
 }
 
-/// Returns a value that a rule may require of a field; not every one is on its axis.
+/// Returns a value that a rule may require of a field. Some of these values are not on the field's axis.
 fn wanted(name: &str) -> BoxedStrategy<Value> {
     if name == "endpoint" {
         let one = || proptest::sample::select(vec![json!("vllm"), json!("demo"), json!("other")]);
@@ -199,7 +200,7 @@ fn rule(names: &'static [&'static str], most: usize) -> impl Strategy<Value = Ru
 
 const ALL: &[&str] = &["endpoint", "batch_size", "prompt_tokens", "output_tokens", "turns"];
 
-/// Generates the points of a single axis; conditional ones depend on `others`.
+/// Generates the points of a single axis. Conditional points depend on `others`.
 fn own(name: &'static str, others: &'static [&'static str]) -> impl Strategy<Value = Axis> {
     let when = move || proptest::option::weighted(0.3, rule(others, 2));
     proptest::sample::subsequence(vec![16i64, 17, 18, 19], 1..=3).prop_flat_map(move |values| {
@@ -212,8 +213,8 @@ fn own(name: &'static str, others: &'static [&'static str]) -> impl Strategy<Val
     })
 }
 
-/// Generates prompt and output lengths that vary together: as a zip, or as tables that may lack one of them
-/// and may be conditional.
+/// Generates prompt and output lengths that vary together: as a zip, or as tables that may lack one of the
+/// two and may be conditional.
 fn shape() -> impl Strategy<Value = Axis> {
     let pair = (16i64..19, 16i64..19, any::<bool>(), proptest::option::weighted(0.2, rule(&["endpoint"], 1)));
     (proptest::collection::vec(pair, 1..4), any::<bool>()).prop_map(|(pairs, as_zip)| {
@@ -238,7 +239,7 @@ fn endpoints() -> impl Strategy<Value = Axis> {
     })
 }
 
-/// Returns a single value on an axis of every plan generated here.
+/// Returns one value of an axis that every plan generated here has.
 fn always(name: &str, value: &str) -> Axis {
     let point = Point { fields: vec![(name.to_owned(), json!(value))], when: None };
     Axis { name: name.to_owned(), points: vec![point], as_zip: false }

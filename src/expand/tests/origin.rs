@@ -161,8 +161,8 @@ fn values_of_every_form_have_their_place() {
     assert_eq!(place(&added, "endpoint.name"), "sweeps/s/add/0/endpoint");
 }
 
-/// Returns the value at a path of a plan, if one is written there; a single value may replace a list of
-/// one.
+/// Returns the value at a path of a plan, if there is one; a single value may stand for a list with one
+/// element.
 fn at<'v>(plan: &'v mut serde_json::Value, path: &[Step]) -> Option<&'v mut serde_json::Value> {
     path.iter().try_fold(plan, |value, step| match step {
         Step::Key(key) => value.get_mut(key),
@@ -171,7 +171,8 @@ fn at<'v>(plan: &'v mut serde_json::Value, path: &[Step]) -> Option<&'v mut serd
     })
 }
 
-/// The place that `why` shows determines the value: with another number there, the field changes.
+/// The place that `why` shows determines the value: if another number is written there, the field
+/// changes.
 #[test]
 fn what_stands_at_a_field_s_place_decides_it() {
     let plans = [

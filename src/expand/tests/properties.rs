@@ -1,5 +1,5 @@
-//! Properties of every matrix: cells, their order and their number equal those of a naive model; all
-//! written forms of a plan yield the same run ids; irrelevant edits keep them, and different values
+//! Properties of every matrix: its cells, their order and their number equal those of a naive model. All
+//! written forms of a plan yield the same run ids; irrelevant edits keep the ids, and different values
 //! change them.
 
 use std::collections::BTreeSet;
@@ -58,7 +58,7 @@ fn turned(value: &Value) -> Value {
     Value::Object(table.iter().rev().map(one).collect())
 }
 
-/// Returns a plan as TOML, with each of its tables on one line to keep the order of keys.
+/// Returns a plan as TOML, with each table on one line to keep the order of keys.
 fn as_toml(plan: &Value) -> String {
     fn inline(value: &Value) -> String {
         match value {
@@ -149,7 +149,7 @@ proptest! {
     }
 }
 
-/// Equivalent texts of one sweep, whatever surrounds it.
+/// Equivalent texts of one sweep, regardless of the text around it.
 #[test]
 fn forms_that_mean_the_same_name_the_same_runs() {
     let head = "sweepline: 1\nname: a\nendpoints: { e: { engine: mock }, f: { url: \"http://h/v1\" } }\nmodels: { m: { id: m } }\n";

@@ -1,4 +1,4 @@
-//! Compared cells stay together and run in rounds.
+//! Tests that compared cells stay together and run in rounds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ fn what_is_compared_runs_in_rounds_that_turn() {
             assert_eq!(four.iter().filter(|round| **round == turned).count(), 2, "{four:?}");
         }
     }
-    // The first arm is drawn at random: it is not always the same.
+    // The first arm is drawn at random, so it is not always the same.
     let firsts: BTreeSet<&String> =
         orders.values().flat_map(|rounds| rounds.iter().step_by(4)).map(|round| &round[0]).collect();
     assert!(firsts.len() > 1);
@@ -57,7 +57,8 @@ fn either_arm_comes_first_in_half_of_the_rounds() {
         assert!((1..=20).all(|n| ahead(n) <= 2) && ahead(3) == 1, "{rounds:?}");
         *seen.entry(rounds[..4].to_vec()).or_default() += 1;
     }
-    // All six ways to choose two of four, each about equally often: 100 ± 4 standard deviations of 9.1.
+    // All six ways to choose two of four occur about equally often: 100 times ± 4 standard deviations
+    // of 9.1.
     assert_eq!(seen.len(), 6);
     assert!(seen.values().all(|count| (64..=136).contains(count)), "{seen:?}");
 }

@@ -1,4 +1,5 @@
-//! Loads from earlier sweeps, gates, and cells that `skip_if` skips: a pure function of the findings.
+//! Tests of loads from earlier sweeps, gates, and cells that `skip_if` skips, all of which are a pure
+//! function of the findings.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ fn load(load: &str) -> Says {
     Says::Load { load, surely: Some(load), is_least: false, caveats: Vec::new() }
 }
 
-/// Returns a load that its runs do not show to meet the objective.
+/// Returns a load for which the runs do not show that it meets the objective.
 fn observed(load: &str, surely: Option<&str>) -> Says {
     let decimal = |load: &str| load.parse().expect("a number");
     Says::Load { load: decimal(load), surely: surely.map(decimal), is_least: false, caveats: Vec::new() }
@@ -89,7 +90,7 @@ fn each_cell_takes_the_load_that_was_found_for_it_and_is_then_a_run_like_any_oth
     let expected = [("vllm", "5"), ("vllm", "18.7"), ("other", "5"), ("other", "80")];
     assert_eq!(loads(&whole, "sustained"), pairs(&expected));
     assert!(whole.pending.is_empty());
-    // The ids are those of the loads written out; their origin is recorded separately.
+    // The ids are the same as if the loads were written out; their origin is recorded separately.
     let written = sustained(json!([
         { "value": 18.7, "when": { "endpoint": "vllm" } }, { "value": 80, "when": { "endpoint": "other" } }, 5,
     ]));
@@ -177,7 +178,7 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
         assert_eq!(stops(&stopped), [(state, why), (state, why), (state, &behind), (state, &behind)]);
         assert_eq!(loads(&stopped, "beside").len(), 2, "sweeps that do not depend on it run");
     }
-    // Without results nothing is stopped: the whole plan is possible.
+    // Without results, nothing is stopped, because the whole plan is possible.
     assert!(expand(&plan).expect("expands").pending.is_empty());
 }
 
@@ -237,7 +238,7 @@ fn gates_and_skips_hold_intervals_of_metrics_against_their_bounds() {
             .expect("stopped");
     let told = "load: vllm · small · B1 · 2: ttft_p99 is 612 ms (590 ms to 640 ms), above 500ms";
     assert_eq!((state, why.as_str()), (Waits::Stopped, told));
-    // The bound lies within the interval: a mean below it decides nothing.
+    // The bound lies within the interval, so a mean below the bound decides nothing.
     let (state, why) = says(&measured("ttft_p99", &[("1", 490.0, Some([460.0, 520.0]), 3)])).expect("undecided");
     assert_eq!(
         (state, why.as_str()),
@@ -251,13 +252,13 @@ fn gates_and_skips_hold_intervals_of_metrics_against_their_bounds() {
             "load: vllm · small · B1 · 1: ttft_p99 is 300 ms of a single run has no interval: set `repeats` of `load`"
         )
     );
-    // The percentile lies among failed requests: it is above the values of all others.
+    // The percentile lies among failed requests, so it is above all observed values.
     let (state, why) = says(&measured("ttft_p99", &[("1", 900.0, Some([900.0, f64::INFINITY]), 3)])).expect("stopped");
     assert_eq!(
         (state, why.as_str()),
         (Waits::Stopped, "load: vllm · small · B1 · 1: ttft_p99 is above 900 ms, above 500ms")
     );
-    // A sweep at another load is skipped because of a finding at any load.
+    // A sweep at another load is skipped if there is a finding at any load.
     let skip = checked(
         json!({ "load": load, "release": { "matrix": { "endpoint": "vllm", "qps": 50 }, "skip_if": { "sweep": "load", "metric": "error_share", "above": "1%" } } }),
     );

@@ -1,4 +1,4 @@
-//! The words of `aiperf profile …` → the tree of a configuration file.
+//! Converts the words of `aiperf profile …` to the tree of a configuration file.
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -24,12 +24,12 @@ const SHORT: [(&str, &str); 9] = [
     ("-o", "--output-artifact-dir"),
 ];
 
-/// The words after `aiperf profile`, if a command starts it.
+/// Returns the words after `aiperf profile`, if the command starts it.
 pub(super) fn aiperf(words: &[String]) -> Option<&[String]> {
     behind(words, "aiperf", &["profile"])
 }
 
-/// The words after a program and one of its subcommands.
+/// Returns the words after a program and one of its subcommands.
 pub(super) fn behind<'w>(words: &'w [String], program: &str, subcommands: &[&str]) -> Option<&'w [String]> {
     let file = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
     if words.first().is_some_and(|word| ["echo", "printf", "pip", "alias", "pkill"].contains(&file(word).as_str())) {
@@ -44,11 +44,11 @@ pub(super) fn behind<'w>(words: &'w [String], program: &str, subcommands: &[&str
 pub(super) struct Given {
     pub target: Option<Target>,
     pub values: Vec<String>,
-    /// The option in displayable form, without secrets.
+    /// Returns the option in displayable form, without secrets.
     pub words: String,
 }
 
-/// The options among the words; other words are listed.
+/// Returns the options among the words; other words are listed.
 pub(super) fn given(words: &[String], line: usize, known: &'static [Known], ledger: &Ledger) -> Vec<Given> {
     let mut all: Vec<Given> = Vec::new();
     let mut words = words.iter().peekable();
@@ -62,7 +62,7 @@ pub(super) fn given(words: &[String], line: usize, known: &'static [Known], ledg
             if word == "--" {
                 continue;
             }
-            // Such a word may be the key of a mistyped option, so it is not repeated.
+            // The word may be the key after a mistyped option, so it is not repeated.
             let what = if is_option(word) { shown(word) } else { "a word without an option".to_owned() };
             ledger.notes.missing(&ledger.notes.secrets.hide(&what), "unknown option", line);
             continue;
@@ -87,7 +87,7 @@ pub(super) fn given(words: &[String], line: usize, known: &'static [Known], ledg
     all
 }
 
-/// An option with its values in displayable form, without secrets.
+/// Returns an option with its values in displayable form, without secrets.
 fn told(name: &str, values: &[String], ledger: &Ledger) -> String {
     let secrets = ledger.notes.secrets;
     let values = match names_headers(name) {
@@ -97,7 +97,7 @@ fn told(name: &str, values: &[String], ledger: &Ledger) -> String {
     format!("--{name} {values}").trim_end().to_owned()
 }
 
-/// The tree of a command, with its options laid over the file that it names.
+/// Returns the tree of a command, with its options applied on top of the file that it names.
 pub(super) fn tree(asked: &Asked, context: &Context, ledger: &Ledger) -> Result<Tree, ImportError> {
     let (config, words) = without_config(asked.words);
     let mut root = match config {
@@ -110,7 +110,7 @@ pub(super) fn tree(asked: &Asked, context: &Context, ledger: &Ledger) -> Result<
     Ok(root)
 }
 
-/// The words without `--config FILE`, and the file.
+/// Returns the words without `--config FILE`, and the file.
 fn without_config(words: &[String]) -> (Option<String>, Vec<String>) {
     let at = words.iter().position(|word| ["-f", "--config"].contains(&word.as_str()) || word.starts_with("--config="));
     let Some(at) = at else { return (None, words.to_vec()) };
@@ -122,7 +122,7 @@ fn without_config(words: &[String]) -> (Option<String>, Vec<String>) {
     (inline, rest.cloned().collect())
 }
 
-/// A command's file, in the form that options are laid over.
+/// Returns a command's file in the form on top of which options are applied.
 fn of_file(path: &str, asked: &Asked, context: &Context, ledger: &Ledger) -> Result<Tree, ImportError> {
     let text = (context.wishes.read)(path).map_err(|reason| ImportError::File {
         place: asked.place.clone(),
@@ -201,7 +201,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// `name:value` pairs, `name=value` pairs of headers, or JSON objects.
+    /// Parses `name:value` pairs, `name=value` pairs of headers, or JSON objects.
     fn pairs(&mut self, path: &str, values: &[String], words: &str) {
         let (notes, line) = (self.ledger.notes, self.line);
         let name = words.split(' ').next().unwrap_or_default();
@@ -234,7 +234,7 @@ impl Builder<'_, '_> {
                     let leaf = self.ledger.option(&format!("{name} {key}:{shown}"), read, line);
                     self.set_key(path, key, leaf);
                 }
-                // genai-perf reads a bare name as true.
+                // genai-perf treats a bare name as true.
                 _ if path == "endpoint.extra" && !pair.is_empty() => {
                     let leaf = self.ledger.option(&format!("{name} {}", shown(pair)), Value::Bool(true), line);
                     self.set_key(path, pair, leaf);
@@ -306,7 +306,7 @@ impl Builder<'_, '_> {
         self.set(path, Tree::List(list));
     }
 
-    /// Whether a list comes from options, not from the file.
+    /// Whether a list comes from options rather than from the file.
     fn line_of(&self, tree: &Tree) -> bool {
         super::leaves::At::new(tree, self.ledger).each().iter().all(|at| at.is_option())
     }
@@ -318,7 +318,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// The pairs in one word: goodput takes several, quoted.
+/// Returns the pairs in one word; goodput takes several pairs in quotes.
 fn parts(word: &str) -> Vec<&str> {
     match word.trim_start().starts_with('{') {
         true => vec![word],
@@ -326,7 +326,7 @@ fn parts(word: &str) -> Vec<&str> {
     }
 }
 
-/// `256|10,128|5:40;512,256:60` as the list in a file.
+/// Converts `256|10,128|5:40;512,256:60` to the list used in a file.
 fn distribution(text: &str, leaf: &dyn Fn(Value) -> Tree) -> Option<Tree> {
     let side = |text: &str| {
         let (mean, sd) = text.split_once('|').map_or((text, None), |(mean, sd)| (mean, Some(sd)));

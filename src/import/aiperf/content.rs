@@ -1,4 +1,4 @@
-//! A data set of AIPerf (`src/aiperf/config/dataset/`) → a scenario.
+//! Converts a data set of AIPerf (`src/aiperf/config/dataset/`) to a scenario.
 
 use super::dataset::{Around, Content, both};
 use super::extra::Extra;
@@ -10,14 +10,14 @@ use crate::import::error::ImportError;
 use crate::import::said::Said;
 use crate::protocol::Task;
 
-/// A scenario's shortest prompt, in tokens.
+/// The length of a scenario's shortest prompt, in tokens.
 const SHORTEST: u32 = 16;
 /// AIPerf's default prompt length, in tokens.
 const PROMPT: f64 = 550.0;
 /// Default output length of a scenario, in tokens.
 const OUTPUT: f64 = 256.0;
 
-/// The scenario of a data set.
+/// Returns the scenario of a data set.
 pub(super) fn content(dataset: At, extra: &Extra, around: &Around) -> Result<Content, ImportError> {
     told(dataset);
     if around.task != Task::Generate {
@@ -50,12 +50,12 @@ pub(super) fn content(dataset: At, extra: &Extra, around: &Around) -> Result<Con
     Ok(made)
 }
 
-/// Lists the settings that affect no result, whatever the data set.
+/// Lists the settings that do not affect results, whatever the data set is.
 fn told(dataset: At) {
     dataset.get("name").needless("a name, without effect on results");
     if dataset.get("type").text().is_none_or(|said| said.value != "file" && said.value != "public") {
         dataset.get("entries").differs(
-            "there, this many prompts are generated and sent repeatedly, so a prefix cache may hold them; here each \
+            "AIPerf generates this many prompts and sends them repeatedly, so a prefix cache may hold them; here each \
              request has its own prompt",
         );
         dataset.get("sampling").needless("every request has its own prompt");
@@ -98,7 +98,7 @@ fn output(dataset: At, extra: &Extra) -> Length {
     }
     own.unwrap_or_else(|| {
         let why =
-            "there, the model decides when a response ends; a scenario requests a length, here at most 256 tokens";
+            "in AIPerf, the model decides when a response ends; a scenario requests a length, here at most 256 tokens";
         dataset.notes().differs("no output length", why, 0);
         Length::fixed(OUTPUT, 1, "not set: AIPerf leaves it to the model; default of sweepline".to_owned())
     })
@@ -153,20 +153,20 @@ fn synthetic(dataset: At, extra: &Extra) -> Content {
     Content { hint, fields, turns: count, is_trace: false }
 }
 
-/// The name `synthetic-512-128`, if both sides have one length.
+/// Returns the name `synthetic-512-128`, if prompts and responses each have one length.
 fn name(prompt: &Length, output: &Length) -> String {
     let word = |length: &Length| if length.is_fixed { length.value.clone() } else { middle(&length.value) };
     format!("synthetic-{}-{}", word(prompt), word(output))
 }
 
-/// The mean or median of a distribution.
+/// Returns the mean or median of a distribution.
 fn middle(value: &str) -> String {
     let after = ["mean: ", "median: "].iter().find_map(|key| value.split_once(key)).map(|(_, rest)| rest);
     let number = after.map(|rest| rest.split([',', ' ']).next().unwrap_or_default().to_owned());
     number.unwrap_or_else(|| "mixed".to_owned())
 }
 
-/// Pairs of lengths with probabilities.
+/// Converts pairs of lengths with probabilities.
 fn pairs(at: At) -> Option<Field> {
     if !at.is_there() {
         return None;
@@ -195,7 +195,7 @@ fn pairs(at: At) -> Option<Field> {
     Some(Field::new("lengths", format!("{{ pairs: [{}] }}", rows.join(", ")), origin))
 }
 
-/// Lengths drawn uniformly around, or below, the requested ones.
+/// Converts lengths drawn uniformly around, or below, the requested ones.
 fn ranged(prompts: At, ratio: &Said<String>, prompt: Length, output: Length) -> (Length, Length) {
     let json: Option<serde_json::Value> = serde_json::from_str(&ratio.value).ok();
     let each = json.as_ref().and_then(|json| match json.as_f64() {
@@ -227,7 +227,7 @@ fn ratio_origin(prompts: At) -> String {
     prompts.get("random_range_ratio").text().map(|said| said.origin).unwrap_or_default()
 }
 
-/// The text that prompts share.
+/// Converts the text that prompts share.
 fn shared(prefix: At) -> Vec<Field> {
     let bounded = |tokens: u64| tokens.clamp(1, 4_000_000);
     if let Some(system) = prefix.get("shared_system_length").whole().filter(|said| said.value > 0) {
@@ -263,7 +263,7 @@ fn turns(dataset: At) -> Option<Said<f64>> {
     Some(mean?.map(|turns| turns.round().clamp(1.0, 1000.0))).filter(|said| said.value > 1.0)
 }
 
-/// The pause between turns.
+/// Converts the pause between turns.
 fn think(dataset: At) -> Option<Field> {
     let at = dataset.get("turn_delay");
     let ratio = dataset.get("turn_delay_ratio").float();
@@ -278,15 +278,16 @@ fn think(dataset: At) -> Option<Field> {
     let value = match &sd {
         None => millis(mean.value),
         Some(sd) => {
-            at.get("stddev")
-                .differs("pauses are lognormal with this mean and deviation; there, normal and never below 0");
+            at.get("stddev").differs(
+                "pauses are lognormal with this mean and deviation; in AIPerf, they are normal and never below 0",
+            );
             format!("{{ lognormal: {{ mean: {}, sd: {} }} }}", millis(mean.value), millis(sd.value))
         }
     };
     Some(Field::new("think", value, origin))
 }
 
-/// Lists the number of texts per request if the API takes only one.
+/// Lists the number of texts per request if the API accepts only one.
 fn batch(prompts: At, why: &str) {
     if prompts.get("batch_size").whole().is_some() {
         prompts.get("batch_size").needless(why);
@@ -308,7 +309,7 @@ fn embedded(dataset: At, texts: &str) -> Content {
     Content { hint, fields, turns: 1.0, is_trace: false }
 }
 
-/// The lengths of prompts only.
+/// Converts the lengths of prompts only.
 fn one(length: Length) -> Field {
     match length.is_fixed {
         true => Field::new("prompt_tokens", length.value, length.origin),

@@ -1,4 +1,4 @@
-//! The scenario of a data set, whatever the source of its texts.
+//! The scenario of a data set, independent of the source of its texts.
 
 use super::lengths::Length;
 use crate::import::draft::Field;
@@ -8,7 +8,7 @@ use crate::protocol::Task;
 pub(super) struct Content {
     pub hint: String,
     pub fields: Vec<Field>,
-    /// Requests of a conversation.
+    /// Number of requests in a conversation.
     pub turns: f64,
     /// Whether a trace sets the send times.
     pub is_trace: bool,
@@ -19,11 +19,11 @@ pub(super) struct Around<'a> {
     pub file: &'a str,
     pub folder: &'a std::path::Path,
     pub task: Task,
-    /// Whether the load replays the file's times.
+    /// Whether the load replays the times in the file.
     pub is_schedule: bool,
 }
 
-/// Both lengths as fields.
+/// Returns both lengths as fields.
 pub(super) fn both(prompt: Length, output: Length) -> Vec<Field> {
     if prompt.is_fixed && output.is_fixed {
         let prompt = Field::new("prompt_tokens", prompt.value, prompt.origin);

@@ -1,12 +1,13 @@
-//! `${NAME}` and `${NAME:default}` in the texts of an AIPerf configuration: no variable is looked up, defaults apply.
+//! `${NAME}` and `${NAME:default}` in the texts of an AIPerf configuration. Variables are not looked up;
+//! their defaults apply.
 
 use serde_json::Value;
 
 use super::leaves::{Leaf, Tree};
 use crate::units::text::is_variable;
 
-/// Replaces variables by their defaults. A text that is a single variable without a default stays: it may
-/// refer to a key.
+/// Replaces variables by their defaults. A text that is a single variable without a default stays as it
+/// is, because it may refer to a key.
 pub(super) fn fill(tree: &mut Tree) {
     let filled: Result<(), ()> = tree.each_text(&mut |leaf| {
         if let Some(text) = leaf.value.as_str().filter(|text| text.contains("${")) {
@@ -20,14 +21,14 @@ pub(super) fn fill(tree: &mut Tree) {
     debug_assert!(filled.is_ok());
 }
 
-/// The variable's name, if the text is a single variable.
+/// Returns the variable's name, if the text is a single variable.
 pub(super) fn variable(text: &str) -> Option<&str> {
     let name = text.trim().strip_prefix("${")?.strip_suffix('}')?;
     let name = name.split(':').next().unwrap_or(name);
     is_variable(name).then_some(name)
 }
 
-/// The text with variables replaced by their defaults, and whether there were any.
+/// Returns the text with variables replaced by their defaults, and whether there were any.
 fn replaced(text: &str) -> (String, bool) {
     let (mut out, mut rest, mut is_changed) = (String::with_capacity(text.len()), text, false);
     while let Some(at) = rest.find("${") {

@@ -1,4 +1,5 @@
-//! `endpoint.extra` and `--extra-inputs`, further request fields → fields of the scenario, and `extra`.
+//! Converts `endpoint.extra` and `--extra-inputs`, which are additional request fields, to fields of
+//! the scenario and `extra`.
 
 use serde_json::Value;
 
@@ -14,13 +15,14 @@ use crate::plan::{Engine, Json};
 use crate::units::Decimal;
 use crate::units::secrecy::{is_secret_name, names_secret};
 
-/// The further fields.
+/// The additional fields.
 #[derive(Default)]
 pub(super) struct Extra {
     /// The output length.
     pub output: Option<Said<f64>>,
     pub ignore_eos: Option<Said<bool>>,
-    /// Whether the engine is assumed to be vLLM, whose fields are known; other servers are sent all fields.
+    /// Whether the engine is assumed to be vLLM, whose fields are known; for other servers, all fields are
+    /// sent.
     is_vllm: bool,
     /// Fields of the scenario.
     pub fields: Vec<Field>,
@@ -29,7 +31,7 @@ pub(super) struct Extra {
 }
 
 impl Extra {
-    /// Reads the fields. `is_vllm`: another setting implies vLLM.
+    /// Reads the fields. `is_vllm` states whether another setting implies vLLM.
     pub(super) fn of(at: At, is_vllm: bool) -> Extra {
         let mut extra = Extra { is_vllm: is_vllm || at.get("ignore_eos").is_there(), ..Extra::default() };
         for (key, at) in at.entries() {
@@ -38,13 +40,13 @@ impl Extra {
         extra
     }
 
-    /// The engine implied by the fields: `ignore_eos` rules out OpenAI itself.
+    /// Returns the engine that the fields imply; `ignore_eos` rules out OpenAI itself.
     pub(super) fn engine(&self) -> Option<(Engine, String)> {
         let said = self.ignore_eos.as_ref()?;
         Some((Engine::Vllm, format!("{}: write the server's engine", said.origin)))
     }
 
-    /// The field `extra`.
+    /// Returns the field `extra`.
     pub(super) fn field(&self) -> Option<Field> {
         let values: Vec<&str> = self.rest.iter().map(|(value, _)| value.as_str()).collect();
         let origins: Vec<&str> = self.rest.iter().map(|(_, origin)| origin.as_str()).collect();
@@ -108,7 +110,7 @@ impl Extra {
     }
 }
 
-/// A value in YAML's flow style; `None` for null.
+/// Returns a value in YAML's flow style; `None` for null.
 fn flow(value: &Value, depth: usize) -> Option<String> {
     Some(match value {
         Value::Null => return None,

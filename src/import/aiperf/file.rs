@@ -1,4 +1,5 @@
-//! AIPerf's files and public data sets → `data` and `trace` of a scenario, if the file is in the plan's folder.
+//! Converts AIPerf's files and public data sets to `data` and `trace` of a scenario, if the file is in the
+//! plan's folder.
 
 use super::dataset::{Around, Content, both};
 use super::extra::Extra;
@@ -15,7 +16,7 @@ const STAND_IN: (f64, f64) = (161.0, 338.0);
 /// File name of ShareGPT at its source.
 const SHAREGPT: &str = "ShareGPT_V3_unfiltered_cleaned_split.json";
 
-/// sweepline's name of an AIPerf format.
+/// Returns sweepline's name for an AIPerf format.
 fn trace_format(format: &str) -> Option<&'static str> {
     match format {
         "mooncake_trace" => Some("mooncake"),
@@ -24,7 +25,7 @@ fn trace_format(format: &str) -> Option<&'static str> {
     }
 }
 
-/// The scenario of a file.
+/// Returns the scenario of a file.
 pub(super) fn of_file(dataset: At, extra: &Extra, around: &Around) -> Result<Content, ImportError> {
     told(dataset);
     let format = dataset.get("format").text();
@@ -32,7 +33,9 @@ pub(super) fn of_file(dataset: At, extra: &Extra, around: &Around) -> Result<Con
     let format = format.unwrap_or_else(|| Said::default(default.to_owned(), "default of AIPerf"));
     let path = dataset.get("path").text();
     let Some(path) = path else {
-        dataset.get("records").missing("texts must be in a file: write them there, and `data: { file: FILE }`");
+        dataset
+            .get("records")
+            .missing("texts must be in a file: write them to a file, and name it with `data: { file: FILE }`");
         return Ok(stand_in("records", dataset, extra, "its texts are in the configuration"));
     };
     match trace_format(&format.value) {
@@ -47,7 +50,7 @@ fn told(dataset: At) {
     dataset.get("block_size").needless("blocks of a trace have 512 tokens");
 }
 
-/// The replay speed of a trace.
+/// Returns the replay speed of a trace.
 fn speed(dataset: At) -> (String, String) {
     let synthesis = dataset.get("synthesis");
     let mut said = None;
@@ -140,7 +143,7 @@ fn texts(dataset: At, path: &Said<String>, format: &Said<String>, extra: &Extra,
     });
     match read {
         Ok(value) => {
-            let why = "recorded texts still share what they share there; nothing is shared with another run";
+            let why = "recorded texts still share what they share in the file; nothing is shared with another run";
             let fields = vec![
                 Field::new("base", "B1", "texts of a file"),
                 Field::new("data", value, &path.origin),
@@ -191,7 +194,7 @@ fn stand_in(hint: &str, dataset: At, extra: &Extra, why: &str) -> Content {
     Content { hint: name_of(hint, "data"), fields, turns: 1.0, is_trace: false }
 }
 
-/// The scenario of a public data set.
+/// Returns the scenario of a public data set.
 pub(super) fn public(dataset: At, extra: &Extra, around: &Around) -> Content {
     told(dataset);
     let said = dataset.get("dataset").text();
@@ -203,7 +206,7 @@ pub(super) fn public(dataset: At, extra: &Extra, around: &Around) -> Content {
         let value = format!("{{ file: {}, as: sharegpt, on_bad: skip{order} }}", scalar(&file));
         if fits(around.folder, "", &format!(", data: {value}")).is_ok() {
             let origin = said.map(|said| said.origin).unwrap_or_default();
-            let why = "recorded texts still share what they share there; nothing is shared with another run";
+            let why = "recorded texts still share what they share in the file; nothing is shared with another run";
             let fields = vec![
                 Field::new("base", "B1", "texts of a file"),
                 Field::new("data", value, format!("{origin}: its file is here")),

@@ -1,6 +1,6 @@
-//! The words of `genai-perf profile …` and `genai-perf analyze …` → AIPerf's tree, since AIPerf's options
-//! have the same names (`genai-perf/genai_perf/parser.py` of perf_analyzer 263c5f6e). Words after `--` go to
-//! Perf Analyzer.
+//! Converts the words of `genai-perf profile …` and `genai-perf analyze …` to AIPerf's tree, because
+//! AIPerf's options have the same names (`genai-perf/genai_perf/parser.py` of perf_analyzer 263c5f6e). Words
+//! after `--` go to Perf Analyzer.
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -18,7 +18,8 @@ const WINDOW: Target =
     Needless("`measure` sets the window's length, and the verdict reports whether the load was steady");
 const TRITON: &str = "requests use OpenAI's APIs over HTTP: use the same server's OpenAI-compatible front end";
 
-/// Options of genai-perf that AIPerf lacks or defines differently, and options of Perf Analyzer.
+/// Options of genai-perf that AIPerf does not have or defines differently, and options of Perf
+/// Analyzer.
 const OWN: &[Known] = &[
     (&["backend"], One, Lost(TRITON)),
     (&["service-kind"], One, Path("service_kind")),
@@ -59,12 +60,12 @@ const OWN: &[Known] = &[
     (&["extra-verbose"], Flag, SHOWN),
 ];
 
-/// The subcommand and the words after it, if a command starts genai-perf.
+/// Returns the subcommand and the words after it, if the command starts genai-perf.
 pub(super) fn arguments(words: &[String]) -> Option<&[String]> {
     behind(words, "genai-perf", &["profile", "analyze"])
 }
 
-/// The tree of a command.
+/// Returns the tree of a command.
 pub(super) fn tree(asked: &Asked, ledger: &Ledger) -> Result<Tree, ImportError> {
     let line = asked.command.line;
     let words = lengthened(asked.words);
@@ -98,7 +99,7 @@ fn both(words: &[String], line: usize, ledger: &Ledger) -> Vec<Given> {
     given(words, line, &ALL, ledger)
 }
 
-/// Converts the settings that only genai-perf has to AIPerf's.
+/// Converts settings that only genai-perf has to AIPerf's settings.
 fn settle(root: &mut Tree, asked: &Asked, ledger: &Ledger) -> Result<(), ImportError> {
     let Some(Tree::Map(body)) = (match root {
         Tree::Map(entries) => entries.get_mut("benchmark"),
@@ -124,7 +125,7 @@ fn settle(root: &mut Tree, asked: &Asked, ledger: &Ledger) -> Result<(), ImportE
         "input_sequence_length" => "datasets.default.prompts.isl.mean",
         "batch_size" => "datasets.default.prompts.batch_size",
         _ => {
-            let why = "every request gets a new prompt, so their number is not a setting";
+            let why = "every request gets a new prompt, so the number of prompts is not a setting";
             ledger.notes.missing(&kind.origin, why, asked.command.line);
             return Ok(());
         }
@@ -145,7 +146,7 @@ fn settle(root: &mut Tree, asked: &Asked, ledger: &Ledger) -> Result<(), ImportE
     Ok(())
 }
 
-/// `synthetic:queries,passages` is not a file.
+/// `synthetic:queries,passages` is not the name of a file.
 fn input(body: &mut IndexMap<String, Tree>, ledger: &Ledger) {
     let Some(Tree::Map(datasets)) = body.get_mut("datasets") else { return };
     let Some(Tree::Map(dataset)) = datasets.get_mut("default") else { return };
@@ -157,7 +158,7 @@ fn input(body: &mut IndexMap<String, Tree>, ledger: &Ledger) {
     }
 }
 
-/// The values of a sweep: a list, or `min:max` in doublings, or `min:max:step`.
+/// Returns the values of a sweep, given as a list, as `min:max` in doublings, or as `min:max:step`.
 fn values(text: &str, is_list: bool) -> Vec<i64> {
     if is_list {
         return text.split(',').filter_map(|value| value.trim().parse().ok()).collect();

@@ -1,5 +1,6 @@
-//! A configuration as a tree whose values carry their origin. Each value is read, or listed as needless or
-//! missing; unread values are listed at the end, so that nothing is lost silently.
+//! A configuration as a tree whose values carry their origin. Each value is either read, or listed as
+//! unneeded or as missing in the plan. Unread values are listed at the end, so that nothing is lost
+//! silently.
 
 use std::cell::RefCell;
 
@@ -32,9 +33,9 @@ struct Record {
     origin: String,
     line: usize,
     fate: Fate,
-    /// Whether some variation replaces it.
+    /// Whether any variation replaces the value.
     is_replaced: bool,
-    /// Reasons listed so far, so that each is listed once.
+    /// Reasons that have been listed so far, so that each is listed only once.
     told: Vec<String>,
 }
 
@@ -44,7 +45,7 @@ pub(super) struct Ledger<'a> {
     records: RefCell<Vec<Record>>,
 }
 
-/// One value: its number in the ledger stays the same when the tree is copied or changed.
+/// One value. Its number in the ledger stays the same when the tree is copied or changed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Leaf {
     pub(super) value: Value,
@@ -81,7 +82,7 @@ impl<'a> Ledger<'a> {
         self.take(words.to_owned(), words.to_owned(), value, line)
     }
 
-    /// An implied value, which is never listed.
+    /// Creates an implied value, which is never listed.
     pub(super) fn made(&self, value: Value, line: usize) -> Tree {
         let tree = self.take(String::new(), "implied by the other options".to_owned(), value, line);
         if let Tree::Leaf(leaf) = &tree {
@@ -97,7 +98,7 @@ impl<'a> Ledger<'a> {
         Tree::Leaf(Leaf { value, id })
     }
 
-    /// A file's tree under `key`.
+    /// Returns a file's tree under `key`.
     pub(super) fn tree(&self, at: Field, key: &str) -> Tree {
         let (entries, items) = (at.entries(), if at.is_list() { at.list() } else { Vec::new() });
         if !entries.is_empty() {
@@ -130,7 +131,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// The common name of these values, and their first line.
+    /// Returns the common name of these values, and the first of their lines.
     fn together(&self, ids: &[usize], tree: &Tree) -> (String, usize) {
         let records = self.records.borrow();
         let line = ids.first().map_or(0, |id| records[*id].line);
@@ -178,7 +179,7 @@ impl<'a> Ledger<'a> {
         for record in self.records.into_inner() {
             match record.fate {
                 Fate::Unread if record.is_replaced => {
-                    self.notes.needless(&record.shown, "every run replaces it", record.line);
+                    self.notes.needless(&record.shown, "every run of the sweep overrides it", record.line);
                 }
                 Fate::Unread if record.origin.starts_with("--") => {
                     let why = "no effect with the other options of this command";
@@ -207,7 +208,7 @@ impl Tree {
         }
     }
 
-    /// The value under a key of a table.
+    /// Returns the value under a key of a table.
     pub(super) fn get(&self, key: &str) -> Option<&Tree> {
         match self {
             Tree::Map(entries) => entries.get(key),
@@ -215,7 +216,7 @@ impl Tree {
         }
     }
 
-    /// As JSON, without origins.
+    /// Returns the tree as JSON, without origins.
     pub(super) fn json(&self) -> Value {
         match self {
             Tree::Leaf(leaf) => leaf.value.clone(),
@@ -226,7 +227,7 @@ impl Tree {
         }
     }
 
-    /// Changes all texts.
+    /// Applies a function to all texts.
     pub(super) fn each_text<E>(&mut self, change: &mut impl FnMut(&mut Leaf) -> Result<(), E>) -> Result<(), E> {
         match self {
             Tree::Leaf(leaf) if leaf.value.is_string() => change(leaf),
@@ -237,7 +238,7 @@ impl Tree {
     }
 }
 
-/// A value as text.
+/// Returns a value as text.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -259,17 +260,17 @@ impl<'t> At<'t> {
         At { tree: None, ..beside }
     }
 
-    /// The value under a key.
+    /// Returns the place of the value under a key.
     pub(super) fn get(self, key: &str) -> At<'t> {
         At { tree: self.tree.and_then(|tree| tree.get(key)), ..self }
     }
 
-    /// The value under the first of these keys that is present.
+    /// Returns the place of the value under the first of these keys that is present.
     pub(super) fn first(self, keys: &[&str]) -> At<'t> {
         keys.iter().map(|key| self.get(key)).find(|at| at.is_there()).unwrap_or(At { tree: None, ..self })
     }
 
-    /// Whether there is a value other than null.
+    /// Whether the place has a value other than null.
     pub(super) fn is_there(self) -> bool {
         !matches!(self.tree, None | Some(Tree::Leaf(Leaf { value: Value::Null, .. })))
     }
@@ -278,12 +279,12 @@ impl<'t> At<'t> {
         matches!(self.tree, Some(Tree::Map(_)))
     }
 
-    /// The elements of a list, to be moved; a single value counts as a list.
+    /// Takes the elements of a list; a single value counts as a list.
     pub(super) fn trees(self) -> Vec<Tree> {
         self.each().into_iter().filter_map(|at| at.tree.cloned()).collect()
     }
 
-    /// The elements of a list; a single value counts as a list.
+    /// Returns the elements of a list; a single value counts as a list.
     pub(super) fn each(self) -> Vec<At<'t>> {
         match self.tree {
             Some(Tree::List(items)) => items.iter().map(|item| At { tree: Some(item), ..self }).collect(),
@@ -292,7 +293,7 @@ impl<'t> At<'t> {
         }
     }
 
-    /// The entries of a table.
+    /// Returns the entries of a table.
     pub(super) fn entries(self) -> Vec<(&'t str, At<'t>)> {
         match self.tree {
             Some(Tree::Map(entries)) => {
@@ -302,7 +303,7 @@ impl<'t> At<'t> {
         }
     }
 
-    /// Returns it as JSON, and marks it as read.
+    /// Returns the value as JSON, and marks it as read.
     pub(super) fn json(self) -> Option<Said<Value>> {
         let tree = self.tree.filter(|_| self.is_there())?;
         let mut ids = Vec::new();
@@ -349,12 +350,12 @@ impl<'t> At<'t> {
         self.parsed("a number", |text| text.parse().ok())
     }
 
-    /// A finite number.
+    /// Returns a finite number.
     pub(super) fn float(self) -> Option<Said<f64>> {
         self.parsed("a number", |text| text.parse::<f64>().ok().filter(|value| value.is_finite()))
     }
 
-    /// A whole number; `8.0` is one.
+    /// Returns a whole number; `8.0` counts as one.
     pub(super) fn whole(self) -> Option<Said<u64>> {
         self.parsed("a whole number", |text| {
             let float = || text.parse::<f64>().ok().filter(|value| value.fract() == 0.0 && (0.0..1e15).contains(value));
@@ -370,7 +371,7 @@ impl<'t> At<'t> {
         })
     }
 
-    /// Seconds: `300`, `"30s"`, `"5m"`, `"2h"`.
+    /// Returns seconds from `300`, `"30s"`, `"5m"`, `"2h"`.
     pub(super) fn seconds(self) -> Option<Said<f64>> {
         self.parsed("a time, such as 300 or 5m", |text| {
             let units = [("ms", 0.001), ("s", 1.0), ("sec", 1.0), ("m", 60.0), ("min", 60.0), ("h", 3600.0)];
@@ -383,7 +384,8 @@ impl<'t> At<'t> {
         })
     }
 
-    /// Lists all values here as needless: sweepline does the same anyway, or differently.
+    /// Lists all values here as unneeded, because sweepline does the same anyway, or does it in
+    /// another way.
     pub(super) fn needless(self, why: &str) {
         if let Some(tree) = self.tree {
             self.ledger.tell(tree, why, |notes, what, why, line| notes.needless(what, why, line));
@@ -418,7 +420,7 @@ impl<'t> At<'t> {
         }
     }
 
-    /// Whether it is an option of a command, not a field of a file.
+    /// Whether the value is an option of a command rather than a field of a file.
     pub(super) fn is_option(self) -> bool {
         let mut ids = Vec::new();
         self.tree.iter().for_each(|tree| tree.ids(&mut ids));
@@ -426,14 +428,14 @@ impl<'t> At<'t> {
         ids.iter().all(|id| records[*id].origin.starts_with("--"))
     }
 
-    /// The line, from 1; 0 if unknown.
+    /// Returns the line, from 1; 0 if it is unknown.
     pub(super) fn line(self) -> usize {
         let mut ids = Vec::new();
         self.tree.iter().for_each(|tree| tree.ids(&mut ids));
         ids.first().map_or(0, |id| self.ledger.records.borrow()[*id].line)
     }
 
-    /// The place shown in errors.
+    /// Returns the place that errors show.
     pub(super) fn place(self, file: &str) -> String {
         let line = self.line();
         if line == 0 { file.to_owned() } else { format!("{file}:{line}") }

@@ -1,24 +1,24 @@
-//! Lengths of AIPerf's synthetic prompts and responses (`src/aiperf/config/distributions.py`) → `prompt_tokens`,
-//! `output_tokens` or `lengths`.
+//! Converts the lengths of AIPerf's synthetic prompts and responses (`src/aiperf/config/distributions.py`) to
+//! `prompt_tokens`, `output_tokens` or `lengths`.
 
 use super::leaves::At;
 use crate::import::said::Said;
 
 /// A scenario's maximum length, in tokens.
 const LONGEST: f64 = 4_000_000.0;
-/// Reach of a normal distribution, in standard deviations from its mean.
+/// How far a normal distribution reaches, in standard deviations from its mean.
 const REACH: f64 = 6.0;
-/// Number of ranges of equal share that approximate one peak.
+/// Number of ranges with equal shares that approximate one peak.
 const RANGES: u32 = 16;
-/// The standard normal quantile of 99 %.
+/// The 99 % quantile of the standard normal distribution.
 const Z99: f64 = 2.326_347_874;
 
-/// Lengths of one side.
+/// The lengths of prompts or of responses.
 #[derive(Debug, Clone)]
 pub(super) struct Length {
-    /// As a value of `lengths`; a number if the length is fixed.
+    /// Returns the lengths as a value of `lengths`; this is a number if the length is fixed.
     pub value: String,
-    /// Whether it is a number.
+    /// Whether the length is a single number.
     pub is_fixed: bool,
     pub origin: String,
 }
@@ -34,14 +34,14 @@ impl Length {
         Length { value, is_fixed: false, origin }
     }
 
-    /// The length plus this many tokens.
+    /// Returns the lengths plus this many tokens.
     pub(super) fn plus(self, more: &Said<u64>) -> Option<Length> {
         let tokens: f64 = self.value.parse().ok().filter(|_| self.is_fixed)?;
         Some(Length::fixed(tokens + more.value as f64, 1, format!("{} and {}", self.origin, more.origin)))
     }
 }
 
-/// The length here; `None` if none can be read.
+/// Returns the length at this place; `None` if none can be read.
 pub(super) fn length(at: At, least: u32) -> Option<Length> {
     if !at.is_map() {
         let said = at.float()?;
@@ -81,7 +81,7 @@ fn told_bounds(at: At, tokens: f64, least: u32) {
     }
 }
 
-/// The bounds of the length.
+/// Returns the bounds of the length.
 #[derive(Clone, Copy)]
 struct Bounds {
     least: f64,
@@ -93,13 +93,13 @@ impl Bounds {
     fn of(at: At, least: u32) -> Bounds {
         let bound = |key: &str| {
             let said = at.get(key).float()?;
-            at.get(key).differs("there, values beyond a bound are clamped to it; here, they never occur");
+            at.get(key).differs("AIPerf clamps values beyond a bound to it; here, they never occur");
             Some(said.value)
         };
         Bounds { least: f64::from(least), low: bound("min"), high: bound("max") }
     }
 
-    /// Both bounds in whole tokens, widened to include the center.
+    /// Returns both bounds in whole tokens, widened to include the center.
     fn around(self, low: f64, middle: f64, high: f64) -> (f64, f64) {
         let low = self.low.unwrap_or(low).floor().clamp(self.least, LONGEST);
         let high = self.high.unwrap_or(high).ceil().clamp(self.least, LONGEST);
@@ -142,7 +142,7 @@ fn lognormal(at: At, mean: Option<Said<f64>>, median: Said<f64>, bounds: Bounds)
     Length::varied(format!("{{ lognormal: {{ median: {middle}, sigma: {sigma}, min: {min}, max: {max} }} }}"), origin)
 }
 
-/// Weighted values.
+/// Converts weighted values.
 fn points(at: At, least: u32) -> Option<Length> {
     let mut rows = Vec::new();
     for point in at.get("points").each() {
@@ -155,7 +155,7 @@ fn points(at: At, least: u32) -> Option<Length> {
     table(rows, at)
 }
 
-/// Weighted peaks, each as ranges of equal share.
+/// Converts weighted peaks, each to ranges with equal shares.
 fn peaks(at: At, bounds: Bounds) -> Option<Length> {
     let mut rows = Vec::new();
     for peak in at.get("peaks").each() {
@@ -191,7 +191,8 @@ fn table(rows: Vec<String>, at: At) -> Option<Length> {
     Some(Length::varied(format!("{{ histogram: [{}] }}", rows.join(", ")), origin))
 }
 
-/// The quantile of the standard normal distribution, to 0.0005 (Abramowitz and Stegun, 26.2.23).
+/// Returns the quantile of the standard normal distribution, to within 0.0005 (Abramowitz and
+/// Stegun, 26.2.23).
 fn quantile(share: f64) -> f64 {
     let tail = share.min(1.0 - share).max(1e-9);
     let t = (-2.0 * tail.ln()).sqrt();
@@ -201,7 +202,7 @@ fn quantile(share: f64) -> f64 {
     if share < 0.5 { -far } else { far }
 }
 
-/// A number with at most four decimals.
+/// Formats a number with at most four decimals.
 pub(super) fn short(value: f64) -> String {
     let rounded = (value * 10_000.0).round() / 10_000.0;
     format!("{rounded}")

@@ -1,4 +1,4 @@
-//! A phase of AIPerf (`src/aiperf/config/phases.py`) → load, window, fill and drain.
+//! Converts a phase of AIPerf (`src/aiperf/config/phases.py`) to load, window, fill and drain.
 
 use super::leaves::At;
 use crate::import::draft::Field;
@@ -24,7 +24,8 @@ pub(super) struct Asked {
     pub phases: Vec<Field>,
 }
 
-/// The load of a phase. `turns`: requests of a conversation. `is_trace`: the scenario replays a trace.
+/// Returns the load of a phase. `turns` is the number of requests in a conversation; `is_trace` states
+/// whether the scenario replays a trace.
 pub(super) fn load(place: &str, phase: At, turns: f64, is_trace: bool) -> Result<Asked, ImportError> {
     let kind = phase.get("type").text();
     let word = kind.as_ref().map_or("concurrency", |said| said.value.trim());
@@ -42,7 +43,8 @@ pub(super) fn load(place: &str, phase: At, turns: f64, is_trace: bool) -> Result
         "user_centric" => {
             let users = in_flight(phase.get("users"));
             phase.get("type").differs(
-                "there, each user sends once per users / rate seconds; here, as many requests arrive in total, evenly \
+                "in AIPerf, each user sends once per users / rate seconds; here, as many requests arrive in total, \
+                 evenly \
                  spaced, each the next turn of the longest-waiting conversation, at most one per user at a time",
             );
             let arrivals = Some(Said::default("constant".to_owned(), origin(&kind)));
@@ -67,7 +69,7 @@ fn origin(kind: &Option<Said<String>>) -> String {
     kind.as_ref().map(|said| said.origin.clone()).unwrap_or_default()
 }
 
-/// Lists the settings that affect no result.
+/// Lists the settings that do not affect results.
 fn told(phase: At) {
     let named = "a name, without effect on results";
     ["name", "kind", "dataset"].iter().for_each(|key| phase.get(key).needless(named));
@@ -114,7 +116,7 @@ fn rate(place: &str, phase: At) -> Result<Said<Decimal>, ImportError> {
     Err(ImportError::shape(place, "this phase has no usable rate", remedy))
 }
 
-/// The arrival process, if it is not Poisson.
+/// Returns the arrival process, if it is not Poisson.
 fn arrivals(word: &str, phase: At, origin: String) -> Option<Said<String>> {
     if word != "gamma" {
         phase.get("smoothness").needless("only gamma arrivals use it");
@@ -129,7 +131,7 @@ fn arrivals(word: &str, phase: At, origin: String) -> Option<Said<String>> {
     Some(Said { value: gamma, origin: format!("{origin}, {}", shape.origin) })
 }
 
-/// The duration of the measurement.
+/// Returns the duration of the measurement.
 fn lasts(phase: At, turns: f64, is_trace: bool) -> Lasts {
     let (requests, sessions) = (phase.get("requests"), phase.get("sessions"));
     if let Some(duration) = phase.get("duration").seconds().filter(|said| said.value > 0.0) {
@@ -157,7 +159,7 @@ fn lasts(phase: At, turns: f64, is_trace: bool) -> Lasts {
     }
 }
 
-/// `fill` from a ramp, `drain` from a grace period.
+/// Derives `fill` from a ramp and `drain` from a grace period.
 fn phases(phase: At, is_closed: bool) -> Vec<Field> {
     let mut fields = Vec::new();
     let (own, other) = if is_closed { ("concurrency_ramp", "rate_ramp") } else { ("rate_ramp", "concurrency_ramp") };
@@ -189,7 +191,7 @@ fn phases(phase: At, is_closed: bool) -> Vec<Field> {
     fields
 }
 
-/// The duration of warm-up phases; their other settings need no counterpart.
+/// Returns the duration of warm-up phases; their other settings need no counterpart.
 pub(super) fn warmup(phase: At) -> Option<Field> {
     let time = phase.get("duration").seconds().filter(|said| said.value > 0.0);
     let why = "load rises in `fill` and settles in `stabilize` before anything is measured";

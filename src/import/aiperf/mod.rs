@@ -70,7 +70,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     Ok(tables::draft(jobs, context.name.clone(), context.notes))
 }
 
-/// The error for a source that leaves nothing to measure.
+/// Returns the error for a source that leaves nothing to measure.
 fn nothing(name: &str, context: &Context) -> ImportError {
     let why = super::write::reasons(&context.notes.listed.borrow());
     ImportError::nothing(name, context.notes.secrets.hide(&super::text::one_line(&why)))

@@ -1,4 +1,4 @@
-//! AIPerf's settings for all runs: seed, repeats, pauses, limits, output.
+//! AIPerf's settings that apply to all runs: seed, repeats, pauses, limits, output.
 
 use super::leaves::At;
 use super::lengths::short;
@@ -33,14 +33,14 @@ pub(super) fn once(root: At, body: At, sweep: At) -> Once {
     once
 }
 
-/// Lists the settings that affect no result.
+/// Lists the settings that do not affect results.
 fn told(root: At, body: At) {
     root.get("schema_version").needless("a plan has `sweepline: 1`");
     root.get("no_sweep_table").needless("`run --progress` sets the display");
     root.get("plot").needless("`report` and `curves --plot` draw; `export --rows requests` has the data for any plot");
     body.get("artifacts")
         .needless("every run is stored, one row per request, under `--results DIR`; `export` and `report` show them");
-    let stored = "`export` passes results on";
+    let stored = "`export` writes results for other tools";
     for key in ["otel", "mlflow", "wandb"] {
         body.get(key).missing(&format!(
             "nothing is sent to other services during runs; {stored}, `--metrics-addr` serves live metrics"
@@ -59,8 +59,8 @@ fn told(root: At, body: At) {
     }
 }
 
-/// Limits of a request: AIPerf's inter-token latency is a request's mean, which is our TPOT, and its output
-/// throughput per user is the reciprocal.
+/// Converts the limits of a request. AIPerf's inter-token latency is the mean over a request, which is our
+/// TPOT; its output throughput per user is the reciprocal.
 fn goodput(slos: At) -> Vec<Field> {
     let mut tpot: Option<Said<f64>> = None;
     let mut fields = Vec::new();
@@ -80,7 +80,7 @@ fn goodput(slos: At) -> Vec<Field> {
     fields
 }
 
-/// The lower of two limits.
+/// Returns the lower of two limits.
 fn tighter(known: Option<Said<f64>>, said: Said<f64>) -> Said<f64> {
     match known {
         None => said,
@@ -92,14 +92,14 @@ fn tighter(known: Option<Said<f64>>, said: Said<f64>) -> Said<f64> {
     }
 }
 
-/// A limit in milliseconds; a plan resolves nanoseconds.
+/// Returns a limit in milliseconds; the resolution of a plan is nanoseconds.
 fn limit(key: &str, said: Said<f64>) -> Field {
     let micros = (said.value * 1000.0).round().max(1.0) as u64;
     let value = if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") };
     Field::new(key, value, said.origin)
 }
 
-/// The number of runs per cell.
+/// Returns the number of runs per cell.
 pub(super) fn repeats(root: At) -> Option<Field> {
     let runs = root.get("multi_run");
     runs.get("set_consistent_seed").needless("all cells of a repeat get the same requests");
@@ -145,7 +145,7 @@ fn until(convergence: At, metric: &Said<String>, most: u64, said: &Option<Said<u
             String::new()
         }
     };
-    // AIPerf's threshold applies to the interval's full width, ours to half of it.
+    // AIPerf's threshold applies to the full width of the interval, ours to half of the width.
     let threshold = convergence.get("threshold").float().map_or(0.1, |said| said.value);
     if let Some(mode) = convergence.get("mode").text().filter(|said| said.value != "ci_width") {
         convergence.get("mode").differs(&format!("here, the mean's interval decides, not `{}`", one_line(&mode.value)));

@@ -1,5 +1,5 @@
-//! The options of `aiperf profile` (`docs/cli-options.md` of AIPerf 0.13): the place of each in a
-//! configuration, or how it is handled.
+//! The options of `aiperf profile` (`docs/cli-options.md` of AIPerf 0.13): for each option, its
+//! place in a configuration, or how it is handled.
 
 use Arity::{Flag, Many, One};
 use Target::{Lost, Needless, Off, On, Pairs, Path, Swept, Values};
@@ -12,24 +12,25 @@ pub(super) enum Arity {
     Many,
 }
 
-/// The place of an option in a configuration: paths start below `benchmark`, or at the root with a leading `/`.
+/// The place of an option in a configuration. Paths start below `benchmark`, or at the root if they begin
+/// with `/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
     /// A single value.
     Path(&'static str),
-    /// A single value; several, separated by commas, are a sweep.
+    /// A single value; several values, separated by commas, are a sweep.
     Swept(&'static str),
-    /// All of its values.
+    /// All values of the option.
     Values(&'static str),
     /// `name:value` pairs, or a JSON object of them.
     Pairs(&'static str),
-    /// A switch: true.
+    /// A switch that means true.
     On(&'static str),
-    /// A switch: false.
+    /// A switch that means false.
     Off(&'static str),
-    /// sweepline does it anyway, or does not need it.
+    /// sweepline does this anyway, or does not need it.
     Needless(&'static str),
-    /// Has no counterpart.
+    /// The option has no counterpart.
     Lost(&'static str),
 }
 
@@ -45,8 +46,9 @@ pub(super) const WARM: Target = Needless("load rises in `fill` and settles in `s
 const SEEDED: Target = Needless("all cells of a repeat get the same requests");
 const TRACE: Target = Lost("a trace is replayed as recorded: `trace: { file, speed, window }`");
 const AGENTS: Target = Lost("agent traces are not replayed; `data` of conversations with `base: D` comes closest");
-const SENT: Target =
-    Lost("nothing is sent to other services; `export` passes results on, `--metrics-addr` serves live metrics");
+const SENT: Target = Lost(
+    "nothing is sent to other services; `export` writes results for other tools, `--metrics-addr` serves live metrics",
+);
 const SEARCH: Target = Lost("`search: { qps: { from, to, within } }` of a sweep finds the highest load under an `slo`");
 const GRADED: Target = Lost("responses are not graded; `record: { text: true }` stores them");
 const NETWORK: Target =

@@ -1,4 +1,4 @@
-//! A configuration → its jobs: one per variation of its sweep and measured phase.
+//! Converts a configuration to jobs: one for each variation of its sweep and measured phase.
 
 use super::content;
 use super::dataset::{self, Content};
@@ -12,7 +12,7 @@ use crate::import::error::ImportError;
 use crate::import::job::{Around, Job};
 use crate::import::said::Said;
 
-/// The jobs of a configuration.
+/// Returns the jobs of a configuration.
 pub(super) fn jobs(file: &str, mut tree: Tree, ledger: &Ledger, around: &Around) -> Result<Vec<Job>, ImportError> {
     shape::keys(&mut tree);
     env::fill(&mut tree);
@@ -83,7 +83,7 @@ impl Reader<'_> {
         Ok(jobs)
     }
 
-    /// The content of a phase: from the data set that it names, or the only one.
+    /// Returns the content of a phase, from the data set that it names or from the only one.
     fn content(&self, body: At, phase: At, extra: &Extra, endpoint: &server::Endpoint) -> Result<Content, ImportError> {
         let sets = body.get("datasets").entries();
         let named = phase.get("dataset").text();

@@ -22,7 +22,7 @@ const KEY: &str = "OPENAI_API_KEY";
 /// AIPerf's default address.
 const URL: &str = "http://localhost:8000";
 
-/// The API of an endpoint's type; `None` unless it is text, embeddings or rankings.
+/// Returns the API for an endpoint's type; `None` unless it is text, embeddings or rankings.
 fn api(kind: &str) -> Option<Api> {
     Some(match kind {
         "chat" => Api::Chat,
@@ -38,13 +38,13 @@ fn api(kind: &str) -> Option<Api> {
 pub(super) struct Endpoint {
     pub api: Api,
     pub fields: Vec<Field>,
-    /// Fields next to the matrix.
+    /// Fields that belong next to the matrix.
     pub beside: Vec<Field>,
     /// Whether responses are streamed.
     pub stream: Option<Field>,
 }
 
-/// The endpoint of a body; `None` if sweepline cannot measure it, which is listed.
+/// Returns the endpoint of a body; `None` if sweepline cannot measure it, which is then listed.
 pub(super) fn endpoint(file: &str, body: At, extra: &Extra, around: &Around) -> Result<Option<Endpoint>, ImportError> {
     let at = body.get("endpoint");
     let kind = at.get("type").text().unwrap_or_else(|| Said::default("chat".to_owned(), "default of AIPerf"));
@@ -103,7 +103,7 @@ fn told(at: At, api: Api) {
     at.get("session_header").missing("each request has its own `x-request-id`; no header identifies its conversation");
 }
 
-/// The base address.
+/// Returns the base address.
 fn url(file: &str, at: At, api: Api, around: &Around) -> Result<Field, ImportError> {
     let urls = at.first(&["urls", "url"]);
     let each = urls.each();
@@ -138,7 +138,8 @@ fn url(file: &str, at: At, api: Api, around: &Around) -> Result<Field, ImportErr
     Ok(Field::new("url", text_value(&base), origin))
 }
 
-/// The API's base: the address and path without the call, `/v1` if neither has a path.
+/// Returns the API's base, which is the address and path without the call, or `/v1` if neither has
+/// a path.
 fn joined(url: &str, path: Option<&Said<String>>, api: Api, at: At) -> String {
     let call = api.protocol().path();
     let without = |text: &str| text.trim_end_matches('/').strip_suffix(call).map(str::to_owned);
@@ -148,7 +149,7 @@ fn joined(url: &str, path: Option<&Said<String>>, api: Api, at: At) -> String {
     if let Some(path) = path {
         let path = format!("/{}", path.value.trim_matches('/'));
         if let Some(before) = without(&path).filter(|_| own.is_none()) {
-            // AIPerf omits the part that the address already ends with.
+            // AIPerf omits the part with which the address already ends.
             let before = if base.ends_with(&before) { "" } else { before.as_str() };
             return format!("{base}{before}");
         }
@@ -159,7 +160,7 @@ fn joined(url: &str, path: Option<&Said<String>>, api: Api, at: At) -> String {
     if has_path || own.is_some() { base } else { format!("{base}/v1") }
 }
 
-/// A reference that replaces a key.
+/// Returns a reference that replaces a key.
 fn key(at: At) -> Option<Field> {
     let said = at.get("api_key").text()?;
     if is_no_key(&said.value) {
@@ -186,8 +187,8 @@ fn origin_name(origin: &str) -> String {
     }
 }
 
-/// The key of an authorization header, if no other setting has one; and the headers. Their values are rarely
-/// known to be public, so they go into the environment.
+/// Returns the key in an authorization header, if no other setting has one, and the headers. It is rarely
+/// certain that the values of headers are public, so they go into the environment.
 fn headers(endpoint: At) -> (Option<Field>, Option<Field>) {
     let mut pairs: Vec<(String, String)> = Vec::new();
     let mut origins = Vec::new();
@@ -222,7 +223,7 @@ fn headers(endpoint: At) -> (Option<Field>, Option<Field>) {
     (key, (!pairs.is_empty()).then(|| Field::new("headers", format!("{{ {} }}", values.join(", ")), origin)))
 }
 
-/// How long to wait for the server.
+/// Returns how long to wait for the server.
 fn ready(at: At) -> Option<Field> {
     let how = "the client requests the server's models, then a few tokens, at growing intervals";
     at.get("wait_for_model_mode").needless(how);
@@ -237,7 +238,7 @@ fn ready(at: At) -> Option<Field> {
     Some(Field::new("ready", format!("{{ within: {within}s }}"), said.origin))
 }
 
-/// Metrics pages: the server's own and those of exporters.
+/// Converts metrics pages: the server's own and those of exporters.
 fn telemetry(body: At) -> Option<Field> {
     let (server, gpus) = (body.get("server_metrics"), body.get("gpu_telemetry"));
     let mut pages: Vec<String> = Vec::new();
@@ -299,7 +300,7 @@ fn stream(at: At, api: Api) -> Option<Field> {
     Some(Field::new("stream", said.value.to_string(), said.origin))
 }
 
-/// The model of a body.
+/// Returns the model of a body.
 pub(super) fn model(file: &str, body: At, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
     let models = body.first(&["model", "models"]);
     let list = if models.get("items").is_there() { models.get("items") } else { models };
@@ -333,7 +334,7 @@ pub(super) fn model(file: &str, body: At, around: &Around) -> Result<(String, Ve
     if known.is_none() {
         for more in each.iter().skip(1) {
             more.missing(
-                "there, each request goes to one of them; a `mix` of scenarios with `model: ID` does the same",
+                "AIPerf sends each request to one of them; a `mix` of scenarios with `model: ID` does the same",
             );
         }
     }
@@ -347,7 +348,8 @@ fn at_shown(text: &str) -> String {
     crate::import::shell::shown(text)
 }
 
-/// The token counter: the server if AIPerf uses the model's own tokenizer; files if they are present.
+/// Returns the token counter: the server if AIPerf uses the model's own tokenizer, or files if they
+/// are present.
 fn tokenizer(at: At, model: &Said<String>, around: &Around) -> Field {
     at.get("revision").needless("the server, or the files of `tokenizer`, determine it");
     at.get("trust_remote_code").needless("tokenizer code is never run");
@@ -366,7 +368,9 @@ fn tokenizer(at: At, model: &Said<String>, around: &Around) -> Field {
     match read {
         Ok(path) => Field::new("tokenizer", path, &other.origin),
         Err(_) => {
-            name.differs("the server counts with its own; `tokenizer: FOLDER` of the model counts with local files");
+            name.differs(
+                "the server counts with its own tokenizer; `tokenizer: FOLDER` of the model counts with local files",
+            );
             Field::new("tokenizer", "server", format!("{}: replaced by the server's own", other.origin))
         }
     }

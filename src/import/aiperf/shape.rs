@@ -1,18 +1,18 @@
-//! All forms of an AIPerf configuration → the form with `models`, `datasets` and `phases` as lists of
-//! tables, under `benchmark` (`src/aiperf/config/loader/normalizers.py`).
+//! Converts all forms of an AIPerf configuration to the form with `models`, `datasets` and `phases`
+//! as lists of tables, under `benchmark` (`src/aiperf/config/loader/normalizers.py`).
 
 use indexmap::IndexMap;
 
 use super::leaves::Tree;
 use crate::import::secrets::names_headers;
 
-/// Keys outside the benchmark.
+/// Keys that are outside the benchmark.
 const ENVELOPE: [&str; 7] =
     ["schema_version", "random_seed", "variables", "sweep", "multi_run", "no_sweep_table", "plot"];
 /// Tables whose keys are names and stay unchanged.
 const NAMED: [&str; 7] = ["headers", "extra", "variables", "filters", "parameters", "slos", "values"];
 
-/// `camelCase` as `snake_case`, since both are accepted.
+/// Converts `camelCase` to `snake_case`, because both are accepted.
 pub(super) fn snake(key: &str) -> String {
     let mut out = String::with_capacity(key.len() + 4);
     for c in key.chars() {
@@ -24,7 +24,7 @@ pub(super) fn snake(key: &str) -> String {
     out
 }
 
-/// Normalizes the spelling of keys; values stay.
+/// Normalizes the spelling of keys; values stay unchanged.
 pub(super) fn keys(tree: &mut Tree) {
     match tree {
         Tree::Leaf(_) => {}
@@ -54,7 +54,7 @@ pub(super) fn envelope(tree: &mut Tree) {
     let outside: Vec<String> = entries.keys().filter(|key| !ENVELOPE.contains(&key.as_str())).cloned().collect();
     for key in outside {
         if let Some(value) = entries.shift_remove(&key) {
-            // The benchmark's own value wins; the other stays in place and is listed.
+            // The benchmark's own value wins; the other value stays in place and is listed.
             if body.contains_key(&key) {
                 entries.insert(key, value);
             } else {
@@ -72,7 +72,7 @@ pub(super) fn envelope(tree: &mut Tree) {
     }
 }
 
-/// One entry of a scenario list.
+/// Converts one entry of a scenario list.
 fn run(tree: &mut Tree) {
     let Tree::Map(entries) = tree else { return };
     let own = |key: &str| ["name", "variables", "benchmark", "values"].contains(&key);

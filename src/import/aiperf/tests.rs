@@ -1,4 +1,5 @@
-//! Cases that the examples lack: every option, all forms of lists, secrets, places of errors.
+//! Tests cases that the examples do not cover: every option, all forms of lists, secrets, places of
+//! errors.
 
 use super::options::{Arity, OPTIONS, Target};
 use crate::import::{ImportError, Imported, Wishes, import};
@@ -36,7 +37,7 @@ fn every_option_is_in_the_plan_or_in_the_list() {
     for (names, arity, target) in OPTIONS {
         for name in *names {
             let value = match (arity, target) {
-                // These need a file.
+                // These options need a file.
                 (_, Target::On("phases.profiling.fixed_schedule")) => continue,
                 (_, Target::Path("datasets.default.path" | "datasets.default.format")) => continue,
                 (Arity::Flag, _) => "",

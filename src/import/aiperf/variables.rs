@@ -59,7 +59,7 @@ fn names(expression: &str, name: &str) -> bool {
     expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == name)
 }
 
-/// The values of all variables, in order of their dependencies.
+/// Returns the values of all variables, in the order of their dependencies.
 fn values(
     place: &str,
     variables: Option<&Tree>,
@@ -97,7 +97,7 @@ fn values(
     }
 }
 
-/// The value of a text with expressions; a number if it parses as one.
+/// Returns the value of a text with expressions; this is a number if it parses as one.
 fn evaluated(place: &str, text: &str, known: &IndexMap<String, Value>) -> Result<Value, ImportError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);

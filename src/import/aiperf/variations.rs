@@ -1,6 +1,6 @@
-//! `sweep:` of an AIPerf configuration → its variations, as `aiperf config expand` makes them
-//! (`src/aiperf/config/sweep/expand.py`): a grid is the product of its lists in the order of their names, a zip pairs
-//! them, scenarios are laid over the base.
+//! Converts `sweep:` of an AIPerf configuration to its variations, in the same way as `aiperf config expand`
+//! (`src/aiperf/config/sweep/expand.py`): a grid is the product of its lists in the order of their names, a
+//! zip pairs its lists, and scenarios are applied on top of the base.
 
 use indexmap::IndexMap;
 
@@ -26,7 +26,7 @@ const OF_PHASE: [&str; 12] = [
     "prefill_ramp",
     "rate_ramp",
 ];
-/// Phase fields whose lists are sweeps.
+/// Phase fields in which a list is a sweep.
 const LISTS: [&str; 8] =
     ["concurrency", "prefill_concurrency", "rate", "requests", "duration", "sessions", "users", "smoothness"];
 /// Keys that identify the kind of a distribution.
@@ -34,13 +34,13 @@ const KINDS: [&str; 6] = ["peaks", "points", "value", "median", "stddev", "p50"]
 
 /// One variation: the whole configuration without its sweep.
 pub(super) struct Variation {
-    /// Its name, if any.
+    /// The name of the variation, if any.
     pub name: Option<String>,
     /// The configuration.
     pub tree: Tree,
 }
 
-/// All variations of a configuration.
+/// Returns all variations of a configuration.
 pub(super) fn all(place: &str, mut tree: Tree, ledger: &Ledger) -> Result<Vec<Variation>, ImportError> {
     let sweep = match &mut tree {
         Tree::Map(entries) => entries.shift_remove("sweep"),
@@ -52,7 +52,7 @@ pub(super) fn all(place: &str, mut tree: Tree, ledger: &Ledger) -> Result<Vec<Va
     order(at);
     let lists = at.first(&["parameters", "variables"]);
     if !lists.is_there() && !at.get("type").is_there() {
-        // Only a command's options configure the sweep, and here there is no command.
+        // Only options of a command configure the sweep, and there is no command here.
         at.needless("nothing is varied");
         return magic(place, tree, ledger);
     }
@@ -64,7 +64,8 @@ pub(super) fn all(place: &str, mut tree: Tree, ledger: &Ledger) -> Result<Vec<Va
         "zip" => side_by_side(place, tree, &paths(place, lists)?, ledger),
         "scenarios" => scenarios(place, &tree, (at.get("runs"), &sweep), ledger),
         _ => {
-            let why = "its points come from a search or a random sequence; the plan has only the base: write a list \
+            let why = "the points of this sweep come from a search or a random sequence, so the plan has only the \
+                       base values: write a list \
                        of values, or `search` of a sweep for the highest load under an `slo`";
             at.missing(why);
             magic(place, tree, ledger)
@@ -79,10 +80,10 @@ fn order(at: At) {
     at.get("recipe_name").needless("a recipe's name, without effect");
 }
 
-/// The steps of a path into the configuration, and its values.
+/// The steps of a path into the configuration, and the values at that path.
 type Varied = (Vec<String>, Vec<Tree>);
 
-/// The paths and values of a grid or zip.
+/// Returns the paths and values of a grid or zip.
 fn paths(place: &str, at: At<'_>) -> Result<Vec<Varied>, ImportError> {
     let mut all = Vec::new();
     for (path, values) in at.entries() {
@@ -105,7 +106,7 @@ fn paths(place: &str, at: At<'_>) -> Result<Vec<Varied>, ImportError> {
     Ok(all)
 }
 
-/// The steps of a path, or of a bare phase field.
+/// Returns the steps of a path, or of a bare phase field.
 fn steps(path: &str) -> Vec<String> {
     match path {
         alone if OF_PHASE.contains(&alone) => ["phases", "profiling", alone].map(str::to_owned).to_vec(),
@@ -163,7 +164,7 @@ fn side_by_side(
     (0..count).map(one).collect()
 }
 
-/// Lists that replace numbers in phases are a sweep too.
+/// Lists in place of numbers in phases are also a sweep.
 fn magic(place: &str, tree: Tree, ledger: &Ledger) -> Result<Vec<Variation>, ImportError> {
     let mut lists = Vec::new();
     if let Some(Tree::Map(phases)) = tree.get("benchmark").and_then(|body| body.get("phases")) {
@@ -208,7 +209,7 @@ fn scenarios(
     Ok(all)
 }
 
-/// A data set without a name refers to the base's only one.
+/// A data set without a name refers to the only data set of the base.
 fn rename(over: &mut IndexMap<String, Tree>, base: &Tree) {
     let own = base.get("benchmark").and_then(|body| body.get("datasets"));
     let (Some(Tree::Map(own)), Some(Tree::Map(body))) = (own, over.get_mut("benchmark")) else { return };
@@ -219,7 +220,7 @@ fn rename(over: &mut IndexMap<String, Tree>, base: &Tree) {
     }
 }
 
-/// Lays a tree over another.
+/// Applies a tree on top of another.
 fn lay(base: &mut Tree, over: Tree, ledger: &Ledger) {
     match (base, over) {
         (Tree::Map(base), Tree::Map(over)) if !is_other_kind(base, &over) => {
@@ -237,7 +238,7 @@ fn lay(base: &mut Tree, over: Tree, ledger: &Ledger) {
     }
 }
 
-/// Whether both are distributions of different kinds.
+/// Whether both values are distributions of different kinds.
 fn is_other_kind(base: &IndexMap<String, Tree>, over: &IndexMap<String, Tree>) -> bool {
     let kinds =
         |table: &IndexMap<String, Tree>| KINDS.into_iter().filter(|kind| table.contains_key(*kind)).collect::<Vec<_>>();
@@ -245,7 +246,8 @@ fn is_other_kind(base: &IndexMap<String, Tree>, over: &IndexMap<String, Tree>) -
     !base.is_empty() && !over.is_empty() && base != over
 }
 
-/// Replaces the value at a path; `variables.…` is next to the benchmark, all else is in it.
+/// Replaces the value at a path; `variables.…` is next to the benchmark, and all other paths are
+/// inside it.
 fn with(place: &str, tree: &Tree, (path, value): (&[String], &Tree), ledger: &Ledger) -> Result<Tree, ImportError> {
     let mut tree = tree.clone();
     let is_outside = path.first().is_some_and(|step| step == "variables");
@@ -255,14 +257,14 @@ fn with(place: &str, tree: &Tree, (path, value): (&[String], &Tree), ledger: &Le
     for step in before.iter().filter(|_| !is_outside).chain(parents) {
         let Tree::Map(entries) = at else { return Err(no_place(place, path)) };
         let step = alias(entries, step);
-        // A missing phase or data set is a typo.
+        // A missing phase or data set counts as a typo.
         if is_named && !entries.is_empty() && !entries.contains_key(&step) {
             return Err(no_place(place, path));
         }
         is_named = ["phases", "datasets"].contains(&step.as_str());
         at = entries.entry(step).or_insert_with(|| Tree::Map(IndexMap::new()));
     }
-    // A varied field replaces a plain number by a distribution.
+    // Here, a varied field replaces a plain number with a distribution.
     if let Tree::Leaf(_) = at {
         ledger.replaced(at);
         *at = Tree::Map(IndexMap::new());
@@ -274,7 +276,8 @@ fn with(place: &str, tree: &Tree, (path, value): (&[String], &Tree), ledger: &Le
     Ok(tree)
 }
 
-/// `profiling` is the only phase that is not a warm-up, and `main` or a number the only data set.
+/// `profiling` means the only phase that is not a warm-up; `main` or a number means the only data
+/// set.
 pub(super) fn alias(entries: &IndexMap<String, Tree>, step: &str) -> String {
     if entries.contains_key(step) {
         return step.to_owned();

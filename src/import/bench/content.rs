@@ -1,8 +1,8 @@
-//! The content of a command's requests → a scenario.
+//! Converts the content of a command's requests to a scenario.
 //!
-//! A data set is sent if the plan can name its file. The stand-in for another one has the lengths in its
-//! options or, for ShareGPT, the mean lengths in the vLLM paper (Kwon et al. 2023, arXiv:2309.06180, figure
-//! 11: 161.31 and 337.99 tokens).
+//! A data set is sent if the plan can name its file. Otherwise it is replaced by generated texts, whose
+//! lengths come from its options or, for ShareGPT, from the mean lengths in the vLLM paper (Kwon et al.
+//! 2023, arXiv:2309.06180, figure 11: 161.31 and 337.99 tokens).
 
 use std::path::Path;
 
@@ -21,11 +21,11 @@ use crate::plan::model::extra::of_engine;
 use crate::plan::model::sampling::{PARAMETERS, named as parameter};
 use crate::units::Decimal;
 
-/// The shortest prompt of a scenario: its nonce has to fit.
+/// The length of the shortest prompt of a scenario, in which its nonce has to fit.
 const SHORTEST: u32 = 16;
-/// Tokens of a block of a trace.
+/// Number of tokens in a block of a trace.
 const BLOCK: u32 = 512;
-/// The longest length of a scenario.
+/// The maximum length in a scenario.
 const LONGEST: u32 = 4_000_000;
 
 /// Lengths in tokens, and a name.
@@ -35,7 +35,7 @@ struct Lengths {
     prefix: Option<Said<u32>>,
     prompt: Said<u32>,
     output: Said<u32>,
-    /// How far they vary.
+    /// How far the lengths vary.
     ratio: Option<Ratio>,
     /// The number of shared texts, if there are several.
     groups: Option<Said<u32>>,
@@ -46,14 +46,14 @@ struct Lengths {
 }
 
 impl Lengths {
-    /// One length of prompts and one of responses.
+    /// One length for all prompts and one for all responses.
     fn new(name: impl Into<String>, prompt: Said<u32>, output: Said<u32>) -> Lengths {
         Lengths { name: name.into(), prefix: None, prompt, output, ratio: None, groups: None, file: None, asks: true }
     }
 }
 
-/// Returns the scenario of a command: a hint for its name, and its fields. `is_chat`: it requests chats, not
-/// completions.
+/// Returns the scenario of a command: a hint for its name, and its fields. `is_chat` states whether it
+/// requests chats rather than completions.
 pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpoint: &[Field]) -> (String, Vec<Field>) {
     let of_endpoint = |key: &str| endpoint.iter().find(|field| field.key == key).map(|field| field.value.as_str());
     let is_chat = of_endpoint("api") == Some("chat");
@@ -87,8 +87,8 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpo
                 arguments.flag("disable-shuffle");
             }
             if of_texts {
-                let why = "text shared by the recorded prompts stays shared, as there; nothing is shared with other \
-                    runs";
+                let why =
+                    "text shared by the recorded prompts stays shared, as in vLLM; nothing is shared with other runs";
                 fields.push(Field::new("nonce", "run", why));
             }
             let output = from_extra("output_tokens");
@@ -120,7 +120,7 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpo
     (name, fields)
 }
 
-/// Limits a length to the range of a scenario.
+/// Limits a length to the range that a scenario allows.
 fn length(key: &str, said: Said<u32>, least: u32, arguments: &Arguments) -> Field {
     let value = said.value.clamp(least, LONGEST);
     if value != said.value {
@@ -129,7 +129,7 @@ fn length(key: &str, said: Said<u32>, least: u32, arguments: &Arguments) -> Fiel
     Field::new(key, value.to_string(), said.origin)
 }
 
-/// Limits a number, given in hundredths, to the range of a scenario.
+/// Limits a number, given in hundredths, to the range that a scenario allows.
 fn within(said: Said<Decimal>, key: &str, low: i64, high: i64, arguments: &Arguments) -> Option<Field> {
     let (low, high) = (Decimal::new(low, 2), Decimal::new(high, 2));
     if (low..=high).contains(&said.value) {
@@ -158,12 +158,12 @@ fn temperature(tool: Tool, arguments: &Arguments) -> Field {
     }
 }
 
-/// The lengths of a data set, and the notes if it is not sent.
+/// Returns the lengths of a data set, and adds the notes if it is not sent.
 fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat: bool) -> Lengths {
     match dataset.value.as_str() {
         "random" => random(arguments),
         "random-mm" => {
-            arguments.missing(&dataset.origin, "the plan sends text of the same lengths, without pictures");
+            arguments.missing(&dataset.origin, "the plan sends text of the same lengths, without images");
             random(arguments)
         }
         "random-rerank" => {
@@ -214,19 +214,20 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
         "speed_bench" => (161, 4096, Some("speed-bench-output-len")),
         _ => (161, 338, None),
     };
-    let origin = "stands in: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
+    let origin = "placeholder: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
     let said = |option: &str| arguments.number::<i64>(option, "a whole number");
     let said = said("output-len").or_else(|| option.and_then(said));
-    // For its own format, vLLM reads -1 as the length in each record.
+    // In its own format, vLLM takes -1 to mean the length in each record.
     let of_records = other == "custom" && said.as_ref().is_some_and(|said| said.value == -1);
     let given = said.filter(|said| said.value > 0).map(|said| said.map(|n| u32::try_from(n).unwrap_or(u32::MAX)));
-    // ShareGPT's responses contain their lengths; for other data sets the tool requests its default.
+    // For ShareGPT, the lengths of the recorded responses are used; for other data sets the tool
+    // requests its default.
     let asks = given.is_some() || (other != "sharegpt" && !of_records);
     let fixed = given.as_ref().map(|given| given.value);
     let output = given.unwrap_or_else(|| {
         let why = match output {
             338 => origin,
-            _ if of_records => "stands in: the tool's default; with -1 each record specifies it",
+            _ if of_records => "placeholder: the tool's default; with -1 each record specifies it",
             _ => "the tool's default",
         };
         Said::default(output, why)
@@ -267,7 +268,7 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
     }
 }
 
-/// Lists that vLLM puts its own format into the model's chat template.
+/// Adds the note that vLLM applies the model's chat template to its own format.
 fn untemplated(dataset: &Said<String>, arguments: &Arguments, is_chat: bool) {
     let why = if is_chat {
         "without --skip-chat-template vLLM puts each prompt into the model's chat template before sending it, and the \
@@ -280,14 +281,16 @@ fn untemplated(dataset: &Said<String>, arguments: &Arguments, is_chat: bool) {
 }
 
 /// Returns the field of a scenario that reads the data set's file; the error gives the reason why there is
-/// none. `asks`: whether the command sets the length of responses, and whether all have one length.
+/// none. `asks` states whether the command sets the length of responses, and whether all responses have
+/// the same length.
 fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, Option<u32>)) -> Result<Field, String> {
     let path = arguments.text("dataset-path").or_else(|| arguments.text("dataset"));
     let Said { value, origin } = path.ok_or("the command names no file")?;
     let (key, more, how) = match name {
         "sharegpt" => {
-            // Its sampling keeps prompts of 4 to 1024 tokens, responses of at least 4 unless all have one
-            // length, and at most 2048 of both: the maximum that remains for one of them is the bound.
+            // The tool's sampling keeps prompts of 4 to 1024 tokens, responses of at least 4 tokens
+            // unless all have the same length, and at most 2048 tokens of both together. The maximum that
+            // this leaves for each of the two is the bound.
             let (prompt, output) = match fixed {
                 None => (1024, ", output_tokens: { min: 4, max: 2044 }"),
                 Some(fixed) => (2048_u32.saturating_sub(fixed).min(1024), ""),
@@ -303,13 +306,13 @@ fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, 
             ("data", more, ": vLLM's bounds, in tokens of four characters")
         }
         "custom" => ("data", ", on_bad: skip".to_owned(), ""),
-        // The only text column that a filter supports is the language.
+        // A filter supports only one text column, the language.
         "burstgpt" => (
             "lengths",
             ", as: columns, map: { input_tokens: Request tokens, output_tokens: Response tokens, language: Model }, \
              on_bad: skip, filter: { languages: [GPT-4], output_tokens: { min: 1 } }"
                 .to_owned(),
-            ": its lengths, in sweepline's prose; of GPT-4 with a response, as vLLM takes them (the filter reads \
+            ": its lengths, in sweepline's prose; only requests of GPT-4 with a response, as in vLLM (the filter reads \
              Model as `language`)",
         ),
         "hf" => return Err(to_fetch(&value, arguments)),
@@ -345,7 +348,7 @@ fn stand_in(dataset: &Said<String>, arguments: &Arguments, (prompt, output): (&S
     arguments.missing(&dataset.origin, &why);
 }
 
-/// Returns how to get a file of a Hugging Face data set, in words.
+/// Returns how to get a file of a Hugging Face data set, as text.
 fn to_fetch(repository: &str, arguments: &Arguments) -> String {
     let subset = arguments.text("hf-subset").map(|said| format!(" --include '*{}*'", said.value)).unwrap_or_default();
     let split = arguments
@@ -356,8 +359,8 @@ fn to_fetch(repository: &str, arguments: &Arguments) -> String {
     )
 }
 
-/// Returns how much faster than recorded a trace is replayed: vLLM multiplies its times to get seconds, and
-/// Mooncake's are milliseconds.
+/// Returns how much faster than recorded a trace is replayed. vLLM multiplies the times to get seconds, and
+/// Mooncake's times are in milliseconds.
 fn speed(arguments: &Arguments) -> String {
     if let Some(size) = arguments.whole("timed-trace-chunk-hash-size").filter(|size| size.value != BLOCK) {
         let why = format!("a shared block of the trace has {BLOCK} tokens here");
@@ -382,7 +385,8 @@ fn random(arguments: &Arguments) -> Lengths {
     Lengths { prefix, ratio, ..Lengths::new(format!("random-{}-{}", prompt.value, output.value), prompt, output) }
 }
 
-/// Converts a text scenario to one whose requests return vectors (`texts`: inputs) or scores (documents).
+/// Converts a text scenario to one whose requests return vectors (`texts` inputs) or scores (`texts`
+/// documents).
 pub(super) fn without_tokens(fields: Vec<Field>, texts: &'static str, arguments: &Arguments) -> Vec<Field> {
     let of_tokens = |key: &str| ["output_tokens", "ignore_eos", "stop"].contains(&key) || parameter(key).is_some();
     let mut fields: Vec<Field> = fields.into_iter().filter(|field| !of_tokens(&field.key)).collect();

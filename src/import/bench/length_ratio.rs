@@ -1,7 +1,7 @@
 //! Lengths that vary: `--random-range-ratio`.
 //!
-//! vLLM draws each length uniformly from ⌊(1 − r) × length⌋ to ⌈(1 + r) × length⌉, with one r for both or, as
-//! JSON, one each (`vllm/benchmarks/datasets.py`).
+//! vLLM draws each length uniformly from ⌊(1 − r) × length⌋ to ⌈(1 + r) × length⌉, with one r for prompts and
+//! responses or, as JSON, one r for each (`vllm/benchmarks/datasets.py`).
 
 use crate::import::arguments::Arguments;
 use crate::import::draft::Field;
@@ -10,9 +10,9 @@ use crate::import::said::Said;
 /// The range around the requested lengths, as shares of them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ratio {
-    /// Of prompts.
+    /// The range for prompts.
     prompt: f64,
-    /// Of responses.
+    /// The range for responses.
     output: f64,
     origin: String,
 }
@@ -37,7 +37,8 @@ impl Ratio {
         Some(Ratio { prompt, output, origin })
     }
 
-    /// Returns the field `lengths` around these lengths, none below the minimum of a scenario.
+    /// Returns the field `lengths` around these lengths, with no length below the minimum of a
+    /// scenario.
     pub(super) fn lengths(&self, prompt: (&Said<u32>, u32), output: (&Said<u32>, Option<&Field>)) -> Field {
         let side = |ratio: f64, length: u32, least: u32| {
             let length = f64::from(length);

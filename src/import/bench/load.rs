@@ -1,4 +1,4 @@
-//! The rate and number of a command's requests → a load.
+//! Converts the rate and number of a command's requests to a load.
 
 use crate::import::arguments::Arguments;
 use crate::import::error::ImportError;
@@ -49,7 +49,7 @@ pub(super) fn prompts(arguments: &Arguments) -> Said<u32> {
     given.unwrap_or_else(|| Said::default(PROMPTS, format!("default --num-prompts {PROMPTS}")))
 }
 
-/// All prompts at once, as for `--request-rate inf` without a concurrency.
+/// All prompts at once are sent, as for `--request-rate inf` without a concurrency.
 fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
     let prompts = prompts(arguments);
     let why = format!(
@@ -62,8 +62,8 @@ fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
     bounded(Said { value: prompts.value, origin }, arguments)
 }
 
-/// The load of a trace: its own arrivals. Without `--self-timed` vLLM only uses its lengths, and sends them
-/// at the rate.
+/// Returns the load of a trace, which has its own arrivals. Without `--self-timed`, vLLM uses only the
+/// lengths of the trace, and sends requests at the given rate.
 pub(super) fn of_trace(load: Load, arguments: &Arguments) -> Load {
     match arguments.flag("self-timed") {
         None => {
@@ -79,7 +79,7 @@ pub(super) fn of_trace(load: Load, arguments: &Arguments) -> Load {
     Load { batch_size: cap, qps: Vec::new(), arrivals: None, is_own: true }
 }
 
-/// A ramp: the change of the rate from one end to the other over the requests.
+/// A ramp: the rate changes from one value to another over the course of the requests.
 struct Ramp {
     start: f64,
     end: f64,
@@ -116,7 +116,7 @@ impl Ramp {
         (ramp.points().len() > 1 && ramp.time(1.0) < LONGEST).then_some(ramp)
     }
 
-    /// The rate at a share of the requests.
+    /// Returns the rate after a share of the requests.
     fn rate(&self, share: f64) -> f64 {
         match self.is_exponential {
             true => self.start * (self.end / self.start).powf(share),
@@ -124,8 +124,8 @@ impl Ramp {
         }
     }
 
-    /// The time at which that share of the requests has been sent, in seconds: the sum of the gaps before it,
-    /// as an integral.
+    /// Returns the time at which a share of the requests has been sent, in seconds: the sum of the gaps up to
+    /// then, as an integral.
     fn time(&self, share: f64) -> f64 {
         let ratio = (self.end / self.start).ln();
         let each = match self.is_exponential {
@@ -136,7 +136,7 @@ impl Ramp {
         each * self.requests
     }
 
-    /// Its points, in milliseconds; points of the same millisecond are merged.
+    /// Returns the points of the ramp, in milliseconds; points of the same millisecond are merged.
     fn points(&self) -> Vec<(u64, f64)> {
         let mut points: Vec<(u64, f64)> = Vec::new();
         for at in 0..=BETWEEN + 1 {
@@ -150,7 +150,7 @@ impl Ramp {
         points
     }
 
-    /// Returns it as `arrivals` of a sweep.
+    /// Returns the ramp as `arrivals` of a sweep.
     fn arrivals(&self, process: Option<&Said<String>>) -> Said<String> {
         let point = |(millis, rate): (u64, f64)| format!("[{}, {}]", seconds(millis as f64 / 1000.0), rounded(rate));
         let points: Vec<String> = self.points().into_iter().map(point).collect();
@@ -169,14 +169,15 @@ fn rounded(rate: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The duration of a command's ramp.
+/// Returns the duration of a command's ramp.
 pub(super) fn ramp_time(arguments: &Arguments) -> Option<Said<f64>> {
     let ramp = Ramp::of(arguments)?;
     let origin = format!("{}: as long as the ramp", prompts(arguments).origin);
     Some(Said { value: ramp.time(1.0).ceil().max(1.0), origin })
 }
 
-/// The spacing of arrivals: gamma with shape 1 is Poisson, with an infinite one constant.
+/// Returns the arrival process: gamma with shape 1 is Poisson, gamma with infinite shape is
+/// constant.
 fn arrivals(arguments: &Arguments) -> Option<Said<String>> {
     let said = arguments.text("burstiness")?;
     let gamma = format!("gamma burstiness {}", said.value.trim());

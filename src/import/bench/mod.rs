@@ -1,4 +1,4 @@
-//! Command lines of `vllm bench serve` and `benchmark_serving.py` → their measurements.
+//! Converts command lines of `vllm bench serve` and `benchmark_serving.py` to measurements.
 
 mod content;
 mod length_ratio;
@@ -30,7 +30,7 @@ pub(super) fn option_names() -> Vec<&'static str> {
     options::OPTIONS.iter().map(|(name, ..)| *name).collect()
 }
 
-/// Whether a name is an option of `vllm bench serve`, without its dashes.
+/// Whether a name , without its dashes, is an option of `vllm bench serve`.
 pub(super) fn is_option(name: &str) -> bool {
     options::OPTIONS.iter().any(|(option, ..)| *option == name)
 }
@@ -127,7 +127,7 @@ pub(super) fn each(
     Ok(jobs)
 }
 
-/// Replaces an option by a parameter file's value.
+/// Replaces an option with the value in a parameter file.
 fn instead(arguments: &Arguments, key: &str, value: &Value) {
     let name = key.replace('_', "-");
     match value {
@@ -161,7 +161,7 @@ fn once(arguments: &Arguments) -> Vec<(&'static str, Field)> {
     once
 }
 
-/// Parses `ttft:500` as a limit of goodput.
+/// Parses `ttft:500` as a limit for goodput.
 fn objective(pair: &str, arguments: &Arguments) -> Option<Field> {
     let (metric, limit) = pair.split_once(':').unwrap_or((pair, ""));
     let key = match metric {

@@ -1,5 +1,6 @@
 //! The options of `vllm bench serve` (docs.vllm.ai/en/latest/cli/bench/serve, its `serve.py` and
-//! `datasets.py`) and of its predecessor `benchmark_serving.py`: the number of words of each, and its fate.
+//! `datasets.py`) and of its predecessor `benchmark_serving.py`, with the number of words that each option
+//! takes and how it is handled.
 
 use crate::import::options::Arity::{Flag, Many, One};
 use crate::import::options::Fate::{Lost, Needless, Read};

@@ -1,4 +1,4 @@
-//! Other fields of a request in the command: their own options, and `--extra-body`.
+//! Other fields of a request in the command, from separate options and from `--extra-body`.
 
 use serde_json::Value;
 

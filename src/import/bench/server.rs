@@ -20,12 +20,13 @@ use crate::plan::{Api, is_sent_by_itself};
 use crate::units::secrecy::names_secret;
 use crate::units::text::is_variable;
 
-/// The variable for a key that was given literally and not by name.
+/// The environment variable for a key that was given literally rather than by name.
 const KEY: &str = "OPENAI_API_KEY";
 /// The prefix of the key in a header.
 const BEARER: &str = "bearer ";
 
-/// Returns the engine and API of a `--backend`; `None` if it is neither text nor vectors nor scores.
+/// Returns the engine and API of a `--backend`; `None` if it produces neither text nor vectors nor
+/// scores.
 fn backend(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "vllm" => ("vllm", "completions"),
@@ -84,7 +85,8 @@ pub(super) fn endpoint(
     Ok(Some((name, fields)))
 }
 
-/// The time limit for the server. No check at all (0) has no counterpart: `run` checks once.
+/// Returns the time limit for the server. There is no counterpart for no check at all (0), because
+/// `run` always checks once.
 pub(crate) fn ready(arguments: &Arguments) -> Option<Field> {
     let said = arguments.text("ready-check-timeout-sec")?;
     let seconds: u64 = said.value.trim().parse().ok().or_else(|| {
@@ -146,7 +148,7 @@ fn url(
     if read.had_secret {
         clean::credentials(arguments.notes, arguments.line);
     }
-    // A changed address is not repeated: it may have contained the secret.
+    // A changed address is not repeated, because the original may have contained a secret.
     let origin =
         if read.is_changed { base.origin.split(' ').next().unwrap_or_default().to_owned() } else { base.origin };
     let url = read.url;
@@ -180,7 +182,7 @@ fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &A
 pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
     let reference = |variable: &str, origin: String| Some(Field::new("api_key", secret(variable), origin));
     let mut found = None;
-    // Names and the variables that contain their values.
+    // Header names, and the variables that contain their values.
     let mut further: Vec<(String, String)> = Vec::new();
     if let Some(given) = arguments.many("header") {
         for (name, value) in headers(&given.value) {
@@ -195,13 +197,13 @@ pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
                     arguments.missing(&format!("--header {name}"), "sweepline sets this header itself");
                     continue;
                 }
-                // The last one counts, as in the tool that sends them.
+                // The last header counts, as in the tool.
                 if let Some(at) = further.iter().position(|(one, _)| one.eq_ignore_ascii_case(&name)) {
                     further.remove(at);
                     arguments.missing(&format!("--header {name}"), "it occurs twice: the last one counts");
                 }
-                // The value of a header can rarely be ruled out as a secret: it goes into the environment,
-                // not into the plan.
+                // It can rarely be ruled out that the value of a header is a secret, so it goes into the
+                // environment rather than the plan.
                 let variable = marks(&value).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
                 let variable = variable.unwrap_or_else(|| name.to_ascii_uppercase().replace(['-', '.'], "_"));
                 further.push((name, variable));

@@ -23,7 +23,7 @@ const ENGINES: [(&str, &str, u16); 9] = [
     ("ollama", "openai", 11434),
 ];
 
-/// Returns the engine that a text names.
+/// Returns the engine named in a text.
 fn engine(text: &str) -> Option<(&'static str, &'static str, u16)> {
     let text = text.to_ascii_lowercase();
     let names = |known: &str| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == known);

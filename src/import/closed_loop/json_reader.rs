@@ -1,4 +1,4 @@
-//! Reads the configuration: its values by key, and the unknown parts.
+//! Reads the configuration and returns its values by key, and the unknown parts.
 
 use serde_json::{Map, Value};
 
@@ -7,14 +7,14 @@ use crate::import::error::ImportError;
 use crate::import::secrets::Secrets;
 use crate::import::text;
 
-/// More values than a list of such a configuration has.
+/// A limit that is higher than the number of values in any list of such a configuration.
 pub(super) const MOST: usize = 10_000;
 
-/// One value of the configuration, with its place in words.
+/// One value of the configuration, with a description of its place.
 pub(super) struct JsonReader<'a> {
-    /// Its name in messages.
+    /// The name of the value in messages.
     pub(super) file: &'a str,
-    /// Its keys.
+    /// The keys of the value.
     pub(super) object: &'a Map<String, Value>,
     /// The secrets that must not be repeated.
     pub(super) secrets: &'a Secrets,
@@ -22,7 +22,7 @@ pub(super) struct JsonReader<'a> {
     pub(super) listed: Vec<Listed>,
 }
 
-/// Numbers of a list, and their key.
+/// The numbers in a list, and the key of the list.
 pub(super) struct Numbers {
     /// The key.
     pub(super) key: String,
@@ -31,7 +31,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Returns them as an axis.
+    /// Returns the numbers as an axis.
     pub(super) fn field(self, axis: &str) -> Field {
         Field::new(axis, format!("[{}]", self.values.join(", ")), self.key)
     }
@@ -48,7 +48,7 @@ impl JsonReader<'_> {
         self.listed.push(Listed::missing(what, why, 0));
     }
 
-    /// Returns the first of these keys that exists; the others are listed.
+    /// Returns the first of these keys that exists; the other keys are listed.
     pub(super) fn first(&mut self, keys: &[&str]) -> Option<(String, Value)> {
         let mut found = keys.iter().filter_map(|key| Some((*key, self.object.get(*key)?)));
         let first = found.next().map(|(key, value)| (key.to_owned(), value.clone()));
@@ -59,7 +59,8 @@ impl JsonReader<'_> {
         first
     }
 
-    /// Returns whole numbers: one, a list, or a text of them separated by commas.
+    /// Returns whole numbers from a single number, a list, or a text in which they are separated by
+    /// commas.
     pub(super) fn numbers(&mut self, keys: &[&str], least: u64, most: u64) -> Result<Option<Numbers>, ImportError> {
         let Some((key, value)) = self.first(keys) else { return Ok(None) };
         let values = match value {
@@ -96,7 +97,7 @@ impl JsonReader<'_> {
         Ok(Some(Numbers { key, values: numbers }))
     }
 
-    /// Returns an axis of values of one kind.
+    /// Returns an axis of values of the same kind.
     pub(super) fn values(
         &mut self,
         key: &str,

@@ -30,7 +30,7 @@ pub(super) const KEYS: [&str; 8] = [
     "output_dir",
 ];
 
-/// Other keys that are read, or alternative names of those above.
+/// Other keys that are read, or that are alternative names of the keys above.
 const MORE: [&str; 16] = [
     "endpoint",
     "model",
@@ -69,7 +69,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let Value::Object(object) = json(&wishes.name, input.text)? else {
         return Err(ImportError::unknown(&wishes.name, "JSON, but not an object"));
     };
-    // It has its own list of unread keys.
+    // This format keeps its own list of unread keys.
     input.tree.iter().for_each(Item::take);
     let mut draft = draft(&wishes.name, &object, context.name.clone(), wishes, notes.secrets)?;
     notes.extend(std::mem::take(&mut draft.listed));
@@ -107,12 +107,12 @@ fn draft(
 }
 
 impl JsonReader<'_> {
-    /// Reads the axes that are not names.
+    /// Reads the axes whose values are not names.
     fn axes(&mut self, scenarios_have_output: bool) -> Result<Vec<Field>, ImportError> {
         let mut axes = Vec::new();
         let tokens = self.numbers(&["max_tokens"], 1, 4_000_000)?;
         match tokens {
-            // `max_tokens` is already in the scenarios without a length of their own.
+            // `max_tokens` is already in the scenarios that do not have their own length.
             Some(tokens) if scenarios_have_output && tokens.values.len() == 1 => {}
             Some(tokens) if scenarios_have_output => {
                 self.list_missing(
@@ -180,7 +180,7 @@ impl JsonReader<'_> {
             }
         }
         let note = "Load rises (fill), settles (stabilize), is measured, and is kept up while the measured requests \
-                    end (drain); requests cross every border.";
+                    end (drain); requests may span the boundaries of phases.";
         draft.sections.insert(0, Section { key: "phases", notes: vec![note.to_owned()], fields, ..Section::default() });
         Ok(())
     }

@@ -10,16 +10,16 @@ use crate::import::input::Wishes;
 use crate::import::text::{name_of, one_line, text_value};
 use crate::plan::model::content::built_in;
 
-/// An entry: its requested name, and its fields.
+/// An entry: the requested name and the fields.
 type Read = Result<(String, Vec<Field>), ImportError>;
 
 /// The scenarios of a configuration.
 pub(super) struct Scenarios {
-    /// Their names in the plan.
+    /// The names of the scenarios in the plan.
     pub names: Vec<String>,
-    /// Their origin.
+    /// The origin of the scenarios.
     pub origin: String,
-    /// Whether one sets the length of responses.
+    /// Whether any of them sets the length of responses.
     pub(crate) has_output: bool,
 }
 
@@ -38,7 +38,7 @@ impl JsonReader<'_> {
         self.entries(&items, JsonReader::model, &mut draft.models)
     }
 
-    /// Returns the items under these keys, or the one from an option of import.
+    /// Returns the items under these keys, or the item from an option of `import`.
     fn items_or(
         &mut self,
         keys: &[&str],
@@ -90,7 +90,7 @@ impl JsonReader<'_> {
                 fields.push(Field::new("output_tokens", tokens.clamp(1, 4_000_000).to_string(), "max_tokens"));
             }
             let name = match fields.as_slice() {
-                // An unchanged built-in needs no entry.
+                // A built-in scenario that is not changed needs no entry.
                 [base] if built_in(&base.value).is_some() && base.value == hint => hint,
                 _ => {
                     let hint = if built_in(&hint).is_some() { format!("own-{hint}") } else { hint };
@@ -113,7 +113,7 @@ const PROMPT: [&str; 6] = ["prompt_tokens", "input_tokens", "input_len", "input_
 /// Alternative names for the length of a response.
 const OUTPUT: [&str; 6] = ["output_tokens", "max_tokens", "output_len", "output_length", "osl", "max_output_tokens"];
 
-/// Returns a built-in scenario's name, regardless of case.
+/// Returns the name of a built-in scenario, ignoring case.
 fn upper(text: &str) -> Option<String> {
     built_in(&text.to_ascii_uppercase()).map(|_| text.to_ascii_uppercase())
 }
@@ -131,7 +131,7 @@ impl JsonReader<'_> {
                 let item = |(number, value)| Item { at: format!("{key}[{number}]"), name: None, value };
                 values.into_iter().enumerate().map(item).collect()
             }
-            // One object, or a table of them by name.
+            // This is either one object, or a table of objects by name.
             Value::Object(object)
                 if object.values().all(|value| value.is_object() || value.is_string()) && !is_one(&object) =>
             {
@@ -204,7 +204,8 @@ impl JsonReader<'_> {
         Ok((upper(&name).unwrap_or_else(|| name_of(&name, "scenario")), fields))
     }
 
-    /// Returns base and lengths of a scenario; without a known base, the lengths determine it.
+    /// Returns the base and the lengths of a scenario. If the base is unknown, it is determined by
+    /// the lengths.
     fn lengths(&mut self, item: &Item, object: &Table, known: Option<String>) -> Vec<Field> {
         let system = object.whole(&SYSTEM);
         let mut turns = object.whole(&["turns", "num_turns"]);

@@ -4,14 +4,14 @@ use std::cell::RefCell;
 
 use serde_json::{Map, Value};
 
-/// One item of a list or table: its place in words, its name if it has one, and its value.
+/// One item of a list or table: a description of its place, its name if it has one, and its value.
 pub(super) struct Item {
     pub at: String,
     pub name: Option<String>,
     pub value: Value,
 }
 
-/// An object, and the keys that were read.
+/// An object, and the keys that have been read.
 pub(super) struct Table<'a> {
     object: Option<&'a Map<String, Value>>,
     used: RefCell<Vec<&'a str>>,
@@ -23,7 +23,7 @@ impl<'a> Table<'a> {
         Table { object: value.as_object(), used: RefCell::default() }
     }
 
-    /// Whether it has no keys.
+    /// Whether the object has no keys.
     pub(super) fn is_empty(&self) -> bool {
         self.object.is_none_or(Map::is_empty)
     }
@@ -39,7 +39,7 @@ impl<'a> Table<'a> {
         Some(found)
     }
 
-    /// Returns a text under the first of these keys that has one.
+    /// Returns the text under the first of these keys that has a text.
     pub(super) fn text(&self, keys: &[&str]) -> Option<String> {
         self.first(keys, |value| value.as_str().map(str::to_owned)).map(|(_, text)| text)
     }
@@ -62,11 +62,11 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Keys that only a single entry has, not a table of entries by name.
+/// Keys that occur only in a single entry, not in a table of entries by name.
 const KEYS_OF_ONE: [&str; 10] =
     ["url", "base_url", "host", "port", "engine", "id", "model_id", "base", "prompt_tokens", "input_tokens"];
 
-/// Whether an object is one entry, and not a table of entries by name.
+/// Whether an object is one entry rather than a table of entries by name.
 pub(super) fn is_one(object: &Map<String, Value>) -> bool {
     object.keys().any(|key| KEYS_OF_ONE.contains(&key.as_str()))
 }

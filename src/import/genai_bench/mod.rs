@@ -1,5 +1,5 @@
-//! Command lines of `genai-bench benchmark` → jobs: every traffic scenario at every number of requests in
-//! flight, or of texts per request.
+//! Converts command lines of `genai-bench benchmark` to jobs: every traffic scenario at every number of
+//! requests in flight, or of texts per request.
 
 mod options;
 mod scenario;
@@ -58,7 +58,7 @@ enum Task {
     Rank,
 }
 
-/// The jobs of a command.
+/// Returns the jobs of a command.
 fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let Asked { command, around, place, .. } = asked;
     let notes = context.notes;
@@ -114,7 +114,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     Ok(jobs)
 }
 
-/// The task; `None` if it is not a text task.
+/// Returns the task; `None` if it is not a text task.
 fn task(place: &str, arguments: &Arguments) -> Result<Option<Task>, ImportError> {
     let said = arguments.needed(place, "task")?;
     let said = said.unwrap_or_else(|| Said::default("text-to-text".to_owned(), "no --task"));
@@ -130,7 +130,7 @@ fn task(place: &str, arguments: &Arguments) -> Result<Option<Task>, ImportError>
     })
 }
 
-/// The engine: from `--server-engine`, else from the backend's name.
+/// Returns the engine from `--server-engine`, or else from the backend's name.
 fn engine(backend: &Said<String>, arguments: &Arguments) -> Said<String> {
     let of_backend = match backend.value.as_str() {
         known @ ("vllm" | "sglang") => Said { value: known.to_owned(), origin: backend.origin.clone() },
@@ -154,7 +154,7 @@ fn engine(backend: &Said<String>, arguments: &Arguments) -> Said<String> {
     Said { value: known.to_owned(), origin: said.origin }
 }
 
-/// The command's server and its facts.
+/// Returns the command's server and its facts.
 fn at(
     asked: &Asked,
     arguments: &Arguments,
@@ -195,7 +195,7 @@ fn at(
     Ok(fields)
 }
 
-/// Quotes a version: versions are compared as text.
+/// Quotes a version, because versions are compared as text.
 fn quoted(text: &str) -> String {
     let plain = scalar(&cell_text(text));
     if plain.starts_with('"') { plain } else { format!("\"{plain}\"") }
@@ -213,7 +213,7 @@ fn hardware(arguments: &Arguments) -> Option<Field> {
     (!parts.is_empty()).then(|| Field::new("hardware", format!("{{ {} }}", parts.join(", ")), origins.join(", ")))
 }
 
-/// The model.
+/// Returns the model.
 fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
     let named = arguments
         .needed_unless(around.is_given_model(), place, "api-model-name")?
@@ -226,7 +226,7 @@ fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String,
     Ok((name_of(last, "model"), vec![Field::new("id", text_value(&id.value), id.origin)]))
 }
 
-/// Request fields other than the text; none for embeddings and rankings.
+/// Returns the request fields other than the text; none for embeddings and rankings.
 fn body(arguments: &Arguments, task: Task, backend: &Said<String>, asked: &Asked, context: &Context) -> Body {
     let mut body = Body::default();
     body.add_text(arguments.text("additional-request-params"), context.notes, asked.command.line);
@@ -254,7 +254,7 @@ fn body(arguments: &Arguments, task: Task, backend: &Said<String>, asked: &Asked
     body
 }
 
-/// The scenarios: a name hint for each, and its fields.
+/// Returns the scenarios: a name hint for each, and its fields.
 fn scenarios(
     task: Task,
     arguments: &Arguments,
@@ -281,7 +281,7 @@ fn scenarios(
     Ok(all)
 }
 
-/// One traffic scenario; `None` if no plan can send it.
+/// Returns one traffic scenario; `None` if no plan can send it.
 fn one(
     task: Task,
     said: &Said<String>,
@@ -341,13 +341,13 @@ fn one(
     Ok(Some((named, fields)))
 }
 
-/// The engine against which request fields are checked.
+/// Returns the engine for which request fields are checked.
 fn engine_of(arguments: &Arguments) -> String {
     let backend = arguments.text("api-backend").unwrap_or_else(|| Said::default("openai".to_owned(), ""));
     engine(&backend, arguments).value
 }
 
-/// A length within the bounds of a scenario.
+/// Limits a length to the bounds of a scenario.
 fn length(key: &str, tokens: u32, origin: &str, arguments: &Arguments) -> Field {
     let value = tokens.clamp(SHORTEST, LONGEST);
     if value != tokens {
@@ -356,7 +356,7 @@ fn length(key: &str, tokens: u32, origin: &str, arguments: &Arguments) -> Field 
     Field::new(key, value.to_string(), origin)
 }
 
-/// Prompt and output lengths, with the shared prefix.
+/// Returns prompt and output lengths, with the shared prefix.
 fn prompts(said: &Said<String>, prompt: Spread, output: Spread, arguments: &Arguments, body: &Body) -> Vec<Field> {
     let shared = shared(prompt, arguments);
     let mut fields = Vec::new();
@@ -375,7 +375,8 @@ fn prompts(said: &Said<String>, prompt: Spread, output: Spread, arguments: &Argu
     let output =
         asked.map_or_else(|| Said { value: output, origin: said.origin.clone() }, |said| said.map(Spread::One));
     let (of_lengths, told) = lengths(prompt, Some(output));
-    // A single length out of range has no counterpart; a distribution only loses its shortest lengths.
+    // A single length that is out of range has no counterpart, while a distribution only loses its
+    // shortest lengths.
     let is_one = of_lengths.len() > 1;
     told.iter().for_each(|(what, why)| match is_one {
         true => arguments.missing(what, why),
@@ -385,7 +386,7 @@ fn prompts(said: &Said<String>, prompt: Spread, output: Spread, arguments: &Argu
     fields
 }
 
-/// The prefix that all prompts share, in tokens.
+/// Returns the prefix that all prompts share, in tokens.
 fn shared(prompt: Spread, arguments: &Arguments) -> Option<Said<u32>> {
     let tokens = match (arguments.whole("prefix-len"), arguments.number::<f64>("prefix-ratio", "a number from 0 to 1"))
     {
@@ -407,7 +408,7 @@ fn shared(prompt: Spread, arguments: &Arguments) -> Option<Said<u32>> {
     (tokens.value > 0).then(|| tokens.map(|tokens| tokens.clamp(16, LONGEST)))
 }
 
-/// The texts of a file, sent unchanged.
+/// Returns the texts of a file, which are sent unchanged.
 fn dataset(said: &Said<String>, arguments: &Arguments, asked: &Asked, body: &Body) -> Option<Vec<Field>> {
     let path = arguments.text("dataset-path");
     let column = arguments.text("dataset-prompt-column");
@@ -421,7 +422,7 @@ fn dataset(said: &Said<String>, arguments: &Arguments, asked: &Asked, body: &Bod
     });
     match found {
         Ok(field) => {
-            let why = "texts still share what they share there; nothing is shared with another run";
+            let why = "texts still share what they share in the file; nothing is shared with another run";
             let output = length.unwrap_or_else(|| {
                 arguments.missing(
                     &said.origin,
@@ -448,19 +449,19 @@ fn dataset(said: &Said<String>, arguments: &Arguments, asked: &Asked, body: &Bod
     }
 }
 
-/// The maximum duration of a run.
+/// Returns the maximum duration of a run.
 fn minutes(arguments: &Arguments) -> Option<Said<f64>> {
     let said = arguments.number::<u32>("max-time-per-run", "a whole number of minutes")?;
     Some(Said { value: f64::from(said.value.max(1)) * 60.0, origin: format!("{} (minutes)", said.origin) })
 }
 
-/// How fast the number of requests in flight rises.
+/// Returns how fast the number of requests in flight rises.
 fn fill(arguments: &Arguments) -> Vec<Field> {
     let said = arguments.whole("spawn-rate").filter(|said| said.value > 0);
     said.map(|said| Field::new("fill", format!("{{ per_second: {} }}", said.value), said.origin)).into_iter().collect()
 }
 
-/// The values of a repeatable option, or the tool's defaults.
+/// Returns the values of a repeatable option, or the tool's defaults.
 fn numbers(arguments: &Arguments, name: &str, default: &[u32]) -> Vec<Said<u32>> {
     let given = arguments.many(name).map(|said| said.value).unwrap_or_default();
     if given.is_empty() {

@@ -1,6 +1,6 @@
 //! The options of `genai-bench benchmark` (`genai_bench/cli/option_groups.py` of
-//! github.com/sgl-project/genai-bench, 7fd04d8c of July 2026): the number of words of each, and how it is
-//! handled.
+//! github.com/sgl-project/genai-bench, 7fd04d8c of July 2026), with the number of words that each option
+//! takes and how it is handled.
 
 use crate::import::options::Arity::{Each, Flag, One};
 use crate::import::options::Fate::{Lost, Needless, Read};

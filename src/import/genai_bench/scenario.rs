@@ -10,7 +10,7 @@ pub(super) enum Traffic {
     Text(Spread, Spread),
     /// Texts to embed.
     Embed(u32),
-    /// Documents and a query to rank them by.
+    /// Documents, and a query by which they are ranked.
     Rank(u32, u32),
     /// The contents of the data set.
     Dataset,
@@ -52,7 +52,7 @@ pub(super) fn traffic(text: &str) -> Result<Traffic, String> {
     }
 }
 
-/// The numbers of `(1,2)/(3,4)`, by parentheses.
+/// Returns the numbers of `(1,2)/(3,4)`, grouped by parentheses.
 fn groups(text: &str) -> Option<Vec<Vec<u32>>> {
     let one = |part: &str| -> Option<Vec<u32>> {
         let inner = part.strip_prefix('(')?.strip_suffix(')')?;

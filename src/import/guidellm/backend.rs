@@ -1,4 +1,4 @@
-//! `backend`: the server, its API and further request fields.
+//! `backend`: the server, its API and additional request fields.
 
 use crate::import::body::Body;
 use crate::import::draft::Field;
@@ -20,7 +20,7 @@ pub(super) struct Server {
     pub(super) endpoint: (String, Vec<Field>),
     /// The model: a hint for its name, and its fields.
     pub(super) model: (String, Vec<Field>),
-    /// Further request fields.
+    /// Additional request fields.
     pub(super) body: Body,
     /// Plan-wide settings: the request timeouts.
     pub(super) once: Vec<(&'static str, Field)>,
@@ -114,8 +114,8 @@ pub(super) fn read(
     Ok(Some(Server { endpoint: ("guidellm".to_owned(), fields), model, body, once, api }))
 }
 
-/// Body fields; headers by reference, since their values may be keys; and the key of an authorization header,
-/// unless another setting has one.
+/// Returns the fields of the body, the headers by reference, because their values may be keys, and the key in
+/// an authorization header, unless another setting has one.
 fn extras(extras: Option<At>, more: Option<At>, has_key: bool) -> (Body, Option<Field>, Option<Field>) {
     let mut body = Body::default();
     let mut key = None;
@@ -174,7 +174,7 @@ fn unneeded(backend: Option<At>) {
     }
 }
 
-/// The model.
+/// Returns the model.
 fn model(
     said: Option<At>,
     place: &str,

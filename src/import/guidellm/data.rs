@@ -1,8 +1,8 @@
-//! `data` → a scenario.
+//! Converts `data` to a scenario.
 //!
-//! Lengths with a deviation follow a normal distribution, up to five deviations to each side unless bounds
-//! are given; values beyond the bounds are clamped (`IntegerRangeSampler` of `utils/random.py`). With bounds
-//! alone, lengths are uniform.
+//! Lengths with a deviation follow a normal distribution, reaching up to five deviations to each side unless
+//! bounds are given; values beyond the bounds are clamped (`IntegerRangeSampler` of `utils/random.py`). If
+//! only bounds are given, lengths are uniform.
 
 use crate::import::body::Body;
 use crate::import::draft::Field;
@@ -17,14 +17,14 @@ use crate::import::tree::At;
 use crate::plan::Api;
 use crate::units::Decimal;
 
-/// Output tokens to request by default.
+/// The default number of output tokens to request.
 const UNSAID: u32 = 1024;
 
 /// The content of the requests.
 pub(super) struct Content {
     /// A hint for the scenario's name.
     pub(super) name: String,
-    /// Its fields.
+    /// The fields of the scenario.
     pub(super) fields: Vec<Field>,
     /// Whether a trace sets the send times.
     pub(super) is_trace: bool,
@@ -64,7 +64,7 @@ pub(super) fn read(
         "trace_synthetic" | "trace_minimal" | "trace_mooncake" | "trace" => trace(source, around),
         "json_file" | "csv_file" | "text_file" | "parquet_file" | "file" => file(source, at, asked, around),
         _ => {
-            let why = "this is skipped: nothing is downloaded, and no pictures, speech or third-party documents are \
+            let why = "this is skipped: nothing is downloaded, and no images, speech or third-party documents are \
                        sent; `data: { file: FILE }` of a scenario sends a data set from the plan's folder";
             source.missing(why);
             None
@@ -99,7 +99,7 @@ fn loader(at: At, kind: &str, is_sent: bool) {
                 "samples" => value.missing(
                     "all records of a file are sent repeatedly; `sweepline dataset sample` writes a smaller file",
                 ),
-                // Read with the file.
+                // These settings are read together with the file.
                 "shuffle" if is_sent && !is_made => {}
                 _ => value.needless("data sets are read when the plan is loaded"),
             }
@@ -117,7 +117,7 @@ fn loader(at: At, kind: &str, is_sent: bool) {
     }
 }
 
-/// A length as guidellm draws it; `None` if it is not set.
+/// Returns a length as guidellm draws it; `None` if it is not set.
 fn spread(source: At, name: &str) -> Option<Said<Spread>> {
     let get = |end: &str| source.get(&format!("{name}{end}")).and_then(At::whole);
     let mean = get("")?;
@@ -151,14 +151,15 @@ fn spread(source: At, name: &str) -> Option<Said<Spread>> {
     Some(Said { value, origin })
 }
 
-/// What to list for generated prompts: the source setting and the reason.
+/// Returns the entries to list for generated prompts, each with the setting of the source and the
+/// reason.
 #[derive(Default)]
 struct Told {
-    /// A single length that changes here.
+    /// A single length that the plan changes.
     lost: Vec<(String, String)>,
-    /// Lengths of which the shortest cannot be drawn.
+    /// Lengths whose shortest values cannot be drawn.
     cut: Vec<(String, String)>,
-    /// Values that are drawn differently.
+    /// Values that are drawn in a different way.
     differs: Vec<(String, String)>,
 }
 
@@ -226,7 +227,7 @@ fn synthetic(source: At, api: Api, asked: Option<Said<u32>>) -> (Content, Told) 
     (Content { name, fields, is_trace: false }, told)
 }
 
-/// The base, with `turns` for conversations.
+/// Returns the base, with `turns` for conversations.
 fn turns(source: At, told: &mut Told) -> Vec<Field> {
     let turns = source.get("turns").and_then(At::whole).filter(|turns| turns.value > 1);
     let Some(turns) = turns else { return vec![Field::new("base", "B1", "prompts that differ")] };
@@ -255,7 +256,8 @@ fn turns(source: At, told: &mut Told) -> Vec<Field> {
     fields
 }
 
-/// The text that prompts share. One of two buckets may have no text: some requests then share none.
+/// Returns the text that prompts share. If one of two buckets has no text, some requests share no
+/// text.
 fn prefix(source: At, told: &mut Told) -> Option<Field> {
     let buckets = source.get("prefix_buckets").map(At::list).unwrap_or_default();
     let number =
@@ -297,7 +299,7 @@ fn prefix(source: At, told: &mut Told) -> Option<Field> {
     Some(Field::new("prefix", format!("{{ {share}tokens: {size}, groups: {groups} }}"), origin))
 }
 
-/// The source's file, as the plan names it.
+/// Returns the source's file in the form in which the plan names it.
 fn path(source: At, around: &Around) -> Result<(String, String), String> {
     let said = source.any(&["path", "source", "file"]).and_then(At::text).ok_or("no file is named")?;
     Ok((scalar(&named(&around.folder, &said.value)?), said.origin))
@@ -361,7 +363,7 @@ fn file(source: At, at: At, asked: Option<Said<u32>>, around: &Around) -> Option
     });
     match found {
         Ok(field) => {
-            let why = "texts still share what they share there; nothing is shared with another run";
+            let why = "texts still share what they share in the file; nothing is shared with another run";
             let mut fields = vec![Field::new("base", "B1", "texts of a file"), field, Field::new("nonce", "run", why)];
             let output = asked.unwrap_or_else(|| Said::default(UNSAID, "set the output length"));
             if length.is_none() {

@@ -1,4 +1,4 @@
-//! Flat options and files of guidellm up to 0.6 → the tree of 0.7.
+//! Converts flat options and files of guidellm up to 0.6 to the tree of 0.7.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ const CONSTRAINTS: [(&str, &str, &str); 5] = [
     ("max_error_rate", "max_error_rate", "rate"),
     ("max_global_error_rate", "max_global_error_rate", "rate"),
 ];
-/// Options that files have as fields.
+/// Options that occur as fields in files.
 const READ: [&str; 27] = [
     "target",
     "model",
@@ -56,7 +56,7 @@ const READ: [&str; 27] = [
 /// Renames a setting.
 const ALSO: [&str; 2] = ["default_over_saturation", "stop_over_saturated"];
 
-/// A data source that is a path, or the name of a data set.
+/// Converts a data source that is a path or the name of a data set.
 pub(super) fn data(text: &str) -> Value {
     let text = text.trim();
     let ending = text.rsplit('/').next().unwrap_or_default().rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -70,12 +70,13 @@ pub(super) fn data(text: &str) -> Value {
     json!({ "kind": kind, "path": text })
 }
 
-/// Converts a file to the tree of 0.7: its `spec`, its `config`, or the flat fields of up to 0.6.
+/// Converts a file to the tree of 0.7. The file has a `spec`, a `config`, or the flat fields used
+/// up to 0.6.
 pub(super) fn modern(root: Item) -> Item {
     let mut made = Item::table(Vec::new());
     for (key, item) in root.into_entries() {
         match key.as_str() {
-            // A report contains its configuration.
+            // A report contains the configuration that it was made with.
             "config" | "args" if item.is_table() => {
                 modern(item).into_entries().into_iter().for_each(|(key, item)| made.lay(&key, item));
             }

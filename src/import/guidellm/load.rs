@@ -1,8 +1,8 @@
-//! `profile` → loads, one cell each.
+//! Converts `profile` to loads, each of which is one cell.
 //!
-//! A `sweep` measures one request at a time, then the maximum in flight, then evenly spaced rates between both
-//! throughputs, which are only known after the run. The plan uses a ladder of the same number of loads instead:
-//! from one request in flight to the maximum, by a constant factor.
+//! A `sweep` measures one request at a time, then the maximum in flight, then evenly spaced rates between the
+//! two throughputs, which are known only after the run. The plan instead uses a ladder with the same number
+//! of loads, which rises from one request in flight to the maximum by a constant factor.
 
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
@@ -19,7 +19,7 @@ const STEPS: u32 = 10;
 /// The plan's limits.
 const BOUNDS: (u32, u32) = (100_000, 1_000_000);
 
-/// The loads of a profile.
+/// Returns the loads of a profile.
 pub(super) fn read(at: At, place: &str, is_trace: bool) -> Result<Vec<Load>, ImportError> {
     let profile = at.get("profile");
     let get = |key: &str| profile.and_then(|profile| profile.get(key));
@@ -90,7 +90,7 @@ fn first(at: At) -> Option<At> {
     at.list().into_iter().next()
 }
 
-/// One number or a list; values per benchmark in `benchmarks` replace them.
+/// The value is one number or a list; values per benchmark in `benchmarks` take precedence.
 fn values<'a>(own: Option<At<'a>>, at: At<'a>, key: &str) -> Result<Vec<Said<Decimal>>, ImportError> {
     let path = format!("profile.{key}");
     let each: Vec<At> = at
@@ -128,7 +128,7 @@ fn bounded(said: Said<u32>) -> Said<u32> {
     said.map(|value| value.clamp(1, BOUNDS.0))
 }
 
-/// The loads that replace those of a sweep.
+/// Returns the loads that replace those of a sweep.
 fn ladder(steps: Option<At>, most: Option<At>, strategy: Option<At>, kind: Option<At>) -> Vec<Load> {
     let said = steps.and_then(At::whole).filter(|said| said.value > 1);
     let steps = said.unwrap_or_else(|| Said::default(STEPS, format!("default sweep_size {STEPS}")));
@@ -139,7 +139,10 @@ fn ladder(steps: Option<At>, most: Option<At>, strategy: Option<At>, kind: Optio
                as many numbers of requests in flight, from 1 to the maximum";
     kind.iter().for_each(|at| at.differs(why));
     if let Some(strategy) = strategy {
-        strategy.needless("requests in flight have no arrivals; `qps` with `arrivals: constant` or `poisson` has");
+        strategy.needless(
+            "loads in requests in flight have no arrival process; `qps` has one, with `arrivals: \
+                           constant` or `poisson`",
+        );
     }
     let count = steps.value.min(most.value).clamp(2, 1000);
     let mut all: Vec<u32> = (0..count)
@@ -152,7 +155,7 @@ fn ladder(steps: Option<At>, most: Option<At>, strategy: Option<At>, kind: Optio
         .collect()
 }
 
-/// How long the load rises.
+/// Returns how long the load rises.
 pub(super) fn fill(at: At) -> Option<Field> {
     let said = at.path(&["profile", "rampup_duration"])?.seconds().filter(|said| said.value > 0.0)?;
     Some(Field::new("fill", seconds(said.value), said.origin))

@@ -1,4 +1,5 @@
-//! guidellm: command lines of `guidellm run` and `guidellm benchmark`, and scenario files → jobs.
+//! guidellm: converts command lines of `guidellm run` and `guidellm benchmark`, and scenario files,
+//! to jobs.
 
 mod backend;
 mod data;
@@ -46,13 +47,14 @@ fn arguments(words: &[String]) -> Option<&[String]> {
     }
 }
 
-/// Whether a file is a scenario: a table `spec` with a profile or data, or both at the top level.
+/// Whether a file is a scenario, that is, it has a table `spec` with a profile or data, or has both
+/// at the top level.
 fn is(input: &Input) -> bool {
     let Some(root) = &input.tree else { return false };
     let spec = root.peek("spec").filter(|spec| spec.is_table());
     let has = |item: &Item, keys: &[&str]| keys.iter().any(|key| item.peek(key).is_some());
     match spec {
-        // Kubernetes manifests have a `spec` too.
+        // Kubernetes manifests also have a `spec`.
         Some(spec) => !has(root, &["apiVersion", "kind"]) && has(spec, &["profile", "data", "backend", "constraints"]),
         None => {
             has(root, &["rate_type", "rate-type", "profile"])
@@ -62,10 +64,10 @@ fn is(input: &Input) -> bool {
     }
 }
 
-/// The plan of a scenario file.
+/// Returns the plan of a scenario file.
 fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let Some(tree) = &input.tree else { return Err(ImportError::unknown(input.name, "no table".to_owned())) };
-    // A separate tree is read, whose fields have the same names and lines.
+    // A separate tree is read; its fields have the same names and lines.
     let root = legacy::modern(tree.clone());
     tree.take();
     let command = shell::command(&context.wishes.command, context.notes.secrets);
@@ -78,13 +80,13 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     Ok(tables::draft(jobs, context.name.clone(), context.notes))
 }
 
-/// The job of a command.
+/// Returns the job of a command.
 fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let root = words::tree(asked, context)?;
     of_tree(&root, &asked.place, asked.command, asked.around, context)
 }
 
-/// The job of a settings tree.
+/// Returns the job of a settings tree.
 fn of_tree(
     root: &Item,
     place: &str,
@@ -97,7 +99,7 @@ fn of_tree(
     let at = root.at(notes);
     let made = measured(at, place, command, around, context);
     match &made {
-        // It is skipped and the reason is listed: its other settings have no effect.
+        // The command is skipped and the reason is listed, so its other settings have no effect.
         Ok(jobs) if jobs.is_empty() => at.skip_rest(),
         _ => root.list_rest(&[], notes),
     }
@@ -136,7 +138,7 @@ fn measured(
     Ok(loads.into_iter().map(job).collect())
 }
 
-/// The tokenizer that counts lengths.
+/// Returns the tokenizer that counts lengths.
 fn tokenizer(at: At, endpoint: &[Field], around: &Around) -> Option<Field> {
     let table = at.get("tokenizer")?;
     if let Some(kind) = table.get("kind") {

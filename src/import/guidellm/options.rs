@@ -1,6 +1,7 @@
 //! The options of `guidellm run` (`src/guidellm/cli/run.py` and `benchmark/schemas/` of
 //! github.com/vllm-project/guidellm, ee7a7745 of August 2026, 0.7.3) and of `guidellm benchmark` up to 0.6
-//! (`src/guidellm/__main__.py` of tag v0.6.0, and earlier option names): the number of words of each.
+//! (`src/guidellm/__main__.py` of tag v0.6.0, and earlier option names), with the number of words that
+//! each option takes.
 
 use crate::import::options::Arity::{Each, Flag, One};
 use crate::import::options::Fate::{Needless, Read};
@@ -33,7 +34,7 @@ pub(super) const OPTIONS: [Known; 62] = [
     ("disable-console-outputs", Flag, QUIET),
     ("disable-console-interactive", Flag, QUIET),
     ("disable-progress", Flag, QUIET),
-    // Up to 0.6.
+    // Options up to 0.6.
     ("target", One, Read),
     ("model", One, Read),
     ("rate-type", One, Read),

@@ -1,4 +1,5 @@
-//! Values of guidellm's command line: `kind=poisson,rate=5,extras.body.top_k=20`, JSON or YAML.
+//! Parses values of guidellm's command line: `kind=poisson,rate=5,extras.body.top_k=20`, JSON or
+//! YAML.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +11,7 @@ const DEEPEST: usize = 16;
 /// Highest list index.
 const LONGEST: usize = 256;
 
-/// Reads pairs, JSON or YAML; `None` if the text is none of them.
+/// Reads pairs, JSON or YAML; `None` if the text is none of these.
 pub(super) fn read(text: &str, secrets: &Secrets) -> Option<Value> {
     let text = text.trim();
     let value = match text.starts_with(['{', '[']) {
@@ -34,7 +35,7 @@ fn pairs(text: &str) -> Option<Value> {
     Some(root)
 }
 
-/// A pair's value: a number, a switch, null or a text.
+/// Returns the value of a pair: a number, a switch, null or a text.
 pub(super) fn one(text: &str) -> Value {
     match text {
         "true" | "True" => true.into(),

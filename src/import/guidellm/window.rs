@@ -1,11 +1,11 @@
-//! `constraints` → the window, and the condition that ends a ladder of loads.
+//! Converts `constraints` to the window and the condition that ends a ladder of loads.
 
 use crate::import::draft::Field;
 use crate::import::job::{Lasts, Load};
 use crate::import::said::Said;
 use crate::import::tree::At;
 
-/// The constraints of these kinds.
+/// Returns the constraints of these kinds.
 fn of_kind<'a>(at: At<'a>, kinds: &[&str]) -> Vec<At<'a>> {
     let all = at.get("constraints").map(At::list).unwrap_or_default();
     all.into_iter()
@@ -13,7 +13,8 @@ fn of_kind<'a>(at: At<'a>, kinds: &[&str]) -> Vec<At<'a>> {
         .collect()
 }
 
-/// The value of the first constraint of a kind; the first one if it differs per benchmark.
+/// Returns the value of the first constraint of a kind; if the value differs per benchmark, the
+/// first value.
 fn value<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
     let one = of_kind(at, &[kind]).into_iter().next()?;
     one.get("kind")?.text();
@@ -24,11 +25,12 @@ fn value<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
     fewest(value.list())
 }
 
-/// The smallest of the values per benchmark: all loads of a sweep share one window.
+/// Returns the smallest of the values per benchmark, because all loads of a sweep share one window.
 fn fewest(all: Vec<At>) -> Option<At> {
     let number = |at: &At| at.peek().json().as_f64().unwrap_or(f64::MAX);
     let least = all.iter().copied().min_by(|a, b| number(a).total_cmp(&number(b)))?;
-    let why = "all loads of a sweep share one window, with the smallest of these; a separate sweep has its own \
+    let why = "all loads of a sweep share one window, here with the smallest of these values; a separate sweep has \
+               its own \
                `phases` next to its matrix";
     all.iter().filter(|one| number(one) != number(&least)).for_each(|one| one.differs(why));
     for one in &all {
@@ -37,7 +39,7 @@ fn fewest(all: Vec<At>) -> Option<At> {
     Some(least)
 }
 
-/// The values per benchmark (`benchmarks`) that replace a constraint's value.
+/// Returns the values per benchmark (`benchmarks`) that replace a constraint's value.
 fn of_benchmarks<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
     let constraints = at.get("constraints").map(At::list).unwrap_or_default();
     let is_kind = |one: &At| one.get("kind").is_some_and(|word| word.peek().word() == Some(kind));
@@ -46,7 +48,8 @@ fn of_benchmarks<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
     fewest(benchmarks.iter().filter_map(|one| one.get(&path)).collect())
 }
 
-/// The duration of each measurement: guidellm ends at the first of its constraints.
+/// Returns the duration of each measurement. guidellm ends when the first of its constraints is
+/// reached.
 pub(super) fn read(at: At, is_trace: bool) -> Lasts {
     let time = value(at, "max_duration", "seconds").and_then(At::seconds).filter(|said| said.value > 0.0);
     let count = value(at, "max_requests", "count").and_then(At::decimal).filter(|said| said.value.is_positive());
@@ -69,7 +72,7 @@ pub(super) fn read(at: At, is_trace: bool) -> Lasts {
     }
 }
 
-/// The condition that ends a ladder of rising loads early.
+/// Returns the condition that ends a ladder of rising loads early.
 pub(super) fn stop(at: At, loads: &[Load]) -> Option<Field> {
     let is_ladder = loads.len() > 1;
     let is_open = loads.iter().any(|load| !load.qps.is_empty());

@@ -1,4 +1,5 @@
-//! The words of a command → the tree of a configuration file: `backend`, `profile`, `constraints`, `data`, …
+//! Converts the words of a command to the tree of a configuration file: `backend`, `profile`, `constraints`,
+//! `data`, …
 
 use serde_json::{Map, Value, json};
 
@@ -28,7 +29,7 @@ const BUILT_IN: [(&str, &str); 2] = [
     ),
 ];
 
-/// The tree of a command. Each part is named after its option.
+/// Returns the tree of a command. Each part is named after its option.
 pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError> {
     let notes = context.notes;
     let words = with_variables(asked);
@@ -39,7 +40,7 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
         let said = arguments.text(name)?;
         let value = match pairs::read(&said.value, notes.secrets) {
             Some(value) => value,
-            // A bare word is the kind.
+            // A word without a key is the kind.
             None if !said.value.contains(['=', '{']) => json!({ kind: said.value }),
             None => {
                 notes.wrong(&said.origin, "expected `name=value,…` or JSON", line);
@@ -94,7 +95,8 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
     Ok(root)
 }
 
-/// The words, with `--override KEY VALUES` joined, followed by the options from environment variables.
+/// Returns the words, with `--override KEY VALUES` joined, followed by the options from environment
+/// variables.
 fn with_variables(asked: &Asked) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut given = long_forms(asked.words, &SHORT).into_iter().peekable();
@@ -146,7 +148,7 @@ fn config(asked: &Asked, arguments: &Arguments, context: &Context) -> Result<Ite
     }
 }
 
-/// Lists of values per benchmark, as in a file.
+/// Reads lists of values per benchmark, as in a file.
 fn benchmarks(overrides: &[String]) -> Value {
     let mut all: Vec<Map<String, Value>> = Vec::new();
     for text in overrides {

@@ -1,4 +1,4 @@
-//! `data` of inference-perf → a scenario.
+//! Converts `data` of inference-perf to a scenario.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::import::said::Said;
 use crate::import::text::{name_of, one_line, scalar};
 use crate::import::tree::At;
 
-/// A scenario's shortest prompt, in tokens.
+/// The length of a scenario's shortest prompt, in tokens.
 const SHORTEST: f64 = 16.0;
 /// A scenario's maximum length, in tokens.
 const LONGEST: f64 = 4_000_000.0;
@@ -20,14 +20,14 @@ const SHAREGPT: &str = "ShareGPT_V3_unfiltered_cleaned_split.json";
 /// Mean lengths of ShareGPT from the vLLM paper (arXiv:2309.06180), used if the texts are unavailable.
 const STAND_IN: (f64, f64) = (161.0, 338.0);
 
-/// A length of one side: a value of `lengths`, and its origin.
+/// The length of prompts or of outputs: a value of `lengths`, and its origin.
 struct Length {
     value: String,
     is_fixed: bool,
     origin: String,
 }
 
-/// The scenario: a hint for its name, and its fields.
+/// Returns the scenario: a hint for its name, and its fields.
 pub(super) fn scenario(
     file: &str,
     root: At,
@@ -85,7 +85,7 @@ fn stream(root: At) -> Field {
     Field::new("stream", said.value.to_string(), said.origin)
 }
 
-/// A data set that is a file.
+/// Converts a data set that is a file.
 fn texts(word: &str, data: At, folder: &Path, of_completions: bool) -> (String, Vec<Field>) {
     let path = data.get("path").and_then(At::text);
     let (name, origin) = match &path {
@@ -110,7 +110,8 @@ fn texts(word: &str, data: At, folder: &Path, of_completions: bool) -> (String, 
         match filter.iter().any(|(_, _, of)| *of == key) {
             true if is_there => {
                 at.differs(
-                    "texts outside min and max are skipped, as there; the filter counts four characters as a \
+                    "texts outside min and max are skipped, as in inference-perf; the filter counts four characters \
+                     as a \
                      token",
                 );
             }
@@ -126,7 +127,7 @@ fn texts(word: &str, data: At, folder: &Path, of_completions: bool) -> (String, 
     }
     match read {
         Ok(value) => {
-            let why = "recorded texts still share what they share there; nothing is shared with another run";
+            let why = "recorded texts still share what they share in the file; nothing is shared with another run";
             let fields = vec![base, Field::new("data", value, origin), Field::new("nonce", "run", why)];
             (name_of(word, "data"), fields)
         }
@@ -150,8 +151,8 @@ fn texts(word: &str, data: At, folder: &Path, of_completions: bool) -> (String, 
     }
 }
 
-/// The filter of ShareGPT's texts: key, range, and the table that sets it. The table's other fields have no effect
-/// (`inference_perf/datagen/dataset/hf_sharegpt_datagen.py`; 10 and 1024 are its defaults).
+/// Returns the filter for ShareGPT's texts: key, range, and the table that sets it. The table's other fields
+/// have no effect (`inference_perf/datagen/dataset/hf_sharegpt_datagen.py`; 10 and 1024 are its defaults).
 fn kept<'k>(data: At) -> Vec<(&'k str, String, &'k str)> {
     let sides = [("prompt_tokens", "input_distribution"), ("output_tokens", "output_distribution")];
     let range = |(key, of): (&'k str, &'k str)| {
@@ -162,7 +163,7 @@ fn kept<'k>(data: At) -> Vec<(&'k str, String, &'k str)> {
     sides.into_iter().filter_map(range).collect()
 }
 
-/// Prompts with random lengths, or those of a trace.
+/// Converts prompts with random lengths, or the prompts of a trace.
 fn synthetic(file: &str, data: At, folder: &Path, load: &Stages) -> Result<(String, Vec<Field>), ImportError> {
     if let Some(at) = data.get("type") {
         if data.get("use_chat_template").and_then(At::flag).is_some_and(|said| said.value)
@@ -200,7 +201,7 @@ fn both(prompt: Length, output: Length) -> Vec<Field> {
     vec![Field::new("lengths", value, format!("{}; {}", prompt.origin, output.origin))]
 }
 
-/// The mean of a value of `lengths`, for a name.
+/// Returns the mean of a value of `lengths`, for use in a name.
 fn middle(value: &str) -> String {
     match value.split_once("mean: ") {
         Some((_, rest)) => rest.split([',', ' ']).next().unwrap_or_default().to_owned(),
@@ -209,7 +210,7 @@ fn middle(value: &str) -> String {
     }
 }
 
-/// A distribution, or a number.
+/// Converts a distribution or a number.
 fn length(at: At, least: f64) -> Result<Length, ImportError> {
     if !at.is_table() {
         let said = at.whole();
@@ -286,7 +287,7 @@ fn length(at: At, least: f64) -> Result<Length, ImportError> {
             format!("{{ normal: {{ mean: {}, sd: {}, min: {min}, max: {max} }} }}", short(inside), short(sd))
         }
     };
-    told(at, "max", "there, values beyond min and max are clamped to the bounds; here, they never occur");
+    told(at, "max", "inference-perf clamps values beyond min and max to the bounds; here, they never occur");
     Ok(Length { value, is_fixed: false, origin })
 }
 
@@ -354,7 +355,7 @@ fn told_needless(at: At, key: &str, why: &str) {
     }
 }
 
-/// Prompts of groups that share a system prompt.
+/// Converts prompts of groups that share a system prompt.
 fn shared(data: At, load: &Stages) -> (String, Vec<Field>) {
     let of = data.get("shared_prefix");
     let get = |keys: &[&str]| of.and_then(|at| at.any(keys));
@@ -415,14 +416,15 @@ fn shared(data: At, load: &Stages) -> (String, Vec<Field>) {
             fields.push(Field::new("turns", turns.to_string(), origin));
             if let Some(at) = get(&["enable_multi_turn_chat"]) {
                 at.differs(
-                    "there, a user's conversation lasts to the end of the stage; here, it ends and another one begins",
+                    "in inference-perf, a user's conversation lasts to the end of the stage; here, it ends and \
+                     another one begins",
                 );
             }
         }
         None => {
             if let Some(at) = get(&["num_users_per_system_prompt", "num_prompts_per_group"]) {
                 at.differs(
-                    "there, this many questions per group are sent repeatedly, so a prefix cache may hold \
+                    "inference-perf sends this many questions per group repeatedly, so a prefix cache may hold \
                      them; here, every question is new",
                 );
             }

@@ -1,5 +1,5 @@
-//! `load` of inference-perf: stages at a rate or with a number of requests in flight; a sweep up to
-//! saturation; a trace.
+//! `load` of inference-perf: stages at a rate or with a number of requests in flight, a sweep up to
+//! saturation, or a trace.
 
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
@@ -13,7 +13,7 @@ use crate::units::Decimal;
 const MOST_IN_FLIGHT: u32 = 100_000;
 /// Maximum rate in a plan, in requests per second.
 const MOST_PER_SECOND: u32 = 1_000_000;
-/// Rates of a ladder that ends at saturation.
+/// Number of rates in a ladder that ends at saturation.
 const LADDER: u32 = 11;
 
 /// All stages.
@@ -21,7 +21,7 @@ pub(super) struct Stages {
     pub stages: Vec<Stage>,
     /// Fields next to the matrix.
     pub fields: Vec<Field>,
-    /// The duration of the longest stage, in seconds, and its rate.
+    /// The duration of the longest stage in seconds, and the rate of that stage.
     pub longest: f64,
     /// Whether a trace sets the send times.
     pub is_trace: bool,
@@ -34,7 +34,7 @@ pub(super) struct Stage {
     pub line: usize,
 }
 
-/// The stages of a configuration.
+/// Returns the stages of a configuration.
 pub(super) fn load(file: &str, root: At) -> Result<Stages, ImportError> {
     let Some(at) = root.get("load") else {
         return Err(ImportError::shape(file, "`load` is missing", "write load.stages"));
@@ -93,7 +93,7 @@ fn listed<'a>(file: &str, at: At<'a>) -> Result<Vec<At<'a>>, ImportError> {
     if all.is_empty() { Err(at.wrong(file, "it has no stages", remedy)) } else { Ok(all) }
 }
 
-/// The cap on requests in flight of all workers together, if both numbers are given.
+/// Returns the cap on requests in flight for all workers together, if both numbers are given.
 fn cap(at: At) -> Option<Said<u32>> {
     let (workers, each) = (at.get("num_workers")?, at.get("worker_max_concurrency")?);
     let (workers, each) = (workers.whole()?, each.whole()?);
@@ -101,9 +101,10 @@ fn cap(at: At) -> Option<Said<u32>> {
     Some(Said { value, origin: format!("{} × {}", workers.origin, each.origin) })
 }
 
-/// A sweep up to saturation: rates double until requests arrive faster than the server completes them.
+/// Converts a sweep up to saturation: rates double until requests arrive faster than the server
+/// completes them.
 fn saturation(sweep: At, shared: Load) -> Stages {
-    let why = "there, the server is flooded first, then rates up to its throughput are measured; here, rates double \
+    let why = "inference-perf floods the server first and then measures rates up to its throughput; here, rates double \
                up to the first one that saturates the server";
     sweep.differs(why);
     let lasts = sweep.get("stage_duration").and_then(At::seconds).filter(|said| said.value > 0.0);
@@ -148,7 +149,7 @@ fn closed(file: &str, at: At) -> Result<Stages, ImportError> {
 }
 
 fn trace(at: At) -> Result<Stages, ImportError> {
-    // Its file is the same as the data's.
+    // The trace uses the same file as the data.
     if let Some(trace) = at.get("trace") {
         trace.needless("`data.trace` names the replayed file");
     }

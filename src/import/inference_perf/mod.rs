@@ -27,7 +27,7 @@ const STORED: &str = "every run is stored, one row per request; `show` and `expo
 const BROKEN: &str = "an unreachable or rate-limiting server ends the attempt, and a run with failures is suspect or \
                       invalid by `validity: { errors }`";
 
-/// Settings that affect no result or have no counterpart.
+/// Settings that do not affect results or have no counterpart.
 const KNOWN: &[Known] = &[
     ("report", Needless(STORED)),
     ("storage.local_storage", Needless("`sweepline run --results DIR` sets the results folder")),
@@ -96,7 +96,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     Ok(draft)
 }
 
-/// Plan-wide settings.
+/// Reads plan-wide settings.
 fn once(root: At) -> Vec<(&'static str, Field)> {
     let mut once = Vec::new();
     let shared = root.path(&["data", "shared_prefix", "seed"]);
@@ -118,7 +118,8 @@ fn once(root: At) -> Vec<(&'static str, Field)> {
     once
 }
 
-/// Adapters that share the traffic: each scenario becomes a mix with one class per adapter.
+/// Converts adapters that share the traffic: each scenario becomes a mix with one class per
+/// adapter.
 fn adapters(root: At, draft: &mut Draft) {
     let Some(split) = root.path(&["load", "lora_traffic_split"]) else { return };
     let mut shares: Vec<(String, String, String)> = Vec::new();

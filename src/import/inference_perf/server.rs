@@ -22,7 +22,7 @@ use crate::units::secrecy::is_secret_name;
 /// The environment variable for a literal key.
 const KEY: &str = "OPENAI_API_KEY";
 
-/// The endpoint: a hint for its name, and its fields.
+/// Returns the endpoint: a hint for its name, and its fields.
 pub(super) fn endpoint(
     file: &str,
     root: At,
@@ -106,8 +106,8 @@ fn key(server: Option<At>, secrets: &Secrets) -> Option<Field> {
     })
 }
 
-/// The key of an authorization header, if no other setting has one; and the headers, with values by reference
-/// except for numeric limits.
+/// Returns the key in an authorization header, if no other setting has one, and the headers. Their values
+/// become references, except for numeric limits.
 fn headers(root: At, server: Option<At>, secrets: &Secrets) -> (Option<Field>, Option<Field>) {
     let Some(at) = root.path(&["api", "headers"]) else { return (None, None) };
     let has_key = server.is_some_and(|server| server.get("api_key").is_some());
@@ -144,7 +144,7 @@ fn headers(root: At, server: Option<At>, secrets: &Secrets) -> (Option<Field>, O
     (key, (!pairs.is_empty()).then(|| Field::new("headers", value, format!("{}{held}", origins.join(", ")))))
 }
 
-/// The server's own metrics page, which replaces a Prometheus server that scraped it.
+/// Returns the server's own metrics page, which replaces a Prometheus server that scraped it.
 fn telemetry(root: At, engine: &str) -> Option<Field> {
     let metrics = root.get("metrics")?;
     let said = metrics.get("type").and_then(At::text);
@@ -166,7 +166,7 @@ fn telemetry(root: At, engine: &str) -> Option<Field> {
         metrics.missing(why);
         return None;
     }
-    // Within the plan's limits.
+    // The value is limited to the plan's range.
     let every = every.map(|every| every.map(|seconds| seconds.clamp(0.1, 600.0)));
     let origin =
         every.as_ref().map_or_else(|| said.origin.clone(), |every| format!("{}, {}", said.origin, every.origin));
@@ -174,7 +174,7 @@ fn telemetry(root: At, engine: &str) -> Option<Field> {
     Some(Field::new("telemetry", format!("{{ prometheus: [on]{every} }}"), origin))
 }
 
-/// The model: a hint for its name, and its fields.
+/// Returns the model: a hint for its name, and its fields.
 pub(super) fn model(file: &str, root: At, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
     let at = root.path(&["server", "model_name"]);
     let id = match (&around.model, at.and_then(At::text)) {
@@ -186,7 +186,7 @@ pub(super) fn model(file: &str, root: At, around: &Around) -> Result<(String, Ve
         }
         (None, Some(said)) if !said.value.trim().is_empty() => said,
         (None, _) => {
-            let remedy = "there, the server is queried; pass it: sweepline import --model ID …";
+            let remedy = "inference-perf queries the server; pass it: sweepline import --model ID …";
             return Err(ImportError::shape(file, "server.model_name is missing", remedy));
         }
     };
@@ -196,7 +196,8 @@ pub(super) fn model(file: &str, root: At, around: &Around) -> Result<(String, Ve
     Ok((name_of(last, "model"), fields))
 }
 
-/// The token counter: the server if the tokenizer is the model's own; files if they are present.
+/// Returns the token counter: the server if the tokenizer is the model's own, or files if they are
+/// present.
 fn tokenizer(root: At, model: &Said<String>, around: &Around) -> Field {
     let at = root.path(&["tokenizer", "pretrained_model_name_or_path"]);
     let said = at.and_then(At::text);
@@ -208,7 +209,7 @@ fn tokenizer(root: At, model: &Said<String>, around: &Around) -> Field {
             });
             read.map_or_else(
                 |_| {
-                    at.differs("the server counts with its own; `tokenizer: FOLDER` counts with local files");
+                    at.differs("the server counts with its own tokenizer; `tokenizer: FOLDER` counts with local files");
                     Field::new("tokenizer", "server", format!("{}: replaced by the server's own", said.origin))
                 },
                 |path| Field::new("tokenizer", path, &said.origin),
@@ -218,12 +219,12 @@ fn tokenizer(root: At, model: &Said<String>, around: &Around) -> Field {
         _ => Field::new(
             "tokenizer",
             "server",
-            "default of inference-perf: the model's own, with which the server counts",
+            "default of inference-perf: the model's own tokenizer, with which the server counts",
         ),
     }
 }
 
-/// Request fields other than the text.
+/// Returns the request fields other than the text.
 pub(super) fn body(root: At, endpoint: &[Field], notes: &Notes) -> Body {
     let engine = endpoint.iter().find(|field| field.key == "engine").and_then(|field| of_engine(&field.value));
     let mut fields = Vec::new();
@@ -242,7 +243,8 @@ pub(super) fn body(root: At, endpoint: &[Field], notes: &Notes) -> Body {
     request::body(&fields, engine, notes.secrets, notes.at(0))
 }
 
-/// Limits of each request: from the report, and from its headers, which win.
+/// Returns the limits of each request, from the report and from the headers of requests, which take
+/// precedence.
 pub(super) fn goodput(root: At) -> Vec<Field> {
     let mut limits: Vec<(&'static str, f64, String)> = Vec::new();
     let mut put =

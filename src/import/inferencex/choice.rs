@@ -1,5 +1,5 @@
-//! The choice of entries of a master file, which has hundreds for dozens of machines: all if one machine runs
-//! them all, else those that `--entry` names.
+//! Chooses entries of a master file, which has hundreds of them for dozens of machines. All entries are
+//! chosen if one machine runs all of them; otherwise, those that `--entry` names are chosen.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ const MOST_ENTRIES: usize = 12;
 
 /// The chosen entries.
 pub(super) struct Chosen<'a> {
-    /// In the file's order.
+    /// The entries, in the order of the file.
     pub(super) entries: Vec<Entry<'a>>,
 }
 
@@ -78,10 +78,10 @@ fn named(all: &[Entry], pattern: &str, file: &str) -> Result<(), ImportError> {
     Err(ImportError::shape(file, what, "write an entry's name; `*` matches any part of it"))
 }
 
-/// Whether a name matches a pattern, in which `*` is any text and `?` any character.
+/// Whether a name matches a pattern in which `*` stands for any text and `?` for any character.
 fn fits(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    // The prefixes of the name that match the pattern so far.
+    // Marks the prefixes of the name that match the pattern so far.
     let mut fits: Vec<bool> = (0..=name.len()).map(|at| at == 0).collect();
     for wanted in pattern {
         let mut next = vec![false; name.len() + 1];
@@ -98,7 +98,7 @@ fn fits(pattern: &str, name: &str) -> bool {
     fits.last().copied().unwrap_or(false)
 }
 
-/// The machines of the entries, each with its entries.
+/// Returns the machines of the entries, each with its entries.
 fn machines<'e>(entries: &'e [Entry]) -> Vec<(String, Vec<&'e Entry<'e>>)> {
     let mut machines: Vec<(String, Vec<&Entry>)> = Vec::new();
     for entry in entries {
@@ -111,7 +111,7 @@ fn machines<'e>(entries: &'e [Entry]) -> Vec<(String, Vec<&'e Entry<'e>>)> {
     machines
 }
 
-/// The error that requests a choice and lists the options.
+/// Returns the error that requests a choice and lists the options.
 fn ask(entries: &[Entry], file: &str) -> ImportError {
     let machines = machines(entries);
     let mut what = format!("a plan can start {} entries, for {} kinds of machine:", entries.len(), machines.len());

@@ -1,4 +1,4 @@
-//! One entry of a master file: a model on a machine.
+//! One entry of a master file, that is, a model on a machine.
 
 use crate::import::error::ImportError;
 use crate::import::importer::Context;
@@ -10,9 +10,9 @@ use super::row::Row;
 
 /// One entry.
 pub(super) struct Entry<'a> {
-    /// Its name.
+    /// The name of the entry.
     pub(super) key: &'a str,
-    /// Its fields.
+    /// The fields of the entry.
     pub(super) at: At<'a>,
 }
 
@@ -27,17 +27,17 @@ pub(super) struct Lengths {
 }
 
 impl<'a> Entry<'a> {
-    /// An entry of a file.
+    /// Returns an entry of a file.
     pub(super) fn of(key: &'a str, at: At<'a>) -> Entry<'a> {
         Entry { key, at }
     }
 
-    /// A text field, without marking it as read.
+    /// Returns a text field, without marking it as read.
     pub(super) fn word(&self, key: &str) -> &'a str {
         self.at.get(key).and_then(|at| at.peek().word()).unwrap_or_default()
     }
 
-    /// A text field; an empty one is listed.
+    /// Returns a text field; an empty one is listed.
     pub(super) fn said(&self, key: &str) -> Option<Said<String>> {
         let at = self.at.get(key)?;
         let said = at.text()?;
@@ -48,31 +48,32 @@ impl<'a> Entry<'a> {
         (!is_empty).then_some(said)
     }
 
-    /// The accelerator of its machine: `cluster:b300-nv` is B300, `b200-dsv4` is B200.
+    /// Returns the accelerator of the entry's machine: `cluster:b300-nv` is B300, `b200-dsv4` is
+    /// B200.
     pub(super) fn gpu(&self) -> String {
         let runner = self.word("runner").trim_start_matches("cluster:");
         let gpu = runner.split('-').next().unwrap_or_default().trim().to_ascii_uppercase();
         if gpu.is_empty() { "unknown".to_owned() } else { gpu }
     }
 
-    /// The script that starts it in InferenceX.
+    /// Returns the script that starts the entry in InferenceX.
     pub(super) fn script(&self) -> String {
         let (prefix, precision) = (self.word("model-prefix"), self.word("precision"));
         format!("benchmarks/single_node/fixed_seq_len/{prefix}_{precision}_{}….sh", self.gpu().to_ascii_lowercase())
     }
 
-    /// The listed lengths. The first master files used another key.
+    /// Returns the listed lengths. The first master files used another key.
     fn listed_lengths(&self) -> Vec<At<'a>> {
         let of = |at: Option<At<'a>>| at.map(At::list).unwrap_or_default();
         let scenarios = of(self.at.path(&["scenarios", "fixed-seq-len"]));
         if scenarios.is_empty() { of(self.at.get("seq-len-configs")) } else { scenarios }
     }
 
-    /// The reason why a plan cannot start it, if any.
+    /// Returns the reason why a plan cannot start the entry, if any.
     pub(super) fn refused(&self) -> Option<String> {
         let is = |key: &str| self.at.get(key).is_some_and(|at| at.peek().is_true());
         let framework = self.word("framework");
-        let given = "start it by its recipe and use its address: a plan with this `url` for its endpoint measures it";
+        let given = "start it by its recipe; a plan whose endpoint has its address as `url` measures it";
         if is("disagg") {
             return Some(format!(
                 "prefill and decode are separate servers behind a router, on several nodes; a plan starts one server \
@@ -93,13 +94,13 @@ impl<'a> Entry<'a> {
         (!is_known).then(|| format!("unknown how to start `{framework}` on one node; {given}"))
     }
 
-    /// The estimated number of cells.
+    /// Returns the estimated number of cells.
     pub(super) fn cells(&self) -> usize {
         let rows = self.listed_lengths().into_iter().filter_map(|at| at.get("search-space")).flat_map(At::list);
         rows.map(|row| ladder::count(row)).sum()
     }
 
-    /// All lengths with their rows.
+    /// Returns all lengths with their rows.
     pub(super) fn lengths(&self, context: &Context) -> Result<Vec<Lengths>, ImportError> {
         let file = &context.wishes.name;
         if let Some(agentic) = self.at.path(&["scenarios", "agentic-coding"]) {

@@ -1,4 +1,4 @@
-//! An entry → jobs: one for each load of each row.
+//! Converts an entry to jobs, one for each load of each row.
 
 use super::entry::{Entry, Lengths};
 use super::row::{Drafts, ROUTER, Row};
@@ -10,16 +10,16 @@ use crate::import::job::{Job, Lasts, Load, Setting};
 use crate::import::said::Said;
 use crate::import::text::{cell_text, name_of, scalar, table, text_value};
 
-/// Requests per request in flight in InferenceX's scripts.
+/// The number of requests for each request in flight in InferenceX's scripts.
 const ROUNDS: u32 = 10;
-/// Tokens that the generator adds to prompt and output for `max-model-len`.
+/// Number of tokens that the generator adds to prompt and output for `max-model-len`.
 const SPARE: u32 = 256;
-/// A scenario's shortest prompt, in tokens: its nonce has to fit.
+/// The length of a scenario's shortest prompt, in which its nonce has to fit, in tokens.
 const SHORTEST: u32 = 16;
 /// The server's address on InferenceX's runners.
 const URL: &str = "http://127.0.0.1:8888/v1";
 
-/// The jobs of an entry.
+/// Returns the jobs of an entry.
 pub(super) fn jobs(entry: &Entry, context: &Context) -> Result<Vec<Job>, ImportError> {
     let known = entry.word("framework");
     let lengths = entry.lengths(context)?;
@@ -50,7 +50,7 @@ pub(super) fn jobs(entry: &Entry, context: &Context) -> Result<Vec<Job>, ImportE
     Ok(jobs)
 }
 
-/// The endpoint, with its start command.
+/// Returns the endpoint, with its start command.
 fn endpoint(
     entry: &Entry,
     made: &Framework,
@@ -94,7 +94,7 @@ fn endpoint(
     Ok(fields)
 }
 
-/// The only setting that a running server can have.
+/// This is the only setting that can be applied to a running server.
 fn only<'f>(entry: &Entry, settings: &'f [Flags], context: &Context) -> Result<&'f Flags, ImportError> {
     let mut different: Vec<&Flags> = Vec::new();
     for one in settings {
@@ -134,7 +134,7 @@ fn url(context: &Context) -> Field {
     }
 }
 
-/// The accelerators.
+/// Returns the accelerators.
 fn hardware(entry: &Entry, made: &Framework, settings: &[Flags], context: &Context) -> Option<Field> {
     let said = entry.said("runner")?;
     let mut facts = vec![("gpu".to_owned(), scalar(&cell_text(&entry.gpu())))];
@@ -182,14 +182,14 @@ fn drafts(entry: &Entry, framework: &str, lengths: &[Lengths], context: &Context
     }
 }
 
-/// The scenario.
+/// Returns the scenario.
 fn scenario(lengths: &Lengths) -> (String, Vec<Field>) {
     let Lengths { isl, osl, .. } = lengths;
     let name = match (isl.0 % 1024, osl.0 % 1024) {
         (0, 0) => format!("{}k{}k", isl.0 / 1024, osl.0 / 1024),
         _ => format!("{}-{}", isl.0, osl.0),
     };
-    // As InferenceX's `benchmark_serving.py` draws them, with --random-range-ratio 0.8.
+    // Lengths are drawn as in InferenceX's `benchmark_serving.py` with --random-range-ratio 0.8.
     let range = |tokens: u32, least: u32| {
         let most = tokens.max(least);
         format!(
@@ -198,7 +198,8 @@ fn scenario(lengths: &Lengths) -> (String, Vec<Field>) {
         )
     };
     let drawn = format!("{{ prompt: {}, output: {} }}", range(isl.0, SHORTEST), range(osl.0, 1));
-    let origin = format!("{}, {}: at least 0.8 of it, from its workflow's random-range-ratio", isl.1, osl.1);
+    let origin =
+        format!("{}, {}: at least 0.8 of this length, from the random-range-ratio of its workflow", isl.1, osl.1);
     let fields = vec![
         Field::new("base", "B1", "random prompts that differ"),
         Field::new("lengths", drawn, origin),

@@ -1,5 +1,5 @@
-//! The loads of a row, as InferenceX's `generate_sweep_configs.py` makes them: those of `conc-list`, else `conc-start`,
-//! doubled repeatedly, and `conc-end` at the end.
+//! The loads of a row, generated as in InferenceX's `generate_sweep_configs.py`: the loads of `conc-list`, or
+//! else `conc-start`, doubled repeatedly, with `conc-end` at the end.
 
 use crate::import::error::ImportError;
 use crate::import::said::Said;
@@ -10,7 +10,7 @@ const MOST_IN_FLIGHT: u32 = 100_000;
 /// Maximum length of a list of loads.
 const MOST: usize = 10_000;
 
-/// The loads of a row, each with its origin.
+/// Returns the loads of a row, each with its origin.
 pub(super) fn ladder(row: At, file: &str) -> Result<Vec<Said<u32>>, ImportError> {
     if let Some(list) = row.get("conc-list") {
         let values = list.list();
@@ -29,7 +29,7 @@ pub(super) fn ladder(row: At, file: &str) -> Result<Vec<Said<u32>>, ImportError>
     Ok(doubled(start.value, end.value).into_iter().map(|value| Said { value, origin: origin.clone() }).collect())
 }
 
-/// Doubles the first load repeatedly, and ends with the last.
+/// Doubles the first load repeatedly, and ends with the last load.
 fn doubled(start: u32, end: u32) -> Vec<u32> {
     let mut values = vec![start];
     let mut value = start;
@@ -47,7 +47,7 @@ fn conc(at: Option<At>, row: At, file: &str) -> Result<Said<u32>, ImportError> {
     said.ok_or_else(|| at.wrong(file, "invalid concurrency", remedy))
 }
 
-/// The estimated number of loads of a row, without marking it as read.
+/// Returns the estimated number of loads of a row, without marking it as read.
 pub(super) fn count(row: At) -> usize {
     let number =
         |key: &str| row.get(key).and_then(|at| at.peek().json().as_u64()).and_then(|value| u32::try_from(value).ok());

@@ -1,7 +1,7 @@
 //! Master files of InferenceX (once InferenceMAX): entries of a model on a machine, each with sequence
-//! lengths, settings of the server and ladders of concurrency → an endpoint that is started with these
-//! settings, scenarios and closed loops. Read from github.com/SemiAnalysisAI/InferenceX at 843c6254 (August
-//! 2026): `configs/CONFIGS.md`, `utils/matrix_logic/`, `benchmarks/benchmark_lib.sh` and
+//! lengths, settings of the server and ladders of concurrency. They become an endpoint that is started with
+//! these settings, scenarios and closed loops. Read from github.com/SemiAnalysisAI/InferenceX at 843c6254
+//! (August 2026): `configs/CONFIGS.md`, `utils/matrix_logic/`, `benchmarks/benchmark_lib.sh` and
 //! `utils/bench_serving/benchmark_serving.py`.
 
 mod choice;
@@ -65,7 +65,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
 }
 
 impl Chosen<'_> {
-    /// The plan's name: the entry's, if there is only one.
+    /// Returns the plan's name: the entry's name, if there is only one entry.
     fn name(&self, context: &Context) -> Field {
         match self.entries.as_slice() {
             [one] => Field::new("name", text_value(&name_of(one.key, "imported")), "the entry's name"),

@@ -23,7 +23,7 @@ const DEFAULTS: [(&str, &str, &str); 6] = [
 pub(super) enum Drafts {
     /// No speculative decoding.
     None,
-    /// Drafts by the model's own head, or by a small model that the entry's script names.
+    /// Drafts are made by the model's own head, or by a small model that the entry's script names.
     Mtp,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Row {
     pub(super) loads: Vec<Said<u32>>,
     /// The origin, for comments.
     pub(super) origin: String,
-    /// Its line.
+    /// The line of the row.
     pub(super) line: usize,
 }
 
@@ -95,7 +95,7 @@ impl Row {
     }
 }
 
-/// Whether the draft model is unknown, and the kind of speculative decoding otherwise.
+/// Returns the kind of speculative decoding, and whether the draft model is unknown.
 fn drafts(at: At) -> (bool, Drafts) {
     let Some(said) = at.get("spec-decoding").and_then(At::text) else { return (false, Drafts::None) };
     match said.value.as_str() {
@@ -105,14 +105,14 @@ fn drafts(at: At) -> (bool, Drafts) {
     }
 }
 
-/// Fields of a row that repeat a default.
+/// Returns the fields of a row that repeat a default.
 fn defaults(at: At) -> Vec<&'static str> {
     let is_said =
         |key: &str, value: &str| at.get(key).is_some_and(|at| at.peek().json().to_string().trim_matches('"') == value);
     DEFAULTS.iter().filter(|(key, value, _)| is_said(key, value)).map(|(.., words)| *words).collect()
 }
 
-/// The row as text: its fields except the loads, and its line.
+/// Returns the row as text: its fields except the loads, and its line.
 fn origin(at: At) -> String {
     let is_load = |key: &str| key.starts_with("conc-") || key == "router";
     let fields = at.entries().into_iter().filter(|(key, _)| !is_load(key));

@@ -12,7 +12,7 @@ pub(super) struct Framework {
     pub(super) engine: &'static str,
     /// The command.
     pub(super) command: &'static [&'static str],
-    /// The flag that bounds prompt and output together.
+    /// The flag that limits prompt and output together.
     pub(super) longest: &'static str,
     /// Flags whose product is the number of accelerators.
     gpus: &'static [&'static str],
@@ -66,7 +66,7 @@ const ATOM: Framework = Framework {
     gpus: &["tensor_parallel_size"],
 };
 
-/// The start command of this framework.
+/// Returns the start command of this framework.
 pub(super) fn framework(name: &str) -> &'static Framework {
     match name {
         "sglang" => &SGLANG,
@@ -79,7 +79,8 @@ pub(super) fn framework(name: &str) -> &'static Framework {
 /// Flags by name, with values in YAML.
 pub(super) type Flags = Vec<(String, String)>;
 
-/// The flags of all rows of an entry. A parallelism flag of one row is a flag of every row.
+/// Returns the flags of all rows of an entry. A parallelism flag that occurs in one row is set in
+/// every row.
 pub(super) fn settings(name: &str, rows: &[&Row]) -> Vec<Flags> {
     let mut all: Vec<Flags> = rows.iter().map(|row| flags(name, row)).collect();
     for spread in framework(name).gpus {
@@ -93,7 +94,7 @@ pub(super) fn settings(name: &str, rows: &[&Row]) -> Vec<Flags> {
     all
 }
 
-/// A framework's flags for a row.
+/// Returns a framework's flags for a row.
 fn flags(framework: &str, row: &Row) -> Flags {
     let mut flags: Flags = Vec::new();
     let mut add = |name: &str, value: String| flags.push((name.to_owned(), value));
@@ -148,7 +149,7 @@ fn flags(framework: &str, row: &Row) -> Flags {
     flags
 }
 
-/// Flags for speculative decoding in most scripts.
+/// Returns the flags for speculative decoding in most scripts.
 fn drafted(framework: &str) -> &'static [(&'static str, &'static str)] {
     match framework {
         "vllm" => &[("speculative_config", "'{\"method\": \"mtp\", \"num_speculative_tokens\": 2}'")],
@@ -162,7 +163,7 @@ fn drafted(framework: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// TensorRT-LLM's file of settings without a flag.
+/// TensorRT-LLM's file for settings that have no flag.
 pub(super) fn config(row: &Row) -> String {
     let parts = [(row.dp_attn, "-dp-attention"), (row.drafts == Drafts::Mtp, "-mtp")];
     let parts: String = parts.into_iter().filter(|(is_on, _)| *is_on).map(|(_, part)| part).collect();
@@ -170,7 +171,7 @@ pub(super) fn config(row: &Row) -> String {
 }
 
 impl Framework {
-    /// The number of accelerators: the product of those flags that every cell has.
+    /// Returns the number of accelerators: the product of the flags that every cell has.
     pub(super) fn gpus(&self, flags: &[Flags]) -> String {
         let is_in_all = |name: &&&str| flags.iter().all(|flags| flags.iter().any(|(known, _)| known == *name));
         let names: Vec<String> = self.gpus.iter().filter(is_in_all).map(|name| format!("server.{name}")).collect();

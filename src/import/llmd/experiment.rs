@@ -1,4 +1,5 @@
-//! An experiment: a profile, measured once per treatment with the treatment's values.
+//! An experiment, that is, a profile that is measured once per treatment with the treatment's
+//! values.
 
 use serde_json::Value;
 
@@ -14,14 +15,14 @@ use crate::import::tables;
 use crate::import::text::{name_of, one_line, text_value};
 use crate::import::tree::{At, Item};
 
-/// Harnesses with readable profiles.
+/// Harnesses whose profiles can be read.
 const HARNESSES: [&str; 5] = ["vllm-benchmark", "inferencemax", "guidellm", "inference-perf", "aiperf"];
 /// Maximum number of treatments in a plan.
 const MOST: usize = 1_000;
-/// Folders of an experiment's profiles, relative to its own.
+/// Folders of an experiment's profiles, relative to the experiment's own folder.
 const FOLDERS: [&str; 4] = ["../workload/profiles", "../profiles", "workload/profiles", "../../workload/profiles"];
 
-/// One treatment: its name and the values that it lays over the profile.
+/// One treatment: its name and the values that it sets on top of the profile.
 struct Treatment {
     name: String,
     values: Vec<(String, Value)>,
@@ -34,7 +35,7 @@ pub(super) fn is(tree: &Item) -> bool {
     is_list(tree.peek("treatments")) || of_run
 }
 
-/// The plan of an experiment.
+/// Returns the plan of an experiment.
 pub(super) fn draft(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let root = input.root(context)?;
     let treatments = treatments(root, input.name)?;
@@ -72,7 +73,7 @@ pub(super) fn draft(input: &Input, context: &Context) -> Result<Draft, ImportErr
     Ok(draft)
 }
 
-/// The treatments of an experiment.
+/// Returns the treatments of an experiment.
 fn treatments(root: At, file: &str) -> Result<Vec<Treatment>, ImportError> {
     let all = match root.get("treatments") {
         Some(list) => {
@@ -89,7 +90,7 @@ fn treatments(root: At, file: &str) -> Result<Vec<Treatment>, ImportError> {
     }
 }
 
-/// A treatment in the form of a table.
+/// Reads a treatment in the form of a table.
 fn named(at: At, number: usize) -> Option<Treatment> {
     if !at.is_table() {
         return None;
@@ -99,7 +100,7 @@ fn named(at: At, number: usize) -> Option<Treatment> {
     Some(Treatment { name, values: values.map(|(key, at)| (key.to_owned(), at.json())).collect() })
 }
 
-/// The older form: `factors`, and treatments as texts of comma-separated values.
+/// Reads the older form: `factors`, and treatments as texts with comma-separated values.
 fn crossed(root: At) -> Option<Vec<Treatment>> {
     let run = root.get("run")?;
     let factors: Vec<String> =
@@ -118,12 +119,13 @@ fn crossed(root: At) -> Option<Vec<Treatment>> {
     run.get("treatments")?.list().into_iter().map(treatment).collect()
 }
 
-/// A number if it parses as one, else a text.
+/// Returns a number if the text parses as one, otherwise a text.
 fn scalar(text: &str) -> Value {
     serde_json::from_str::<serde_json::Number>(text).map_or_else(|_| text.into(), Value::Number)
 }
 
-/// Name and text of the profile, from the experiment or `-- llmdbenchmark … --harness NAME --workload FILE`.
+/// Returns the name and the text of the profile, from the experiment or `-- llmdbenchmark … --harness NAME
+/// --workload FILE`.
 fn profile(root: At, context: &Context) -> Result<(String, String), ImportError> {
     let (file, words) = (&context.wishes.name, &context.wishes.command);
     let typed = |long: &str, short: &str| {
@@ -168,7 +170,7 @@ fn profile(root: At, context: &Context) -> Result<(String, String), ImportError>
     })
 }
 
-/// The plan's name: the experiment's.
+/// Returns the plan's name, which is the experiment's.
 fn title(root: At, context: &Context) -> Field {
     match root.path(&["experiment", "name"]).and_then(At::text) {
         Some(said) => Field::new("name", text_value(&name_of(&said.value, "experiment")), said.origin),
@@ -176,7 +178,7 @@ fn title(root: At, context: &Context) -> Field {
     }
 }
 
-/// An experiment's settings other than its treatments.
+/// Reads an experiment's settings other than its treatments.
 fn rest(root: At, draft: &mut Draft, context: &Context) {
     if let Some(said) = root.path(&["experiment", "description"]).and_then(At::text) {
         draft.head.retain(|field| field.key != "notes");
@@ -209,7 +211,7 @@ fn rest(root: At, draft: &mut Draft, context: &Context) {
     if let (Some(at), Some(said)) = (root.get("treatment_stop_on_error"), flag("treatment_stop_on_error")) {
         match said.value {
             true => at.missing("an abandoned run does not stop the others, and `run` exits with 6"),
-            false => at.needless("same here: the others continue"),
+            false => at.needless("the others continue here too"),
         }
     }
     if let Some(at) = root.get("validate_failures") {
@@ -217,7 +219,7 @@ fn rest(root: At, draft: &mut Draft, context: &Context) {
     }
 }
 
-/// Cache resets before each run.
+/// Returns the cache resets before each run.
 fn reset(is_on: bool, origin: String, root: At, draft: &mut Draft) {
     let Some(at) = root.get("reset_caches") else { return };
     if !is_on {

@@ -1,8 +1,8 @@
 //! Workload profiles and experiment files of llm-d-benchmark. A profile is the input of a harness (vllm bench
-//! serve, guidellm, inference-perf, AIPerf) with placeholders for the model and the server; that tool's
-//! importer reads it. An experiment measures a profile several times with different values. Read from
-//! github.com/llm-d/llm-d-benchmark at 8bc9f1dd (August 2026): `workload/README.md`, `workload/harnesses/`,
-//! `llmdbenchmark/experiment/parser.py`.
+//! serve, guidellm, inference-perf, AIPerf) with placeholders for the model and the server, and is read by
+//! the importer for that tool. An experiment measures a profile several times with different values. Read
+//! from github.com/llm-d/llm-d-benchmark at 8bc9f1dd (August 2026): `workload/README.md`,
+//! `workload/harnesses/`, `llmdbenchmark/experiment/parser.py`.
 
 mod experiment;
 mod overrides;

@@ -1,8 +1,9 @@
-//! A treatment's values, laid over a profile: `load.stages.0.rate: 5`.
+//! A treatment's values, applied on top of a profile: `load.stages.0.rate: 5`.
 
 use serde_json::{Map, Value};
 
-/// Lays a value over a profile. Returns `false` if the path crosses something that is neither a table nor a list.
+/// Sets a value in a profile. Returns `false` if the path crosses something that is neither a table nor a
+/// list.
 pub(super) fn lay(profile: &mut Value, path: &str, value: &Value) -> bool {
     // A key of the profile may contain dots.
     if let Value::Object(table) = profile

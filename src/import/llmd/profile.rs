@@ -1,4 +1,4 @@
-//! A workload profile → its jobs, by the importer of its harness.
+//! Converts a workload profile to jobs, using the importer for its harness.
 
 use super::tokens;
 use crate::import::bench;
@@ -15,21 +15,21 @@ pub(super) const NAME: &str = "llm-d";
 
 /// The result of reading a profile.
 pub(super) enum Made {
-    /// Its jobs.
+    /// The jobs of the profile.
     Jobs(Vec<Job>),
     /// The complete plan of another importer.
     Draft(Box<Draft>),
 }
 
-/// A profile's values, with the model and the server filled in.
+/// Returns a profile's values, with the model and the server filled in.
 pub(super) fn rendered(name: &str, text: &str, context: &Context) -> Result<Item, ImportError> {
     let text = tokens::filled(text, context)?;
     tree::parse(&format!("{name}.yaml"), &text)?.ok_or_else(|| ImportError::unknown(name, "not YAML"))
 }
 
-/// The profile of a file.
+/// Returns the profile of a file.
 pub(super) fn of_file(input: &Input, context: &Context) -> Result<Made, ImportError> {
-    // The rendered profile is counted instead.
+    // The settings of the rendered profile are counted instead.
     input.root(context)?.skip();
     of_tree(input.name, input.text, rendered(input.name, input.text, context)?, context)
 }
@@ -79,7 +79,7 @@ fn words(begin: &[&str], root: At, context: &Context) -> Vec<String> {
             (_, Some("none")) => words.push(format!("--{key}")),
             (_, Some(value)) => words.push(format!("--{key}={value}")),
         }
-        // It counts as the resulting option.
+        // The key is counted as the resulting option.
         at.skip();
     }
     let count = words.len() - begin.len();
@@ -88,7 +88,7 @@ fn words(begin: &[&str], root: At, context: &Context) -> Vec<String> {
     words
 }
 
-/// A profile of vllm-benchmark or inferencemax.
+/// Reads a profile of vllm-benchmark or inferencemax.
 fn of_vllm(name: &str, root: At, context: &Context) -> Result<Vec<Job>, ImportError> {
     let is_script = name.contains("inferencemax");
     let begin: &[&str] = if is_script { &["python3", "benchmark_serving.py"] } else { &["vllm", "bench", "serve"] };
@@ -100,7 +100,7 @@ fn of_vllm(name: &str, root: At, context: &Context) -> Result<Vec<Job>, ImportEr
     Ok(job.into_iter().collect())
 }
 
-/// A profile of AIPerf; `None` if no importer reads its commands.
+/// Reads a profile of AIPerf; `None` if no importer can read its commands.
 fn of_aiperf(name: &str, root: At, context: &Context) -> Option<Result<Vec<Job>, ImportError>> {
     let probe = ["aiperf", "profile"].map(str::to_owned);
     let mut readers = context.formats.iter().filter_map(|one| one.command.as_ref());

@@ -2,7 +2,7 @@
 
 use crate::import::tree::Item;
 
-/// The reason why a file is not a workload; `None` if it may be one.
+/// Returns the reason why a file is not a workload; `None` if it may be one.
 pub(super) fn why(tree: &Item) -> Option<&'static str> {
     let names = |key: &str, below: &str| tree.peek(key).is_some_and(|item| item.has(&[below]));
     let is_scenario = tree

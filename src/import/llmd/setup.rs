@@ -1,5 +1,6 @@
-//! The deployments that an experiment compares → one endpoint each. A plan does not deploy them: until you set their
-//! addresses, the endpoints have invalid ones, so that nothing is measured under a wrong name.
+//! Converts each deployment that an experiment compares to an endpoint. A plan does not deploy anything.
+//! Until you set the addresses of the endpoints, these are invalid, so that nothing is measured under a wrong
+//! name.
 
 use crate::import::draft::{Draft, Field};
 use crate::import::importer::Context;
@@ -52,11 +53,12 @@ pub(super) fn endpoints(setup: At, draft: &mut Draft, context: &Context) {
     context.notes.differs("setup.treatments", why, setup.line());
 }
 
-/// A deployment's value as a fact of its server; tables and lists are listed.
+/// Returns a deployment's value as a fact of its server; values that are tables or lists are listed
+/// instead.
 fn fact(key: &str, at: At) -> Option<(String, String)> {
     let value = match at.peek().json() {
         value @ serde_json::Value::Bool(_) => value.to_string(),
-        // A number that a plan cannot represent stays a text.
+        // A number that a plan cannot represent is kept as text.
         serde_json::Value::Number(number) => match number.to_string() {
             text if text.parse::<Decimal>().is_ok() => text,
             text => scalar(&text),
@@ -73,13 +75,13 @@ fn fact(key: &str, at: At) -> Option<(String, String)> {
     Some((scalar(&name).trim_matches('"').to_owned(), value))
 }
 
-/// A nonexistent host of that name.
+/// Returns a nonexistent host with that name.
 fn host(name: &str) -> String {
     let name = name_of(name, "setup").to_ascii_lowercase().replace(['_', '.'], "-");
     format!("{name}.invalid")
 }
 
-/// The address with another host.
+/// Returns the address with another host.
 fn moved(url: &str, host: &str) -> String {
     let plain = url.trim_matches('"');
     let (scheme, rest) = plain.split_once("://").unwrap_or(("http", plain));

@@ -45,7 +45,8 @@ pub(super) fn together(all: Vec<(String, Draft)>, notes: &Notes) -> Draft {
     made
 }
 
-/// Moves entries into another table; returns the new names by the old ones, as written.
+/// Moves entries into another table; returns the new names by the old ones, both as written in the
+/// plan.
 fn moved(there: &mut Entries, here: Entries) -> HashMap<String, String> {
     let written = |name: &str| list(&[name.to_owned()]).trim_matches(['[', ']']).to_owned();
     let moved = here.all.into_iter().map(|entry| {

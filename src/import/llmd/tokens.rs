@@ -13,7 +13,7 @@ pub(super) fn has(text: &str) -> bool {
     text.contains(PLACE)
 }
 
-/// Fills in the model and the server. Other placeholders stay, as in llm-d-benchmark.
+/// Fills in the model and the server. Other placeholders stay unchanged, as in llm-d-benchmark.
 pub(super) fn filled(text: &str, context: &Context) -> Result<String, ImportError> {
     let wishes = context.wishes;
     let model = ["DEPLOY_CURRENT_MODEL", "DEPLOY_CURRENT_TOKENIZER"].map(|name| format!("{PLACE}{name}"));
@@ -34,7 +34,7 @@ pub(super) fn filled(text: &str, context: &Context) -> Result<String, ImportErro
     Ok(replaced(&text, &format!("{PLACE}HARNESS_STACK_ENDPOINT_URL"), &url))
 }
 
-/// Whether the text has this placeholder, not only a longer name that starts with it.
+/// Whether the text has this placeholder rather than only a longer name that starts with it.
 fn without_longer(text: &str, place: &str) -> bool {
     text.match_indices(place).any(|(at, _)| !continues(text, at + place.len()))
 }
@@ -43,7 +43,7 @@ fn continues(text: &str, at: usize) -> bool {
     text[at..].starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
 }
 
-/// Replaces a name by a value, quoted if YAML would read it differently.
+/// Replaces a name with a value, quoted if YAML would read it differently.
 fn replaced(text: &str, place: &str, value: &str) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,5 +1,5 @@
-//! Command lines of llmperf's `token_benchmark_ray.py` (github.com/ray-project/llmperf, f1d6bed4 of December
-//! 2024) → jobs.
+//! Converts command lines of llmperf's `token_benchmark_ray.py` (github.com/ray-project/llmperf, f1d6bed4 of
+//! December 2024) to jobs.
 
 mod options;
 
@@ -31,7 +31,8 @@ fn arguments(words: &[String]) -> Option<&[String]> {
     module(words, &["token_benchmark_ray.py"])
 }
 
-/// llmperf's shortest prompt, in tokens: its instruction (`token_benchmark_ray.py`).
+/// The length of llmperf's shortest prompt, which is its instruction, in tokens
+/// (`token_benchmark_ray.py`).
 const INSTRUCTION: u32 = 41;
 
 /// The environment variable with the address.
@@ -43,7 +44,7 @@ pub(super) fn option_names() -> Vec<&'static str> {
     options::OPTIONS.iter().map(|(name, ..)| *name).collect()
 }
 
-/// The job of a command; `None` if no plan can use its API.
+/// Returns the job of a command; `None` if a plan cannot use its API.
 fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let Asked { place, command, around, .. } = asked;
     let notes = context.notes;
@@ -71,7 +72,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let name = format!("sonnets-{}-{}", mean(&prompt.value), mean(&output.value));
     let (fields, told) = lengths(prompt, Some(output));
     told.iter().for_each(|(what, why)| arguments.needless(what, why));
-    let mut scenario = vec![Field::new("base", "B1", "prompts that differ: lines of sonnets there, prose here")];
+    let mut scenario = vec![Field::new("base", "B1", "prompts that differ: lines of sonnets in llmperf, prose here")];
     scenario.extend(fields);
     body.add_default("ignore_eos", false.into(), "llmperf's prompt requests the length; the model ends the response");
     scenario.extend(body.fields("openai", notes, command.line));
@@ -91,7 +92,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     Ok(vec![job])
 }
 
-/// Whether the command uses OpenAI's API: with LiteLLM, the model's name starts with the provider.
+/// Whether the command uses OpenAI's API. With LiteLLM, the model's name starts with the provider.
 fn is_asked_by(api: &str, arguments: &Arguments) -> bool {
     let begins = ["openai/", "hosted_vllm/", "gpt-"];
     let model = || arguments.text("model").map(|said| said.value).unwrap_or_default();
@@ -121,7 +122,7 @@ fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String,
         let remedy = "add --model ID to it, or pass it: sweepline import --model ID …";
         return Err(ImportError::shape(place, "the command names no model", remedy));
     };
-    // The server does not know LiteLLM's provider prefix.
+    // LiteLLM's provider prefix is unknown to the server.
     let known = ["openai/", "hosted_vllm/"].iter().find_map(|begin| said.value.strip_prefix(begin));
     let id = known.filter(|id| !id.is_empty()).unwrap_or(&said.value);
     let last = id.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
@@ -133,14 +134,15 @@ fn or(arguments: &Arguments, option: &str, default: u32) -> Said<u32> {
     given.unwrap_or_else(|| Said::default(default, format!("default --{option} {default}")))
 }
 
-/// Lengths as the tool draws them: a normal distribution, redrawn if not above zero.
+/// Returns lengths as the tool draws them: from a normal distribution, drawn again if not above
+/// zero.
 fn spread(arguments: &Arguments, mean: &str, of_mean: u32, sd: &str, of_sd: u32) -> Said<Spread> {
     let mean = or(arguments, mean, of_mean);
     let sd = arguments.whole(sd).unwrap_or_else(|| Said::default(of_sd, format!("default --{sd} {of_sd}")));
     Said { value: Spread::around(mean.value, sd.value, 1), origin: format!("{}, {}", mean.origin, sd.origin) }
 }
 
-/// Prompt lengths: those shorter than llmperf's instruction are redrawn.
+/// Returns prompt lengths. Lengths shorter than llmperf's instruction are drawn again.
 fn with_instruction(said: Said<Spread>, arguments: &Arguments) -> Said<Spread> {
     let Spread::Normal { mean, sd, max, .. } = said.value else { return said };
     let around = mean.max(INSTRUCTION);

@@ -1,4 +1,5 @@
-//! The options of `token_benchmark_ray.py`: the number of words of each, and how it is handled.
+//! The options of `token_benchmark_ray.py`, with the number of words that each option takes and how
+//! it is handled.
 
 use crate::import::options::Arity::One;
 use crate::import::options::Fate::{Needless, Read};

@@ -1,4 +1,5 @@
-//! The choice of a file's model and scenarios: a plan has one objective, which belongs to one model.
+//! Chooses a model and scenarios from a file, because a plan has one objective, which belongs to one
+//! model.
 
 use super::conf::Setting;
 use super::known::{BENCHMARKS, Benchmark, SCENARIOS, named, of_path, other_of_path, sends};
@@ -13,18 +14,18 @@ const MOST_NAMES: usize = 40;
 pub(super) struct Choice {
     /// The model's name in LoadGen, or `*`.
     pub(super) model: String,
-    /// Its benchmark, if it is one of language models.
+    /// The model's benchmark, if it is a benchmark of language models.
     pub(super) benchmark: Option<&'static Benchmark>,
-    /// Its scenarios.
+    /// The chosen scenarios.
     pub(super) scenarios: Vec<&'static str>,
-    /// The model's name on the server, and its origin.
+    /// The model's name on the server, and the origin of the name.
     pub(super) id: (String, String),
     /// The origin of the choice.
     pub(super) origin: String,
 }
 
 impl Choice {
-    /// Chooses by `--entry`, the file, its folder, or `--model`, in this order.
+    /// Chooses by `--entry`, by the file, by its folder, or by `--model`, in this order.
     pub(super) fn of(settings: &[Setting], wishes: &Wishes) -> Result<Choice, ImportError> {
         let models = models(settings);
         let (model, asked, origin) = model(&models, wishes)?;
@@ -53,12 +54,12 @@ impl Choice {
                 return Err(wrong(wishes, &what, "add --model ID"));
             }
         };
-        // In a file, `*` is the benchmark that runs.
+        // In a file, `*` stands for the benchmark that is run.
         let model = benchmark.map_or(model, |one| one.name.to_owned());
         Ok(Choice { model, benchmark, scenarios, id, origin })
     }
 
-    /// The model's name in the plan.
+    /// Returns the model's name in the plan.
     pub(super) fn title(&self) -> &str {
         match self.model.as_str() {
             "*" => self.id.0.rsplit('/').next().unwrap_or("model"),
@@ -78,12 +79,12 @@ fn wrong(wishes: &Wishes, what: &str, remedy: &str) -> ImportError {
     ImportError::shape(wishes.name.clone(), one_line(what), remedy)
 }
 
-/// The benchmarks of language models, as text.
+/// Returns the benchmarks of language models, as text.
 fn benchmarks() -> String {
     BENCHMARKS.iter().map(|one| one.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The models in a file.
+/// Returns the models in a file.
 fn models(settings: &[Setting]) -> Vec<&str> {
     let mut models: Vec<&str> = Vec::new();
     for setting in settings {
@@ -94,7 +95,7 @@ fn models(settings: &[Setting]) -> Vec<&str> {
     models
 }
 
-/// The scenarios in a model's keys; without any, those in keys of all models.
+/// Returns the scenarios in a model's keys; if there are none, those in the keys for all models.
 fn scenarios(settings: &[Setting], model: &str) -> Vec<&'static str> {
     let of = |model: &str| -> Vec<&'static str> {
         let names = |scenario: &&&str| settings.iter().any(|one| one.model == model && one.scenario == **scenario);
@@ -103,7 +104,7 @@ fn scenarios(settings: &[Setting], model: &str) -> Vec<&'static str> {
     Some(of(model)).filter(|found| !found.is_empty()).unwrap_or_else(|| of("*"))
 }
 
-/// The model, the requested scenarios, and the origin of the choice.
+/// Returns the model, the requested scenarios, and the origin of the choice.
 fn model(models: &[&str], wishes: &Wishes) -> Result<(String, Vec<&'static str>, String), ImportError> {
     if !wishes.entries.is_empty() {
         return asked(models, wishes);
@@ -144,7 +145,7 @@ fn names(models: &[&str]) -> String {
     format!("{}{more}", models.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", "))
 }
 
-/// The models and scenarios of `--entry MODEL` and `--entry MODEL.SCENARIO`.
+/// Returns the models and scenarios of `--entry MODEL` and `--entry MODEL.SCENARIO`.
 fn asked(models: &[&str], wishes: &Wishes) -> Result<(String, Vec<&'static str>, String), ImportError> {
     let mut model: Option<String> = None;
     let mut scenarios: Vec<&'static str> = Vec::new();

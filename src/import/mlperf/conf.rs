@@ -1,7 +1,8 @@
-//! The text of a LoadGen configuration → its settings, read as LoadGen reads it: words between spaces, `KEY = VALUE`.
+//! Parses the text of a LoadGen configuration in the same way as LoadGen: words between spaces, `KEY =
+//! VALUE`.
 //!
-//! LoadGen (`loadgen/test_settings_internal.cc`, `TestSettings::FromConfig`) ignores a line without ` = ` between
-//! spaces, uses the last of several values, and fails at a value that is not a number.
+//! LoadGen (`loadgen/test_settings_internal.cc`, `TestSettings::FromConfig`) ignores a line without ` = `
+//! between spaces, uses the last value if there are several, and fails if a value is not a number.
 
 use super::known::SCENARIOS;
 use crate::import::error::ImportError;
@@ -21,23 +22,24 @@ pub(super) struct Setting {
     pub(super) text: String,
     /// The number.
     pub(super) value: f64,
-    /// Its line, from 1; 0 if it is LoadGen's own.
+    /// The line of the setting, from 1; 0 if it is LoadGen's own setting.
     pub(super) line: usize,
 }
 
 impl Setting {
-    /// The setting without its value.
+    /// Returns the setting without its value.
     pub(super) fn key(&self) -> String {
         format!("{}.{}.{}", self.model, self.scenario, self.name)
     }
 
-    /// Whether it is the same setting of the same model and scenario.
+    /// Whether both are the same setting of the same model and scenario.
     pub(super) fn is_of(&self, model: &str, scenario: &str, name: &str) -> bool {
         self.model == model && self.scenario == scenario && self.name == name
     }
 }
 
-/// Whether a text looks like a LoadGen configuration: one of its lines is a setting of a LoadGen scenario.
+/// Whether a text looks like a LoadGen configuration, that is, one of its lines is a setting of a LoadGen
+/// scenario.
 pub(super) fn is_conf(text: &str) -> bool {
     text.lines().take(2_000).any(|line| {
         let mut words = line.split_whitespace();
@@ -49,7 +51,7 @@ pub(super) fn is_conf(text: &str) -> bool {
     })
 }
 
-/// Reads the settings of a file; the later of two with the same key wins.
+/// Reads the settings of a file; of two settings with the same key, the later one wins.
 pub(super) fn read(file: &str, text: &str, notes: &Notes) -> Result<Vec<Setting>, ImportError> {
     let mut all = Vec::new();
     for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -83,7 +85,7 @@ fn setting(file: &str, line: usize, words: &[&str], all: &mut Vec<Setting>, note
     if let Some(bad) = values.iter().find(|value| number(value).is_none()) {
         return Err(wrong(file, line, &format!("`{}` is not a number", one_line(bad))));
     }
-    // The last value wins, on a line and in a file.
+    // The last value wins, both on a line and in a file.
     let text = values.last().map_or("", |value| value);
     let setting = Setting {
         model: model.to_owned(),
@@ -106,14 +108,14 @@ fn wrong(file: &str, line: usize, what: &str) -> ImportError {
     ImportError::shape(format!("{file}:{line}"), what, "write MODEL.SCENARIO.NAME = NUMBER")
 }
 
-/// Model, scenario and name of a key.
+/// Returns the model, the scenario and the name in a key.
 fn parts(key: &str) -> Option<(&str, &str, &str)> {
     let (before, name) = key.rsplit_once('.')?;
     let (model, scenario) = before.rsplit_once('.')?;
     (!model.is_empty() && !scenario.is_empty() && !name.is_empty()).then_some((model, scenario, name))
 }
 
-/// A number as C's `strtoul` and `strtod` read it, within the forms of configurations.
+/// Parses a number like C's `strtoul` and `strtod`, for the forms that occur in configurations.
 fn number(text: &str) -> Option<f64> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let value = match hex {

@@ -1,6 +1,6 @@
 //! LoadGen's built-in settings of the MLPerf Inference benchmarks: `loadgen/mlperf.conf` of
 //! github.com/mlcommons/inference at b66003e1 (August 2026), which every `user.conf` overrides. Model IDs and
-//! output lengths are those of the reference implementations and of
+//! output lengths are taken from the reference implementations and from
 //! `tools/submission/submission_checker/constants.py` there.
 
 /// The scenarios of LoadGen.
@@ -9,15 +9,15 @@ pub(super) const SCENARIOS: [&str; 4] = ["Server", "Offline", "SingleStream", "M
 /// A benchmark of a language model.
 #[derive(Debug)]
 pub(super) struct Benchmark {
-    /// Its name in LoadGen.
+    /// The name of the benchmark in LoadGen.
     pub(super) name: &'static str,
-    /// The model of its reference implementation.
+    /// The model of the reference implementation.
     pub(super) id: &'static str,
-    /// Its data set, as text.
+    /// The data set of the benchmark, as text.
     pub(super) data: &'static str,
-    /// The mean output tokens, if the rules specify them.
+    /// The mean number of output tokens, if the rules specify it.
     pub(super) output: Option<u32>,
-    /// `ttft_latency` and `tpot_latency` of Server, in ms.
+    /// `ttft_latency` and `tpot_latency` of the Server scenario, in ms.
     pub(super) latencies: Option<(u32, u32)>,
     /// `Offline.min_query_count`.
     pub(super) samples: Option<u32>,
@@ -69,7 +69,7 @@ pub(super) static BENCHMARKS: [Benchmark; 13] = [
     benchmark("gptj", "EleutherAI/gpt-j-6b", NEWS, None, None, Some(13_368)),
 ];
 
-/// Benchmarks without text, and the kind of data that they send.
+/// Benchmarks without text, with the kind of data that they send.
 const OTHERS: [(&str, &str); 17] = [
     ("resnet50", "images"),
     ("ssd-mobilenet", "images"),
@@ -90,18 +90,18 @@ const OTHERS: [(&str, &str); 17] = [
     ("ssd-resnet34", "images"),
 ];
 
-/// The benchmark with this name.
+/// Returns the benchmark with this name.
 pub(super) fn named(name: &str) -> Option<&'static Benchmark> {
     BENCHMARKS.iter().find(|one| one.name == name)
 }
 
-/// The content that a benchmark without text sends.
+/// Returns the content that a benchmark without text sends.
 pub(super) fn sends(name: &str) -> Option<&'static str> {
     OTHERS.iter().find(|(known, _)| *known == name).map(|(_, sends)| *sends)
 }
 
-/// The benchmark in a path: `…/llama2-70b-99/Server/user.conf`. Folder names contain dots of versions and the accuracy
-/// target.
+/// Returns the benchmark in a path: `…/llama2-70b-99/Server/user.conf`. Folder names contain the dots of
+/// versions, and the accuracy target.
 pub(super) fn of_path(path: &str) -> Option<&'static Benchmark> {
     let parts: Vec<String> = path.split(['/', '\\']).map(|part| part.replace("llama3.1", "llama3_1")).collect();
     let is_interactive = parts.iter().any(|part| part.eq_ignore_ascii_case("interactive"));
@@ -128,7 +128,7 @@ const FOLDERS: [(&str, &str); 8] = [
     ("graph", "graph nodes"),
 ];
 
-/// The benchmark without text in a path, and the kind of data that it sends.
+/// Returns the benchmark without text in a path, and the kind of data that it sends.
 pub(super) fn other_of_path(path: &str) -> Option<(&str, &'static str)> {
     let parts = || path.split(['/', '\\']);
     let is_named = |part: &str, name: &str| {

@@ -1,6 +1,6 @@
-//! `user.conf` and `mlperf.conf` of MLPerf Inference's LoadGen: the scenarios of one model → one sweep each.
-//! Server is an open loop with latency limits, Offline keeps its one query's samples in flight, SingleStream
-//! is sequential. Read from github.com/mlcommons/inference at b66003e1 (August 2026).
+//! `user.conf` and `mlperf.conf` of MLPerf Inference's LoadGen. Each scenario of one model becomes a sweep.
+//! Server is an open loop with latency limits, Offline keeps the samples of its single query in flight, and
+//! SingleStream is sequential. Read from github.com/mlcommons/inference at b66003e1 (August 2026).
 
 mod choice;
 mod conf;
@@ -24,10 +24,10 @@ pub(super) const IMPORTER: Importer = Importer {
     command: None,
 };
 
-/// Prompt tokens until the data set is named: those of the built-in scenario.
+/// Number of prompt tokens until the data set is specified, taken from the built-in scenario.
 const PROMPT: u32 = 50;
 
-/// The plan of a configuration.
+/// Returns the plan of a configuration.
 fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let conf = conf::read(input.name, input.text, context.notes)?;
     let choice = Choice::of(&conf, context.wishes)?;
@@ -53,7 +53,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     Ok(draft)
 }
 
-/// The name of a sweep.
+/// Returns the name of a sweep.
 fn named(scenario: &str) -> &'static str {
     match scenario {
         "Server" => "server",
@@ -74,7 +74,7 @@ fn head(draft: &mut Draft, choice: &Choice) {
     draft.head.push(Field::new("notes", text_value(&notes), "missing from LoadGen's file"));
 }
 
-/// The seed of arrivals.
+/// Returns the seed of arrivals.
 fn seed(draft: &mut Draft, settings: &Settings, choice: &Choice) {
     let scenario = choice.scenarios.first().copied().unwrap_or("Server");
     let said = settings.said(scenario, "schedule_rng_seed");
@@ -103,12 +103,12 @@ fn model(draft: &mut Draft, choice: &Choice) -> String {
     draft.models.add(choice.title(), vec![Field::new("id", text_value(id), origin.clone())])
 }
 
-/// The scenario.
+/// Returns the scenario.
 fn content(draft: &mut Draft, settings: &Settings, choice: &Choice, scenario: &str, context: &Context) -> String {
     let same = settings.said(scenario, "performance_issue_same").filter(|said| {
         let is_same = said.value != 0.0;
         if !is_same {
-            settings.needless(said, "same here: prompts are never repeated");
+            settings.needless(said, "prompts are never repeated here either");
         }
         is_same
     });

@@ -1,4 +1,4 @@
-//! One scenario of LoadGen → a sweep.
+//! Converts one scenario of LoadGen to a sweep.
 
 use super::settings::{Said, Settings};
 use crate::import::draft::{Field, Section, Sweep};
@@ -9,7 +9,8 @@ use crate::units::Decimal;
 const MOST_IN_FLIGHT: f64 = 100_000.0;
 /// Maximum rate in a plan, in requests per second.
 const MOST_PER_SECOND: f64 = 1_000_000.0;
-/// The shortest window, in seconds: tails need requests, servers need time.
+/// The shortest window, in seconds, because tail percentiles need requests and servers need time to
+/// reach a steady state.
 const SHORTEST: f64 = 60.0;
 /// The longest window, in seconds.
 const LONGEST: f64 = 31_536_000.0;
@@ -27,13 +28,13 @@ const SEARCHED_FROM: f64 = 100_000.0;
 
 /// A converted scenario.
 pub(super) struct Made {
-    /// Its sweep; axes that name entries precede its own.
+    /// The sweep of the scenario; axes that name entries precede the sweep's own axes.
     pub(super) sweep: Sweep,
     /// The plan's objective.
     pub(super) slo: Option<Section>,
 }
 
-/// The sweep of a scenario.
+/// Returns the sweep of a scenario.
 pub(super) fn made(settings: &Settings, scenario: &str, name: &str) -> Made {
     let mut window = Window::of(settings, scenario);
     if scenario == "Offline" {
@@ -61,20 +62,20 @@ pub(super) fn made(settings: &Settings, scenario: &str, name: &str) -> Made {
     Made { sweep, slo }
 }
 
-/// The load of a scenario, and its requests per second, if known.
+/// Returns the load of a scenario, and its requests per second, if known.
 struct Axis {
     field: Field,
     rate: Option<f64>,
 }
 
-/// The measurement window.
+/// Returns the measurement window.
 struct Window {
     time: Option<Said>,
     count: Option<Said>,
     most: Option<Said>,
 }
 
-/// Poisson arrivals at a rate, with latency limits.
+/// Converts the Server scenario: Poisson arrivals at a rate, with latency limits.
 fn server(settings: &Settings) -> (Axis, Option<Section>) {
     let said = settings.value("Server", "target_qps");
     let mut said = said.unwrap_or_else(|| Said {
@@ -104,11 +105,11 @@ fn server(settings: &Settings) -> (Axis, Option<Section>) {
             }
         }
     }
-    let field = Field::new("qps", format!("[{rate}]"), format!("{}; Poisson arrivals, as there", said.origin));
+    let field = Field::new("qps", format!("[{rate}]"), format!("{}; Poisson arrivals, as in LoadGen", said.origin));
     (Axis { field, rate: Some(said.value) }, slo(settings))
 }
 
-/// A rate in a plan's notation.
+/// Returns a rate in a plan's notation.
 fn rounded(said: &Said) -> String {
     let exact = said.text.parse::<Decimal>().ok().filter(|rate| rate.is_positive());
     exact.map_or_else(
@@ -117,7 +118,7 @@ fn rounded(said: &Said) -> String {
     )
 }
 
-/// The latencies that decide whether a run of Server is valid.
+/// Returns the latencies that decide whether a run of Server is valid.
 fn slo(settings: &Settings) -> Option<Section> {
     let percentile = percentile(settings);
     let limit = |name: &str, key: &str| {
@@ -155,7 +156,7 @@ fn slo(settings: &Settings) -> Option<Section> {
     (!fields.is_empty()).then_some(Section { key: "slo", notes, fields, ..Section::default() })
 }
 
-/// The percentile of the objective, and its origin.
+/// Returns the percentile of the objective, and its origin.
 fn percentile(settings: &Settings) -> (&'static str, String) {
     let Some(said) = settings.value("Server", "target_latency_percentile") else {
         return ("p99", "LoadGen's default, the 99th percentile".to_owned());
@@ -174,8 +175,8 @@ fn millis(value: f64) -> String {
     if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
 }
 
-/// The number of samples in Offline's one query: at least `min_query_count`, and a tenth more than
-/// `min_duration` needs at `target_qps` (`loadgen/test_settings_internal.cc`, `kSlack`).
+/// Returns the number of samples in Offline's single query: at least `min_query_count`, and a tenth
+/// more than `min_duration` needs at `target_qps` (`loadgen/test_settings_internal.cc`, `kSlack`).
 fn samples(settings: &Settings, window: &Window) -> Said {
     let least = window.count.clone().unwrap_or_else(|| Said {
         value: QUERIES,
@@ -204,7 +205,7 @@ fn samples(settings: &Settings, window: &Window) -> Said {
     Said { value, text: value.to_string(), origin, line: rate.line.max(least.line) }
 }
 
-/// Keeps as many requests in flight as Offline's one query has samples.
+/// Keeps as many requests in flight as Offline's single query has samples.
 fn offline(settings: &Settings, window: &Window) -> Axis {
     let rate = settings.value("Offline", "target_qps").filter(|said| said.value > 0.0);
     not_used(settings, "Offline", "target_latency_percentile", "LoadGen does not use it: the result is a throughput");
@@ -225,20 +226,21 @@ fn offline(settings: &Settings, window: &Window) -> Axis {
     });
     settings.differs(
         &said,
-        "Offline sends all samples at once and measures to the last response; here, as many are kept in flight",
+        "Offline sends all samples at once and measures to the last response; here, the same number is kept in flight",
     );
     let origin = format!("{}: all samples of the query at once", said.origin);
     Axis { field: Field::new("batch_size", format!("[{value}]"), origin), rate: rate.map(|said| said.value) }
 }
 
-/// MultiStream: each query follows the last sample of the previous one.
+/// Converts MultiStream, in which each query follows the last sample of the previous one.
 fn multi_stream(settings: &Settings) -> Axis {
     let said = settings.value("MultiStream", "samples_per_query");
     let value = said.as_ref().map_or(8.0, |said| said.value).clamp(1.0, MOST_IN_FLIGHT).trunc();
     not_used(settings, "MultiStream", "target_latency", "it only sets the number of queries that LoadGen prepares");
     not_used(settings, "MultiStream", "target_latency_percentile", "results contain all percentiles");
     if let Some(said) = &said {
-        let why = "there, each query waits for the previous query's slowest sample; here, each request follows the \
+        let why = "in LoadGen, each query waits for the previous query's slowest sample; here, each request follows \
+                   the \
                    previous one";
         settings.differs(said, why);
     }
@@ -246,7 +248,7 @@ fn multi_stream(settings: &Settings) -> Axis {
     Axis { field: Field::new("batch_size", format!("[{value}]"), origin), rate: None }
 }
 
-/// SingleStream: one request after another.
+/// Converts SingleStream, which sends one request after another.
 fn single_stream(settings: &Settings) -> Axis {
     not_used(settings, "SingleStream", "target_latency", "it only sets the number of queries that LoadGen prepares");
     not_used(settings, "SingleStream", "target_latency_percentile", "results contain all percentiles");
@@ -277,7 +279,7 @@ fn mode(settings: &Settings, scenario: &str, can_search: bool) -> bool {
     false
 }
 
-/// The search of FindPeakPerformance, which starts at the target.
+/// Returns the search of FindPeakPerformance, which starts at the target.
 fn search(axis: &Axis) -> Field {
     let from = axis.field.value.trim_matches(['[', ']']);
     let to = axis.rate.map_or(SEARCHED_TO, |rate| (rate * 10.0).clamp(SEARCHED_TO, MOST_PER_SECOND)).trunc();
@@ -307,7 +309,7 @@ impl Window {
         let asked = said(&self.time, 10_000.0) / 1000.0;
         let time = asked.max(SHORTEST).min(most.unwrap_or(LONGEST)).clamp(0.001, LONGEST);
         let count = said(&self.count, QUERIES).clamp(1.0, f64::from(u32::MAX)).trunc();
-        // A tenth more than the rate needs, since arrivals vary.
+        // This is a tenth more than the rate needs, because arrivals vary.
         let needed = rate.map(|rate| (count / rate * 1.1).ceil().min(LONGEST)).filter(|needed| *needed > 5.0 * time);
         let at_most = most.map(|most| most.max(time)).or(needed);
         let at_most = at_most.map_or_else(String::new, |most| format!(", at_most: {}", seconds(most)));

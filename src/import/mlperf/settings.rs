@@ -1,5 +1,5 @@
-//! The settings of one model, looked up as in LoadGen: the most specific key wins, the file overrides
-//! LoadGen's own. Unread settings are listed.
+//! The settings of one model, looked up as in LoadGen: the most specific key wins, and the file
+//! overrides LoadGen's own settings. Unread settings are listed.
 
 use std::cell::RefCell;
 
@@ -19,7 +19,7 @@ pub(super) struct Said {
     pub(super) text: String,
     /// The origin.
     pub(super) origin: String,
-    /// The line; 0 if it is LoadGen's own.
+    /// The line; 0 if the setting is LoadGen's own.
     pub(super) line: usize,
 }
 
@@ -34,9 +34,9 @@ enum Fate {
 
 /// The settings of one model.
 pub(super) struct Settings<'a> {
-    /// Its name in LoadGen, or `*`.
+    /// The model's name in LoadGen, or `*`.
     pub(super) model: &'a str,
-    /// Its benchmark, if it is one of language models.
+    /// The model's benchmark, if it is a benchmark of language models.
     pub(super) benchmark: Option<&'static Benchmark>,
     all: Vec<Setting>,
     fates: RefCell<Vec<Fate>>,
@@ -44,7 +44,7 @@ pub(super) struct Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
-    /// The settings of a file, for this model.
+    /// Returns the settings of a file for this model.
     pub(super) fn new(
         all: Vec<Setting>,
         model: &'a str,
@@ -55,7 +55,7 @@ impl<'a> Settings<'a> {
         Settings { model, benchmark, all, fates, notes }
     }
 
-    /// The value from the file.
+    /// Returns the value from the file.
     pub(super) fn said(&self, scenario: &str, name: &str) -> Option<Said> {
         // The order of LoadGen's `lookupkv`.
         let keys = [(self.model, scenario), ("*", scenario), (self.model, "*"), ("*", "*")];
@@ -77,7 +77,7 @@ impl<'a> Settings<'a> {
         Some(Said { value: winner.value, text: winner.text.clone(), origin, line: winner.line })
     }
 
-    /// The value from the file, or else LoadGen's own.
+    /// Returns the value from the file, or else LoadGen's own.
     pub(super) fn value(&self, scenario: &str, name: &str) -> Option<Said> {
         self.said(scenario, name).or_else(|| {
             let value = default(self.benchmark, scenario, name)?;
@@ -134,7 +134,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// Why a key is not in the plan, and whether this loses something.
+/// Returns why a key is not in the plan, and whether this loses anything.
 fn reason(name: &str) -> Option<(bool, &'static str)> {
     const SEED: &str = "one seed determines lengths, texts and arrivals here: `seed` of the plan";
     const ACCURACY: &str =

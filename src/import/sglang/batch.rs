@@ -1,6 +1,6 @@
 //! Command lines of `sglang.bench_one_batch_server` (`sglang.benchmark.one_batch_server`): batches of fixed
-//! lengths, one after the other, sent to a running server or to one that the tool starts with the options
-//! that are not its own.
+//! lengths, one after the other. They are sent to a running server, or to one that the tool starts with the
+//! options that are not its own.
 
 use crate::import::arguments::Arguments;
 use crate::import::bench::facts;
@@ -29,7 +29,7 @@ const OTHERS: Fate = Lost(
     "prompts of a batch have one length and share nothing: `data`, `prefix` or `lengths` of a scenario can \
         change that",
 );
-/// More combinations than a command has.
+/// A limit that is higher than the number of combinations in any command.
 const MOST: usize = 1000;
 
 /// The options of the benchmark; all others are the server's.
@@ -75,7 +75,7 @@ const OPTIONS: [Known; 38] = [
         Many,
         Needless("`server: { flags: … }` of the endpoint records the flags that it was started with"),
     ),
-    ("enable-multi-batch", Flag, Needless("requests beyond the server's capacity wait there")),
+    ("enable-multi-batch", Flag, Needless("requests beyond the server's capacity wait in its queue")),
 ];
 
 /// Returns the measurements of a command: a job for each pair of lengths and each batch size.
@@ -145,7 +145,7 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
     Ok(jobs)
 }
 
-/// Splits the words of the benchmark from those of the server that it starts.
+/// Separates the words of the benchmark from those of the server that it starts.
 fn parted(words: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut own, mut of_server): (Vec<String>, Vec<String>) = Default::default();
     let mut is_own = false;

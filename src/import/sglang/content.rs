@@ -1,7 +1,7 @@
-//! The content of a `sglang.bench_serving` command's requests → a scenario.
+//! Converts the content of a `sglang.bench_serving` command's requests to a scenario.
 //!
 //! Lengths of random prompts are drawn uniformly from ⌊ratio × length⌋, at least 1, to the length itself
-//! (`compute_random_lens` of `benchmark/datasets/common.py`): a ratio of 1 is one length.
+//! (`compute_random_lens` of `benchmark/datasets/common.py`). A ratio of 1 gives a single length.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(super) struct Content {
     pub(super) fields: Vec<Field>,
     /// The number of requests, if the data set determines it.
     pub(super) prompts: Option<Said<u32>>,
-    /// Whether texts are put into the model's chat template.
+    /// Whether texts are rendered with the model's chat template.
     pub(super) is_templated: bool,
     /// Whether a trace sets the times of requests.
     pub(super) is_trace: bool,
@@ -36,15 +36,15 @@ impl Content {
     }
 }
 
-/// Reads the content; returns `None` and lists it if no plan can send it. `output` is the length that the
-/// body requests.
+/// Reads the content; returns `None` and lists it if no plan can send it. `output` is the output length
+/// that the body requests.
 pub(super) fn content(arguments: &Arguments, folder: &Path, output: Option<Said<u32>>) -> Option<Content> {
     let said = arguments.text("dataset-name");
     let dataset = said.unwrap_or_else(|| Said::default("sharegpt".to_owned(), "default --dataset-name sharegpt"));
     match dataset.value.as_str() {
         "random" | "random-ids" => Some(random(&dataset, arguments, output)),
         "image" => {
-            arguments.missing(&dataset.origin, "the plan sends text of the same lengths, without pictures");
+            arguments.missing(&dataset.origin, "the plan sends text of the same lengths, without images");
             Some(random(&dataset, arguments, output))
         }
         "generated-shared-prefix" => Some(shared_prefix(&dataset, arguments, output)),
@@ -52,7 +52,7 @@ pub(super) fn content(arguments: &Arguments, folder: &Path, output: Option<Said<
         "custom" | "openai" => file(&dataset, arguments, folder, output),
         "mooncake" => trace(&dataset, arguments, folder),
         _ => {
-            let why = "this command is skipped: the data set has pictures or its own format; `data: { file: FILE }` \
+            let why = "this command is skipped: the data set has images or its own format; `data: { file: FILE }` \
                        of a scenario sends one in the plan's folder";
             arguments.missing(&dataset.origin, why);
             None
@@ -64,7 +64,7 @@ fn or(arguments: &Arguments, option: &str, default: u32) -> Said<u32> {
     arguments.whole(option).unwrap_or_else(|| Said::default(default, format!("default --{option} {default}")))
 }
 
-/// The range of lengths: the shortest as a share of the longest.
+/// Returns the range of lengths: the shortest length as a share of the longest.
 fn ratio(arguments: &Arguments, option: &str, default: f64) -> Said<f64> {
     let given = arguments.number::<f64>(option, "a number from 0 to 1");
     match given {
@@ -96,11 +96,13 @@ fn random(dataset: &Said<String>, arguments: &Arguments, output: Option<Said<u32
     let (input, given) = (or(arguments, "random-input-len", 1024), or(arguments, "random-output-len", 1024));
     let ratio = ratio(arguments, "random-range-ratio", 0.0);
     if let Some(said) = arguments.text("dataset-path") {
-        arguments
-            .needless(&said.origin, "random prompts are cut from its texts there, and from sweepline's own prose here");
+        arguments.needless(
+            &said.origin,
+            "the tool takes random prompts from its texts; the plan takes them from sweepline's own prose",
+        );
     }
     if arguments.flag("apply-chat-template").is_some() {
-        arguments.needless("--apply-chat-template", "random prompts are sent without it there, too");
+        arguments.needless("--apply-chat-template", "the tool also sends random prompts without it");
     }
     let name = format!("random-{}-{}", input.value, given.value);
     let answers = output.map_or_else(|| spread(&given, &ratio), |said| said.map(Spread::One));
@@ -146,12 +148,12 @@ fn shared_prefix(dataset: &Said<String>, arguments: &Arguments, output: Option<S
     let origin = format!("{} × {}", groups.origin, each.origin);
     let name = format!("shared-prefix-{}-{}", tokens.value, question.value);
     if let Some(said) = arguments.text("num-prompts") {
-        arguments.needless(&said.origin, "groups × prompts per group are sent, there as here");
+        arguments.needless(&said.origin, "groups × prompts per group are sent, as in the tool");
     }
     Content { prompts: Some(Said { value: count, origin }), ..Content::new(name, fields) }
 }
 
-/// The distribution of requests over the shared texts, if uneven.
+/// Returns the distribution of requests over the shared texts, if it is uneven.
 fn order(arguments: &Arguments) -> Option<Said<&'static str>> {
     let said = arguments.text("gsp-group-distribution")?;
     let alpha = arguments.number::<f64>("gsp-zipf-alpha", "a number above 0");
@@ -180,33 +182,34 @@ fn sharegpt(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output
     match found {
         Ok(field) => {
             fields.push(field);
-            let why = "text shared by the recorded prompts stays shared, as there; nothing is shared with other runs";
+            let why =
+                "text shared by the recorded prompts stays shared, as in the tool; nothing is shared with other runs";
             fields.push(Field::new("nonce", "run", why));
             fields.extend(fixed.map(|said| Field::new("output_tokens", said.value.max(1).to_string(), said.origin)));
             if let Some(context) = context {
-                let why = "prompt and response are bounded together there, and separately here, at four characters per \
-                     token";
+                let why = "the tool bounds prompt and response together; the plan bounds them separately, at four \
+                           characters per token";
                 arguments.missing(&context.origin, why);
             }
         }
         Err(why) => {
             let answer =
-                fixed.unwrap_or_else(|| Said::default(SHAREGPT.1, "stands in: mean of ShareGPT (arXiv:2309.06180)"));
+                fixed.unwrap_or_else(|| Said::default(SHAREGPT.1, "placeholder: mean of ShareGPT (arXiv:2309.06180)"));
             let why = format!(
                 "{why}; the plan sends its own prompts of {} tokens and requests {}, all of one length; `data: {{ \
                  file: FILE }}` in the scenario sends a data set in the plan's folder",
                 SHAREGPT.0, answer.value
             );
             arguments.missing(&dataset.origin, &why);
-            let prompt = Said::default(Spread::One(SHAREGPT.0), "stands in: mean of ShareGPT (arXiv:2309.06180)");
+            let prompt = Said::default(Spread::One(SHAREGPT.0), "placeholder: mean of ShareGPT (arXiv:2309.06180)");
             fields.extend(of_lengths(prompt, Some(answer.map(Spread::One)), arguments));
         }
     }
     Content { is_templated: template.is_some(), ..Content::new("sharegpt", fields) }
 }
 
-/// ShareGPT's file as the tool uses it: prompts and responses of at least two tokens, within the context
-/// length.
+/// Reads ShareGPT's file as the tool uses it: prompts and responses of at least two tokens, within the
+/// context length.
 fn sharegpt_file(
     path: &Said<String>,
     fixed: Option<&Said<u32>>,
@@ -229,7 +232,7 @@ fn sharegpt_file(
     Ok(Field::new("data", value, format!("{}: the tool's bounds, in tokens of four characters", path.origin)))
 }
 
-/// A data set in a format that a plan reads itself.
+/// Reads a data set in a format that plans can read directly.
 fn file(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output: Option<Said<u32>>) -> Option<Content> {
     let fixed = output.or_else(|| arguments.whole("sharegpt-output-len"));
     let path = arguments.text("dataset-path").filter(|said| !said.value.is_empty());
@@ -242,7 +245,8 @@ fn file(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output: Op
     match found {
         Ok(field) => {
             let base = Field::new("base", "B1", format!("{}: prompts that differ", dataset.origin));
-            let why = "text shared by the recorded prompts stays shared, as there; nothing is shared with other runs";
+            let why =
+                "text shared by the recorded prompts stays shared, as in the tool; nothing is shared with other runs";
             let mut fields = vec![base, field, Field::new("nonce", "run", why)];
             fields.extend(fixed.map(|said| Field::new("output_tokens", said.value.max(1).to_string(), said.origin)));
             let is_templated = arguments.flag("apply-chat-template").is_some();
@@ -259,7 +263,7 @@ fn file(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output: Op
     }
 }
 
-/// A trace of Mooncake, if its file exists.
+/// Reads a trace of Mooncake, if its file exists.
 fn trace(dataset: &Said<String>, arguments: &Arguments, folder: &Path) -> Option<Content> {
     let path = arguments.text("dataset-path").filter(|said| !said.value.is_empty());
     let slow = arguments.number::<f64>("mooncake-slowdown-factor", "a number above 0");

@@ -1,4 +1,4 @@
-//! A command's name for its run.
+//! The name that a command gives to its run.
 
 use crate::import::arguments::Arguments;
 

@@ -1,4 +1,4 @@
-//! The rate and number of a `sglang.bench_serving` command's requests → a load.
+//! Converts the rate and number of a `sglang.bench_serving` command's requests to a load.
 
 use crate::import::arguments::Arguments;
 use crate::import::error::ImportError;
@@ -9,7 +9,7 @@ use crate::units::Decimal;
 
 /// The tool's default number of prompts.
 const PROMPTS: u32 = 1000;
-/// More rates than a range has.
+/// A limit that is higher than the number of rates in any range.
 const MOST_RATES: usize = 1000;
 
 /// Returns the number of requests of a command.
@@ -32,12 +32,12 @@ pub(super) fn load(place: &str, arguments: &Arguments, prompts: &Said<u32>) -> R
     Ok(Load { batch_size, qps, ..Load::default() })
 }
 
-/// The maximum number of requests in flight.
+/// Returns the maximum number of requests in flight.
 pub(super) fn cap(place: &str, arguments: &Arguments) -> Result<Option<Said<u32>>, ImportError> {
     Ok(whole(place, "max-concurrency", arguments)?.map(|said| bounded(said, arguments)))
 }
 
-/// All prompts at once, the tool's default.
+/// All prompts at once, which is the tool's default.
 fn burst(prompts: &Said<u32>, arguments: &Arguments) -> Said<u32> {
     let why = "sglang.bench_serving sends all prompts at the same instant and measures until the last response; here \
                that number is kept in flight";

@@ -1,4 +1,4 @@
-//! Command lines of `sglang.bench_serving` → their measurements.
+//! Converts command lines of `sglang.bench_serving` to measurements.
 
 mod batch;
 mod content;
@@ -50,7 +50,7 @@ fn arguments(words: &[String]) -> Option<&[String]> {
     module(words, &SERVING).or_else(|| module(words, &BATCHES)).or_else(|| module(words, &OFFLINE))
 }
 
-/// Returns the measurement of a command of any of them.
+/// Returns the measurement of a command of any of these benchmarks.
 fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let words = &asked.command.words;
     match (module(words, &SERVING), module(words, &BATCHES)) {
@@ -64,7 +64,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
 fn refused(asked: &Asked, context: &Context) -> Vec<Job> {
     let program = asked.command.words.iter().find(|word| word.contains("bench")).map_or("sglang", String::as_str);
     let why = "this command is skipped: it runs the engine in its own process, without a server; \
-               `sglang.bench_serving` without a rate is the load over HTTP, and `launch` of the endpoint starts the \
+               `sglang.bench_serving` without a rate sends the load over HTTP, and `launch` of the endpoint starts the \
                server";
     context.notes.missing(program, why, asked.command.line);
     Vec::new()
@@ -161,11 +161,12 @@ fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     Ok(vec![job])
 }
 
-/// The fields that the tool sends with the text: greedy responses to the end by default.
+/// The fields that the tool sends with the text. By default, responses are greedy and end by
+/// themselves.
 fn body(arguments: &Arguments, notes: &Notes, line: usize) -> Body {
     let mut body = Body::default();
     body.add_text(arguments.text("extra-request-body"), notes, line);
-    // The native API has them in their own table.
+    // The native API has these fields in a separate table.
     if let Some((serde_json::Value::Object(inner), origin)) = body.take("sampling_params") {
         inner.into_iter().for_each(|(key, value)| body.add(key, value, &origin));
     }
@@ -203,7 +204,7 @@ fn adapter(arguments: &Arguments, body: &mut Body, backend: &str) -> Option<Fiel
     }
 }
 
-/// The address of the command.
+/// Returns the address in the command.
 fn at(
     asked: &Asked,
     arguments: &Arguments,
@@ -236,7 +237,7 @@ fn flush(arguments: &Arguments, known: &Backend) -> Option<Field> {
     None
 }
 
-/// The requested model.
+/// Returns the requested model.
 fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
     let named = |option: &str| {
         let said = arguments.needed_unless(around.is_given_model(), place, option)?;

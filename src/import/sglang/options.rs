@@ -1,6 +1,6 @@
 //! The options of `sglang.bench_serving` (`python/sglang/benchmark/serving.py` of
-//! github.com/sgl-project/sglang, 00f9ec47 of 2026, and `bench_serving.py` before it): the number of words of
-//! each, and its fate.
+//! github.com/sgl-project/sglang, 00f9ec47 of 2026, and `bench_serving.py` before it), with the number of
+//! words that each option takes and how it is handled.
 
 use crate::import::options::Arity::{Flag, Many, One};
 use crate::import::options::Fate::{Lost, Needless, Read};

@@ -1,4 +1,5 @@
-//! `$(( … ))` over whole numbers: scripts compute the number of prompts from rate and time.
+//! `$(( … ))` over whole numbers. Scripts use it to compute the number of prompts from rate and
+//! time.
 
 use super::variable::{Variable, Variables};
 

@@ -1,5 +1,5 @@
-//! Determines which statements of a script run: `if`, `case`, `&&`, `||`, `continue`, `break` and `exit`, as
-//! far as this is known without running it.
+//! Determines which statements of a script run: `if`, `case`, `&&`, `||`, `continue`, `break` and
+//! `exit`, as far as this can be determined without running it.
 
 use super::lex::After;
 use super::truth::Truth;
@@ -7,14 +7,16 @@ use super::truth::Truth;
 /// Whether a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Runs {
-    /// It does.
+    /// The command runs.
     #[default]
     Surely,
-    /// Only known when the script runs: the line with the condition.
+    /// Whether the command runs is known only when the script runs; contains the line with the
+    /// condition.
     Unsure(usize),
-    /// It does not run if variables are empty that nothing in the script sets: the line with the condition.
+    /// The command does not run if variables that the script does not set are empty; contains the line with
+    /// the condition.
     NotUnset(usize),
-    /// It does not.
+    /// The command does not run.
     Not,
 }
 
@@ -44,13 +46,13 @@ struct Branch {
     line: usize,
     /// The word of a `case`.
     word: Option<String>,
-    /// The condition so far, while it is read.
+    /// The condition so far, while it is being read.
     condition: Option<Truth>,
-    /// Whether an earlier branch of it runs.
+    /// Whether an earlier branch of the statement runs.
     earlier: Truth,
     /// Whether the current branch runs.
     runs: Runs,
-    /// Whether it only runs because a variable has no value.
+    /// Whether that branch runs only because a variable has no value.
     is_assumed: bool,
 }
 
@@ -58,13 +60,14 @@ struct Branch {
 #[derive(Default)]
 pub(super) struct Branches {
     open: Vec<Branch>,
-    /// `continue` and `break` that may or may not be reached: the line, and whether it is `break`.
+    /// `continue` and `break` that may or may not be reached, with the line, and whether it is
+    /// `break`.
     doubts: Vec<(usize, bool)>,
     /// Whether the previous statement was true; `None` if it was not a test.
     last: Option<Truth>,
-    /// Whether the current part of the list of `&&` and `||` runs.
+    /// Whether the current part of a list joined by `&&` and `||` runs.
     list: Option<Runs>,
-    /// Whether that is only because a variable has no value.
+    /// Whether that part runs only because a variable has no value.
     is_list_assumed: bool,
     /// Whether the script has ended.
     pub(super) has_ended: bool,
@@ -90,7 +93,7 @@ impl Branches {
         (self.last, self.list) = (None, None);
     }
 
-    /// The word of the innermost `case`.
+    /// Returns the word of the innermost `case`.
     pub(super) fn word(&self) -> Option<&str> {
         self.open.last()?.word.as_deref()
     }
@@ -111,13 +114,13 @@ impl Branches {
         }
     }
 
-    /// Ends the condition and begins its branch.
+    /// Ends the condition and begins the branch that depends on it.
     pub(super) fn then(&mut self) {
         let condition = self.open.last_mut().and_then(|branch| branch.condition.take());
         self.arm(condition.unwrap_or(Truth::Unknown));
     }
 
-    /// Begins another condition after the earlier branches.
+    /// Begins another condition after earlier branches.
     pub(super) fn elif(&mut self) {
         if let Some(branch) = self.open.last_mut() {
             branch.condition = Some(Truth::Unknown);
@@ -125,7 +128,7 @@ impl Branches {
         }
     }
 
-    /// Begins a branch that runs if this holds and no earlier one ran.
+    /// Begins a branch that runs if this condition is true and no earlier branch ran.
     pub(super) fn arm(&mut self, truth: Truth) {
         let Some(branch) = self.open.last_mut() else { return };
         let holds = branch.earlier.not().and(truth);
@@ -135,7 +138,8 @@ impl Branches {
         self.list = None;
     }
 
-    /// Reads the operator before a statement: whether the statement runs within its list.
+    /// Reads the operator before a statement, and returns whether the statement runs within its
+    /// list.
     pub(super) fn statement(&mut self, after: After, line: usize) {
         let before = self.list.unwrap_or_default();
         self.is_list_assumed = after != After::Any && matches!(self.last, Some(Truth::Assumed(_)));
@@ -181,12 +185,13 @@ impl Branches {
         self.doubts.push((line, is_break));
     }
 
-    /// The number of open branches, for [`Branches::back_to`].
+    /// Returns the number of open branches, for [`Branches::back_to`].
     pub(super) fn depth(&self) -> (usize, usize) {
         (self.open.len(), self.doubts.len())
     }
 
-    /// Restores the open branches from before a turn of a loop or, with `is_end`, from before the loop.
+    /// Restores the open branches to the state before a turn of a loop or, with `is_end`, from before
+    /// the loop.
     pub(super) fn back_to(&mut self, (open, doubts): (usize, usize), is_end: bool) {
         self.open.truncate(open);
         let kept: Vec<(usize, bool)> =

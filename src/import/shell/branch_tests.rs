@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns the commands that surely run, and in brackets those that may run.
+/// Returns the commands that certainly run, with those that may run in brackets.
 fn run(text: &str) -> Vec<String> {
     let script = read("x.sh", text, &Secrets::default()).unwrap();
     let one = |command: &Command| {

@@ -18,7 +18,7 @@ pub(super) fn collect(words: &[String], secrets: &Secrets) {
             }
             None if word == "-H" => option = "header",
             None if word == "-u" => option = if asks_by_u { "url" } else { "password" },
-            // Another option, unless it is a key that begins with a dash.
+            // The word is another option, unless it is a key that begins with a dash.
             None if word.starts_with('-') && !words[at - usize::from(at > 0)].starts_with("--") => option = "",
             None => secrets.add_named(option, word),
         }
@@ -28,7 +28,7 @@ pub(super) fn collect(words: &[String], secrets: &Secrets) {
             secrets.add_headers(&inline.into_iter().chain(more).collect::<Vec<_>>());
         }
         let (name, value) = word.split_once('=').unwrap_or(("", word));
-        // A command in one word: --serve-cmd '…'.
+        // A whole command in one word: --serve-cmd '…'.
         let command = if word.starts_with("--") { value } else { word };
         if option.ends_with("cmd")
             && let Some(inner) = shlex::split(command).filter(|inner| inner.len() > 1)

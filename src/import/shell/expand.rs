@@ -1,6 +1,6 @@
-//! Replaces variables, arrays, `${NAME:-default}`, `$(( … ))` and `$(seq …)` in a statement → text that
-//! `shlex` can split. Values from outside the script (arguments, other commands) are unknown here and leave a
-//! mark; so do secrets.
+//! Replaces variables, arrays, `${NAME:-default}`, `$(( … ))` and `$(seq …)` in a statement, so that `shlex`
+//! can split the resulting text. Values from outside the script (arguments, other commands) are unknown here
+//! and are replaced by a mark, as are secrets.
 
 use super::mark::mark;
 use super::variable::{Variable, Variables};
@@ -8,7 +8,7 @@ use crate::units::secrecy::names_secret;
 
 /// The maximum length of a statement.
 const LONGEST: usize = 64 << 10;
-/// More elements than a list of a benchmark has.
+/// A limit that is higher than the number of elements in any list of a benchmark.
 const MOST_ELEMENTS: usize = 10_000;
 
 /// Replaces the variables of a statement; `None` if the result is too long.
@@ -36,7 +36,7 @@ pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
                 done.push(c);
             }
             ('$', None) if rest.starts_with('\'') => at += escapes(rest, &mut done),
-            // A translated text: `$"…"`.
+            // This is a translated text: `$"…"`.
             ('$', None) if rest.starts_with('"') => {}
             ('$', None | Some('"')) => at += substitute(rest, quote.is_some(), variables, &mut done),
             ('`', None | Some('"')) => {
@@ -53,7 +53,7 @@ pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
     Some(done)
 }
 
-/// Writes the text of `$'…'` in plain quotes; returns how much of `rest`, which begins with the quote, was
+/// Writes the text of `$'…'` in plain quotes. `rest` begins with the quote; returns how much of it was
 /// read.
 fn escapes(rest: &str, done: &mut String) -> usize {
     let mut text = String::new();
@@ -82,14 +82,15 @@ fn escapes(rest: &str, done: &mut String) -> usize {
     end
 }
 
-/// Writes the value of `$` and the text after it; returns how much of that text was read.
+/// Writes the value of an expansion, whose text follows the `$`; returns how much of the text was
+/// read.
 fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String) -> usize {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if let Some(inner) = rest.strip_prefix("((") {
         let Some(end) = inner.find("))") else { return unclosed(rest, done) };
         match super::arithmetic::value(&inner[..end], variables) {
             Some(value) => done.push_str(&value.to_string()),
-            // A key may be in it.
+            // The text may contain a key.
             None if names_secret(&inner[..end]) => mark("((…))", done),
             None => mark(&format!("(({}))", &inner[..end]), done),
         }
@@ -108,7 +109,7 @@ fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String
     }
     let length = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
     if length == 0 {
-        // `$1` is a name to this parser; `$@`, `$?` and similar ones are a single character.
+        // This parser treats `$1` as a name; `$@`, `$?` and similar ones are a single character.
         return unknown(rest, rest.chars().next().filter(char::is_ascii_punctuation).map_or(0, char::len_utf8), done);
     }
     put(&rest[..length], None, quoted, variables, done);
@@ -125,8 +126,8 @@ fn unclosed(rest: &str, done: &mut String) -> usize {
     rest.len()
 }
 
-/// Returns the name of a command whose output is needed: only its program, because its arguments may contain
-/// a key.
+/// Returns the name of a command whose output is needed. Only the program is returned, because the arguments
+/// may contain a key.
 fn program_of(command: &str) -> String {
     let program = command.split_whitespace().next().unwrap_or_default();
     let is_plain = program.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
@@ -203,7 +204,8 @@ fn parameter(inner: &str, quoted: bool, variables: &Variables, done: &mut String
     }
 }
 
-/// Applies `%`, `%%`, `#` or `##` to a text, if the pattern is a text with a `*` at its far end.
+/// Applies `%`, `%%`, `#` or `##` to a text, if the pattern is plain text, optionally followed by a `*`
+/// (for `%`) or preceded by one (for `#`).
 fn without_part(text: &str, operator: &str) -> Option<String> {
     let sign = &operator[..1];
     let is_longest = operator[1..].starts_with(sign);
@@ -217,7 +219,7 @@ fn without_part(text: &str, operator: &str) -> Option<String> {
     let kept = match (is_end, fixed.is_some()) {
         (true, false) => text.strip_suffix(word),
         (false, false) => text.strip_prefix(word),
-        // The removed end begins at the last occurrence, the longest one at the first.
+        // The shortest removed end begins at the last occurrence, the longest at the first.
         (true, true) => if is_longest { text.find(word) } else { text.rfind(word) }.map(|at| &text[..at]),
         (false, true) => if is_longest { text.rfind(word) } else { text.find(word) }.map(|at| &text[at + word.len()..]),
     };
@@ -230,7 +232,7 @@ fn put(name: &str, default: Option<&str>, quoted: bool, variables: &Variables, d
         _ if names_secret(name) => return mark(name, done),
         (Some(Variable::Branched), _) => return mark(name, done),
         (Some(value), _) => value.clone(),
-        // A default may contain other variables, and those may have defaults again.
+        // A default may contain other variables, which may in turn have defaults.
         (None, Some(default)) => {
             let default = default.trim_matches(['"', '\'']);
             Variable::Text(expand(default, variables).unwrap_or_default())

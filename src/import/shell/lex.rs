@@ -1,4 +1,4 @@
-//! A script's text → statements, separated by line ends, `;`, `&` and `|`, without comments and with
+//! Splits a script's text into statements at line ends, `;`, `&` and `|`, without comments and with
 //! continued lines joined. Quotes and `$` stay unchanged; `shlex` removes them later.
 
 use crate::import::error::ImportError;
@@ -6,7 +6,7 @@ use crate::import::error::ImportError;
 /// The separator between a statement and the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
-    /// A separator that does not affect whether it runs: a line end, `;`, `&`.
+    /// A separator that does not affect whether the statement runs: a line end, `;`, `&`.
     Any,
     /// `&&`.
     Success,
@@ -14,20 +14,20 @@ pub(super) enum After {
     Failure,
     /// `|`.
     Pipe,
-    /// `)` of a pattern of `case`, after which its statements begin.
+    /// `)` of a pattern of `case`, after which the statements of that branch begin.
     Pattern,
 }
 
 /// One statement.
 #[derive(Debug, PartialEq)]
 pub(super) struct Statement {
-    /// The line it begins in, from 1.
+    /// The line in which the statement begins, from 1.
     pub line: usize,
-    /// Its text.
+    /// The text of the statement.
     pub raw: String,
-    /// The separator before it.
+    /// The separator before the statement.
     pub after: After,
-    /// Whether a `&` after it leaves it running.
+    /// Whether a `&` after the statement leaves it running in the background.
     pub is_behind: bool,
 }
 
@@ -39,7 +39,7 @@ struct Lexer<'a> {
     raw: String,
     /// The position where the statement began.
     began: usize,
-    /// The quote that is open, and its line.
+    /// The quote that is open, and the line of the quote.
     quote: Option<(char, usize)>,
     /// The open brackets: the expected `)` and `}`, each with its line.
     open: Vec<(char, usize)>,
@@ -52,7 +52,7 @@ struct Lexer<'a> {
 
 /// Represents the quote `$'…'`, in which a backslash escapes.
 const ANSI: char = '\u{1}';
-/// More open brackets than a script has.
+/// A limit that is higher than the number of open brackets in any script.
 const DEEPEST: usize = 32;
 
 /// Returns the statements of a script.
@@ -130,7 +130,7 @@ impl Lexer<'_> {
         match c {
             '(' if substitution || arithmetic => self.open.push((')', self.line)),
             '{' if substitution => self.open.push(('}', self.line)),
-            // A subshell: its commands are commands.
+            // The commands in a subshell count as commands of the script.
             '(' if self.raw.trim().is_empty() => {
                 self.subshells += 1;
                 return Ok(());
@@ -159,7 +159,7 @@ impl Lexer<'_> {
     }
 
     fn separator(&mut self, c: char) {
-        // `2>&1` and `&>` redirect output and separate nothing.
+        // `2>&1` and `&>` redirect output and do not separate statements.
         let redirects = c == '&' && (self.raw.ends_with('>') || self.rest.peek() == Some(&'>'));
         let words = || self.raw.split_whitespace();
         let in_test = words().any(|word| word == "[[") && words().all(|word| word != "]]");
@@ -176,7 +176,7 @@ impl Lexer<'_> {
         });
         for statement in self.found.iter_mut().rev().take(if is_behind { usize::MAX } else { 0 }) {
             statement.is_behind = true;
-            // All parts of `a | b &`.
+            // This applies to all parts of `a | b &`.
             if statement.after != After::Pipe {
                 break;
             }
@@ -186,7 +186,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Ends the statement; a line end after an operator ends nothing.
+    /// Ends the statement; a line end after an operator does not end it.
     fn end(&mut self, next: After) {
         let raw = std::mem::take(&mut self.raw);
         if raw.trim().is_empty() {

@@ -1,9 +1,10 @@
-//! Marks in a word for parts without a value here: an unset variable, the output of a command, a secret.
+//! Marks in a word for parts without a known value: an unset variable, the output of a command, a
+//! secret.
 
-/// Opens the mark of a part without a value here.
+/// The character that begins the mark of a part without a known value.
 const OPEN: char = '\u{e000}';
 
-/// Closes it.
+/// The character that ends a mark.
 const CLOSE: char = '\u{e001}';
 
 /// Removes characters that look like marks.
@@ -11,7 +12,7 @@ pub(super) fn without_marks(text: &str) -> String {
     text.replace([OPEN, CLOSE], " ")
 }
 
-/// Returns the names in a word that have no value here.
+/// Returns the names in a word that have no known value.
 pub(crate) fn marks(word: &str) -> Vec<&str> {
     word.split(OPEN).skip(1).filter_map(|rest| rest.split(CLOSE).next()).collect()
 }
@@ -32,7 +33,7 @@ pub(crate) fn shown(word: &str) -> String {
 /// Writes a mark.
 pub(super) fn mark(name: &str, done: &mut String) {
     done.push(OPEN);
-    // The mark must survive the splitting into words.
+    // The mark must stay intact when the text is split into words.
     done.extend(name.chars().filter(|c| !c.is_whitespace() && !matches!(c, '\'' | '"' | '\\' | '#')));
     done.push(CLOSE);
 }

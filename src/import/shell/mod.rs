@@ -1,6 +1,6 @@
 //! Parses a shell script as far as a list of benchmark commands needs it: continued lines, quotes, comments,
 //! assignments, arrays, `for` loops over known values, `if`, `case`, `&&`, `$(( … ))`, `$(seq …)`. The script
-//! is read, never run: values that are only known at run time are replaced by their names.
+//! is only read, never executed. Values that are known only at run time are replaced by their names.
 
 mod arithmetic;
 mod branch;
@@ -36,38 +36,39 @@ use variable::{Variable, Variables, assignment};
 use waiting::{STEERING, is_waiting};
 use words::{braces, evaluated, without_documents, without_redirections};
 
-/// More commands than a script of benchmarks has, with loops unrolled.
+/// A limit that is higher than the number of commands in any script of benchmarks, with loops
+/// unrolled.
 const MOST_COMMANDS: usize = 10_000;
 /// The maximum depth of nested loops.
 const DEEPEST: usize = 16;
-/// The reason why a waiting loop is not needed.
+/// The reason that is listed for a waiting loop, which the plan does not need.
 const WAITS: &str = "it waits for a server: `ready` of the endpoint does so";
 
 /// One command with its variables replaced.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Command {
-    /// Its words, without the assignments before it.
+    /// The words of the command, without the assignments before it.
     pub words: Vec<String>,
-    /// The line it begins in, from 1.
+    /// The line in which the command begins, from 1.
     pub line: usize,
-    /// Environment variables with a secret that the script sets for it.
+    /// Environment variables with a secret that the script sets for the command.
     pub secrets: Vec<String>,
-    /// The other environment variables that the script sets for it, by name.
+    /// The other environment variables that the script sets for the command, by name.
     pub env: Vec<(String, String)>,
-    /// The words before the shell that runs it from a text: `ssh`, `docker run …`.
+    /// If a shell runs the command from a text, the words before that shell: `ssh`, `docker run …`.
     pub behind: Vec<String>,
-    /// Whether it runs.
+    /// Whether the command runs.
     pub runs: Runs,
-    /// Whether the script continues while it runs.
+    /// Whether the script continues while the command is running.
     pub is_behind: bool,
 }
 
 /// The content of a script.
 #[derive(Debug, Default)]
 pub(super) struct Script {
-    /// Its commands in execution order.
+    /// The commands in execution order.
     pub commands: Vec<Command>,
-    /// The parts that were not understood.
+    /// The parts that could not be parsed.
     pub listed: Vec<Listed>,
     /// Variables that are set in a branch that may or may not run, each with the line of the condition.
     pub branched: Vec<(String, usize)>,
@@ -107,9 +108,9 @@ pub(super) fn command(words: &[String], secrets: &Secrets) -> Command {
 struct Walker<'a> {
     name: &'a str,
     variables: Variables,
-    /// Secret variables set so far.
+    /// Secret variables that have been set so far.
     keys: Vec<String>,
-    /// Other variables exported so far.
+    /// Other variables that have been exported so far.
     exported: Vec<(String, String)>,
     /// The words before each shell around the commands.
     behind: Vec<String>,
@@ -117,13 +118,13 @@ struct Walker<'a> {
     depth: usize,
     /// The current branches.
     branches: Branches,
-    /// Open `{` of functions and groups.
+    /// Number of open `{` of functions and groups.
     braces: usize,
-    /// `continue` and, if true, `break`, which end the current turn of a loop.
+    /// Whether `continue` or, if true, `break` ended the current turn of a loop.
     turn: Option<bool>,
-    /// Loops being walked.
+    /// Number of loops that are being processed.
     loops: usize,
-    /// Number of statements walked.
+    /// Number of statements that have been processed.
     steps: usize,
     script: Script,
     secrets: &'a Secrets,
@@ -148,7 +149,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Parses the nodes up to `done` (of the loop that began in line `inside`) or the end.
+    /// Parses the nodes up to the end, or up to the `done` of the loop that began in line `inside`.
     fn nodes(
         &mut self,
         statements: &mut std::vec::IntoIter<Statement>,
@@ -300,7 +301,7 @@ impl<'a> Walker<'a> {
         Ok(if truth.is_some() { None } else { Some(raw) })
     }
 
-    /// Handles `exit`, `continue` and `break`; returns false for another command.
+    /// Handles `exit`, `continue` and `break`; returns false for any other command.
     fn leaves(&mut self, word: &str, runs: Runs) -> bool {
         match (word, runs) {
             ("exit", Runs::Surely) => {
@@ -360,7 +361,7 @@ impl<'a> Walker<'a> {
                 (name, value)
             };
             self.export(plain(&assigned).into_iter().map(unsure).collect());
-            // Names of variables set before.
+            // Returns the names of variables that were set before.
             self.export(command.iter().filter_map(|name| self.known(name)).collect());
         }
         if !command.is_empty() && !exported {
@@ -374,7 +375,7 @@ impl<'a> Walker<'a> {
                 let command = Command { words: command, line: *line, secrets, env, behind, runs, is_behind };
                 self.script.commands.push(command);
             }
-            // Set only for this command.
+            // The variable is set only for this command.
             self.keys.truncate(before);
         }
         Ok(())
@@ -448,7 +449,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Handles an assignment, depending on whether it runs. A key that may be set counts as set.
+    /// Handles an assignment, depending on whether the statement runs. A key that may be set counts
+    /// as set.
     fn assign_if(&mut self, runs: Runs, name: &str, value: &str) {
         match names_secret(name) {
             true => self.assign(name, value),
@@ -456,7 +458,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Handles an assignment; of a secret, only the fact that it exists is kept.
+    /// Handles an assignment. For a secret, only the fact that it exists is kept.
     fn assign(&mut self, name: &str, value: &str) {
         if !names_secret(name) {
             self.variables.insert(name.to_owned(), Variable::Text(value.to_owned()));
@@ -492,7 +494,7 @@ fn marked(name: &str) -> String {
     word
 }
 
-/// Returns the assignments without a secret name.
+/// Returns the assignments whose names do not indicate a secret.
 fn plain(assigned: &[(&str, &str)]) -> Vec<(String, String)> {
     let kept = assigned.iter().filter(|(name, _)| !names_secret(name));
     kept.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()

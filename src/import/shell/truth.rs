@@ -10,11 +10,11 @@ use crate::units::text::is_variable;
 /// The result of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Truth {
-    /// It is true or false.
+    /// The condition is true or false.
     Known(bool),
-    /// The result if a variable is empty that nothing in the script sets, as in `${NAME:-}`.
+    /// The result if a variable that the script does not set is empty, as in `${NAME:-}`.
     Assumed(bool),
-    /// Only known when the script runs.
+    /// The result is known only when the script runs.
     Unknown,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn truth(raw: &str, variables: &Variables, keys: &[String]) -> Option
         "[" | "[[" | "test" => {}
         _ => return None,
     }
-    // A script is read as started without arguments.
+    // A script is read as if it were started without arguments.
     let words = expand(&raw.replace("$#", "0"), variables).and_then(|text| shlex::split(&text));
     let Some(words) = words else { return Some(Unknown) };
     let end = match (first, words.last().map(String::as_str)) {
@@ -92,7 +92,7 @@ fn sum(raw: &str, variables: &Variables) -> Truth {
 
 type Compare = fn(i64, i64) -> bool;
 
-/// Comparisons inside `((…))`, longer operators first.
+/// The comparisons inside `((…))`, with longer operators first.
 const SIGNS: [(&str, Compare); 6] = [
     ("<=", |a, b| a <= b),
     (">=", |a, b| a >= b),
@@ -102,7 +102,7 @@ const SIGNS: [(&str, Compare); 6] = [
     (">", |a, b| a > b),
 ];
 
-/// Comparisons of numbers inside `[ … ]`.
+/// The comparisons of numbers inside `[ … ]`.
 const NUMBERS: [(&str, Compare); 6] = [
     ("-eq", |a, b| a == b),
     ("-ne", |a, b| a != b),

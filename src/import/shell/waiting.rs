@@ -13,8 +13,8 @@ const WAITING: [&str; 24] = [
     "tail", "docker", "lsof", "ss", "cat", "let", "test", "[", "[[", "((",
 ];
 
-/// Whether a loop only waits for a server, judged by its condition and body: it checks one, and measures
-/// nothing.
+/// Whether a loop only waits for a server, that is, it checks a server and measures nothing. This is
+/// judged by its condition and body.
 pub(super) fn is_waiting(all: &[&str]) -> bool {
     let is_known = |raw: &&str| {
         let word = raw.split_whitespace().find(|word| !STEERING[..14].contains(word)).unwrap_or_default();

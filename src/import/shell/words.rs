@@ -45,7 +45,7 @@ pub(super) fn without_redirections(words: Vec<String>) -> Vec<String> {
     while let Some(word) = words.next() {
         let sign = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
         match sign.strip_prefix(">>").or_else(|| sign.strip_prefix(['>', '<'])) {
-            // The file is the next word.
+            // The next word is the file.
             Some("") => drop(words.next()),
             Some(_) => {}
             None => kept.push(word),

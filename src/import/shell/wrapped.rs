@@ -9,7 +9,7 @@ const LET_GO: [&str; 6] = ["nohup", "setsid", "exec", "command", "sudo", "time"]
 const CONTAINERS: [&str; 3] = ["docker", "podman", "nerdctl"];
 /// Shells, which take a command as a text after `-c`.
 const SHELLS: [&str; 5] = ["bash", "sh", "zsh", "dash", "ksh"];
-/// Programs before a command that the plan does not need, each with whether it changes the measurement.
+/// Programs before a command that the plan does not need; for each, whether it changes the measurement.
 const KNOWN: [(&str, bool, &str); 14] = [
     ("ssh", true, ON_HOST),
     ("kubectl", true, ON_HOST),
@@ -26,7 +26,8 @@ const KNOWN: [(&str, bool, &str); 14] = [
     ("timeout", false, "a run ends with its phases"),
     ("stdbuf", false, "output is written immediately"),
 ];
-const ON_HOST: &str = "the benchmark runs on another host there: write the server's address, as seen from here, into `url` of the \
+const ON_HOST: &str = "the script runs the benchmark on another host: write the server's address, as seen from here, \
+                       into `url` of the \
                        endpoint, or run sweepline on that host";
 const IN_CONTAINER: &str = "sweepline sends the requests itself, without a container";
 const CORES: &str = "`sweepline run` is not pinned: put this before it if the client's cores matter";
@@ -50,7 +51,7 @@ pub(crate) fn wrappers(words: &[String]) -> Vec<(String, bool, &'static str)> {
     found
 }
 
-/// Returns the words without the `env NAME=VALUE …` before them, and the variables that it sets.
+/// Returns the words without a preceding `env NAME=VALUE …`, and the variables that it sets.
 pub(super) fn without_env(mut words: Vec<String>) -> (Vec<String>, Vec<(String, String)>) {
     let begin = words.iter().take_while(|word| LET_GO.contains(&file(word))).count();
     if words.get(begin).is_none_or(|word| file(word) != "env") {
@@ -74,7 +75,8 @@ pub(super) fn without_env(mut words: Vec<String>) -> (Vec<String>, Vec<(String, 
     (words, set)
 }
 
-/// Returns the variables of a container: `-e NAME=VALUE`; without a value that of the outer environment.
+/// Returns the variables of a container: `-e NAME=VALUE`. If there is no value, that of the outer
+/// environment is used.
 pub(super) fn of_container(words: &[String]) -> Vec<(String, Option<String>)> {
     if !words.iter().take(LET_GO.len()).any(|word| CONTAINERS.contains(&file(word))) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The public examples under `tests/import/TOOL/`: each `NAME.cells` is next to its file.
+//! The public examples under `tests/import/TOOL/`; each `NAME.cells` is next to its file.
 
 use std::path::{Path, PathBuf};
 
@@ -7,23 +7,23 @@ use crate::import::{ImportError, Imported, Wishes, import};
 /// One example.
 #[derive(Debug)]
 pub(super) struct Fixture {
-    /// The folder: the tool's name.
+    /// The folder, which is the tool's name.
     pub tool: String,
     /// The file.
     pub path: PathBuf,
-    /// Its text.
+    /// The text of the file.
     pub text: String,
     /// The other arguments: `--model`, `--url`, `--format`, and a command after `--`.
     typed: Vec<String>,
 }
 
 impl Fixture {
-    /// Returns its name in messages.
+    /// Returns the name of the example in messages.
     pub(super) fn name(&self) -> String {
         format!("{}/{}", self.tool, self.path.file_name().unwrap_or_default().to_string_lossy())
     }
 
-    /// Imports another text instead; files that it names are next to it.
+    /// Imports another text instead. Files that it names are next to the example's file.
     pub(super) fn import(&self, text: &str) -> Result<Imported, ImportError> {
         self.import_as(text, &self.path.to_string_lossy())
     }

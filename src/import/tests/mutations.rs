@@ -1,5 +1,5 @@
-//! Changes every field of every public example, and then random parts: no setting is lost silently, nothing
-//! panics, no secret is shown, and the result is a plan or an error.
+//! Changes every field of every public example, and then random parts. Checks that no setting is lost
+//! silently, nothing panics, no secret is shown, and the result is a plan or an error.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use crate::plan::foreign::{self, Placed};
 
 /// A key that must never be shown.
 const SECRET: &str = "sk-live-Zz9-0123456789abcdefgh";
-/// Short secrets in places that a name or an address identifies: each text with a placeholder for the secret.
+/// Short secrets in places that a name or an address identifies, as texts with a placeholder for the secret.
 const SHORT: [&str; 4] = ["q7w", "Zq9", "xk4z", "qzx"];
-/// Values with a secret, as a value of a file by themselves, and as a word of a command.
+/// Values with a secret, used as a whole value in a file and as a word of a command.
 const HOLDING: [&str; 10] = [
     "http://bob:KEY@h:1/v1",
     "http://h:1/v1?key=KEY&x=KEY",
@@ -30,7 +30,7 @@ const HOLDING: [&str; 10] = [
 /// Number of random inputs per tool in a test run; `SWEEPLINE_IMPORT_MUTATIONS` overrides it.
 const MUTATIONS: u64 = 60;
 
-/// Returns the result, so that a change of it is visible.
+/// Returns the result in a form that makes changes visible.
 fn outcome(made: &Result<Imported, ImportError>) -> String {
     match made {
         Ok(made) => format!("{}\n{:?}\n{:?}\n{:?}", made.plan, made.missing, made.differs, made.needless),
@@ -135,7 +135,7 @@ fn changed_settings(text: &str) -> Vec<(String, String)> {
             continue;
         };
         changed.push((key.to_owned(), text.replacen(line, &format!("{key} = {}", number + 1.0), 1)));
-        // The line stays, so that the others keep theirs.
+        // The line is kept, so that the other line numbers do not change.
         changed.push((format!("{key} is removed"), text.replacen(line, "", 1)));
     }
     changed
@@ -166,7 +166,7 @@ fn every_field_of_every_example_is_in_the_plan_or_in_the_list() {
     for fixture in fixtures() {
         match values(&fixture) {
             Some(root) => {
-                // Without lines, so that only the change itself is visible.
+                // Line numbers are omitted, so that only the change itself is visible.
                 let name = format!("{}.json", fixture.path.to_string_lossy());
                 let made = |root: &Value| outcome(&fixture.import_as(&root.to_string(), &name));
                 let before = made(&root);
@@ -197,8 +197,8 @@ fn every_field_of_every_example_is_in_the_plan_or_in_the_list() {
     assert!(silent.is_empty(), "{}", silent.join("\n"));
 }
 
-/// The shares over all settings of a tool's examples; settings that sweepline covers anyway count, because
-/// nothing is lost.
+/// The shares over all settings in a tool's examples. Settings that sweepline applies anyway are counted
+/// as kept, because nothing is lost.
 #[test]
 fn of_each_tool_nearly_all_settings_are_mapped() {
     let mut tools: BTreeMap<String, (usize, usize, Vec<String>)> = BTreeMap::new();
@@ -215,7 +215,7 @@ fn of_each_tool_nearly_all_settings_are_mapped() {
     }
 }
 
-/// Pseudorandom numbers, the same in every run.
+/// Pseudorandom numbers that are the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -265,7 +265,7 @@ fn mutated(root: &Value, dice: &mut Dice) -> String {
     for _ in 0..=dice.roll(4) {
         let mut all = Vec::new();
         leaves(&root, String::new(), &mut all);
-        // Nothing remains of a file that has become one value.
+        // Nothing remains of a file that has become a single value.
         all.retain(|at| !at.is_empty());
         if all.is_empty() {
             break;
@@ -348,7 +348,7 @@ fn mutated_text(text: &str, dice: &mut Dice) -> String {
     text
 }
 
-/// Returns a short secret in one place of an example that its name or an address identifies.
+/// Returns a short secret in a place of an example that is identified by a name or an address.
 fn with_short_secret(fixture: &Fixture, root: Option<&Value>, secret: &str, dice: &mut Dice) -> Option<String> {
     let holding = HOLDING[dice.roll(HOLDING.len())].replace("KEY", secret);
     if let Some(root) = root {
@@ -368,7 +368,7 @@ fn with_short_secret(fixture: &Fixture, root: Option<&Value>, secret: &str, dice
         }
         return Some(root.to_string());
     }
-    // A word after an option, quoted so that a shell reads it as one.
+    // Returns a word after an option, quoted so that a shell reads it as one word.
     let all = words(&fixture.text);
     let options: Vec<usize> = (1..all.len()).filter(|at| all[at - 1].1.starts_with("--")).collect();
     let (at, word) = all[*options.get(dice.roll(options.len()))?];

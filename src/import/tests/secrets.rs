@@ -1,4 +1,5 @@
-//! Secrets, short and long, in every kind of place; and common texts that are not secrets.
+//! Tests of secrets, short and long, in every kind of place, and of common texts that are not
+//! secrets.
 
 use super::made;
 use crate::import::{ImportError, Imported};
@@ -16,7 +17,7 @@ fn plan(text: &str) -> Imported {
     of(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Returns the only part of it that may be shown.
+/// Returns the only part of the text that may be shown.
 fn said(made: &Imported) -> String {
     [&[made.plan.clone()][..], &made.missing, &made.differs, &made.needless].concat().join("\n")
 }

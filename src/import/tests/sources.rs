@@ -1,5 +1,6 @@
-//! Every setting of a source counts, or is an error at its place: addresses, variables without a value,
-//! branches, invalid values, and commands that measure nothing here.
+//! Tests that every setting of a source is counted, or gives an error with its place: addresses,
+//! variables without a value, branches, invalid values, and commands for which there is nothing to
+//! measure.
 
 use super::*;
 
@@ -15,7 +16,7 @@ fn error(text: &str) -> String {
     script(text).map(|made| made.plan).unwrap_err().to_string()
 }
 
-/// With `--model`, `--url` and `--entry`.
+/// Imports with `--model`, `--url` and `--entry`.
 fn with(
     name: &str,
     text: &str,
@@ -42,7 +43,7 @@ fn lists(all: &[String], part: &str) {
     assert!(all.iter().any(|one| one.contains(part)), "`{part}` is not in {all:#?}");
 }
 
-/// A client with an address other than that of its script's server measures that address.
+/// A client whose address differs from that of the script's server measures its own address.
 #[test]
 fn a_client_keeps_its_address_beside_a_server_of_the_script() {
     for client in [
@@ -87,7 +88,7 @@ fn a_variable_without_a_value_makes_no_plan() {
         let error = error(text);
         parts.iter().for_each(|part| assert!(error.contains(part), "`{part}` is not in: {error}"));
     }
-    // An option without effect is listed with its unresolved value.
+    // An option that has no effect is listed with its unresolved value.
     assert!(ok("vllm bench serve --model m --max-concurrency 2 --result-dir $OUT").plan.contains("--result-dir"));
 }
 
@@ -159,7 +160,7 @@ fn benchmarks_without_a_server_and_side_by_side_are_listed() {
     assert_eq!(made.differs.iter().filter(|one| one.contains("in parallel")).count(), 1, "{:?}", made.differs);
 }
 
-/// The reason is the only message if the input is known and cannot be measured.
+/// If the input is known but cannot be measured, the reason is the only message.
 #[test]
 fn what_is_known_and_not_measured_says_why_alone() {
     for (text, reason) in [
@@ -183,7 +184,7 @@ fn several_numbers_of_requests_and_one_seed_are_told() {
     let text = "for n in 1 2 4; do vllm bench serve --model m --max-concurrency $n --num-prompts $((n * 100)); done\nvllm bench serve \
                 --model m --max-concurrency 8 --num-prompts 100 --seed 7\n";
     let made = ok(text);
-    lists(&made.differs, "it holds at least 100 requests of each load, the minimum of these");
+    lists(&made.differs, "here, at least 100 requests of each load, the smallest of these numbers");
     lists(&made.differs, "a plan has one seed");
     let even = ok("for n in 1 2; do vllm bench serve --model m --max-concurrency $n --num-prompts 100 --seed 7; done");
     assert!(!even.differs.iter().any(|one| one.contains("fewest") || one.contains("seed")), "{:?}", even.differs);
@@ -213,7 +214,7 @@ fn loads_and_lengths_are_those_of_the_tools_source() {
 fn loadgens_queries_and_prompts_are_said() {
     let conf = "*.Offline.target_qps = 93\n*.Offline.min_duration = 240000\n*.Foo.bar = 3\n";
     let made = with("user.conf", conf, None, None, &["llama2-70b"]).unwrap();
-    // 1.1 × 93 × 240 s is not more than the data set.
+    // 1.1 × 93 × 240 s does not exceed the data set.
     assert!(made.plan.contains("batch_size: [24576]") && made.plan.contains("min_requests: 24576"), "{}", made.plan);
     let made = with("user.conf", &conf.replace("240000", "300000"), None, None, &["llama2-70b"]).unwrap();
     assert!(made.plan.contains("batch_size: [30690]") && made.plan.contains("min_requests: 30690"), "{}", made.plan);
@@ -224,7 +225,7 @@ fn loadgens_queries_and_prompts_are_said() {
     assert!(bert.contains("bert sends pairs of a question and a text"), "{bert}");
 }
 
-/// The bounds of ShareGPT's texts are a filter for completions, and not for chats.
+/// The bounds of ShareGPT's texts are a filter for completions, but not for chats.
 #[test]
 fn inference_perf_filters_sharegpt_for_completions() {
     let config = |api: &str| {
@@ -267,7 +268,7 @@ fn guidellms_counts_of_each_benchmark_are_one_window() {
     assert_eq!(made.missing, Vec::<String>::new());
 }
 
-/// Three tools after one server measure that server; one before it is listed.
+/// Three tools that run after a server measure that server; one that runs before it is listed.
 #[test]
 fn several_tools_measure_one_server_of_the_script() {
     let server = "python3 -m sglang.launch_server --model-path m --port 30000 &\n";
@@ -285,7 +286,7 @@ fn several_tools_measure_one_server_of_the_script() {
     );
 }
 
-/// Lengths that form all combinations become two axes; others stay scenarios.
+/// Lengths that form all combinations become two axes; other lengths stay scenarios.
 #[test]
 fn lengths_that_all_combine_are_axes() {
     let text = |pairs: &str| {

@@ -1,4 +1,4 @@
-//! A value of a file during reading: every reading method marks it as read.
+//! A value of a file while it is being read. Every reading method marks the value as read.
 
 use std::str::FromStr;
 
@@ -20,7 +20,7 @@ pub(crate) struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// Returns the value of a table's entry; `None` if it is null.
+    /// Returns the value of a table's entry; `None` if the value is null.
     pub(crate) fn get(self, key: &str) -> Option<At<'a>> {
         let item = self.item.peek(key).filter(|item| !matches!(item.value, Kind::Null))?;
         Some(At { item, ..self })
@@ -31,7 +31,7 @@ impl<'a> At<'a> {
         keys.iter().find_map(|key| self.get(key))
     }
 
-    /// Returns the value at the end of several keys.
+    /// Returns the value at the end of a path of keys.
     pub(crate) fn path(self, keys: &[&str]) -> Option<At<'a>> {
         keys.iter().try_fold(self, |at, key| at.get(key))
     }
@@ -61,12 +61,12 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Whether it is a table.
+    /// Whether the value is a table.
     pub(crate) fn is_table(self) -> bool {
         self.item.is_table()
     }
 
-    /// Whether it is a list.
+    /// Whether the value is a list.
     pub(crate) fn is_list(self) -> bool {
         self.item.is_list()
     }
@@ -76,7 +76,7 @@ impl<'a> At<'a> {
         self.item
     }
 
-    /// Returns its origin: path and line.
+    /// Returns the origin of the value: path and line.
     pub(crate) fn origin(self) -> String {
         match self.item.line {
             0 => self.item.path.clone(),
@@ -84,7 +84,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The line, from 1.
+    /// Returns the line of the value, from 1.
     pub(crate) fn line(self) -> usize {
         self.item.line
     }
@@ -102,19 +102,19 @@ impl<'a> At<'a> {
         one_line(&self.notes.secrets.shown(key, &self.item.json().to_string()))
     }
 
-    /// Marks everything in it as read.
+    /// Marks everything in the value as read.
     pub(crate) fn take(self) -> At<'a> {
         self.item.take();
         self
     }
 
-    /// Marks it as an option of a command, which counts instead.
+    /// Marks the value as an option of a command, which is counted instead.
     pub(crate) fn as_option(self) -> At<'a> {
         self.item.leaves(&mut |leaf| self.notes.uncount(&leaf.path, leaf.line));
         self.take()
     }
 
-    /// Returns it as JSON.
+    /// Returns the value as JSON.
     pub(crate) fn json(self) -> Json {
         self.take().item.json()
     }
@@ -134,7 +134,7 @@ impl<'a> At<'a> {
         Some(Said { value, origin: self.origin() })
     }
 
-    /// Returns a number, or a text that is one.
+    /// Returns a number, or a text that can be parsed as one.
     pub(crate) fn number<T: FromStr>(self, wanted: &str) -> Option<Said<T>> {
         let said = self.text()?;
         match said.value.trim().parse() {
@@ -196,19 +196,19 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Its name in lists.
+    /// Returns the name of the value in lists.
     fn what(self) -> String {
         format!("{} = {}", self.item.path, self.shown())
     }
 
-    /// Lists it as a setting without a counterpart.
+    /// Lists the value as a setting without a counterpart.
     pub(crate) fn missing(self, why: &str) {
         self.take();
         self.item.leaves(&mut |leaf| self.notes.lost(&leaf.path, leaf.line));
         self.notes.add(crate::import::draft::Kind::Missing, &self.what(), why, self.item.line);
     }
 
-    /// Notes that its value is invalid, so that the import fails.
+    /// Notes that the value is invalid, so that the import fails.
     pub(crate) fn unreadable(self, why: &str) {
         self.take();
         self.notes.wrong(&self.what(), why, self.item.line);
@@ -221,30 +221,31 @@ impl<'a> At<'a> {
         self.notes.add(crate::import::draft::Kind::Missing, &self.item.path, why, self.item.line);
     }
 
-    /// Marks it as read without counting it: it was not requested, or counts under another name.
+    /// Marks the value as read without counting it, because it was not requested or is counted
+    /// under another name.
     pub(crate) fn skip(self) {
         self.take();
         self.item.leaves(&mut |leaf| self.notes.uncount(&leaf.path, leaf.line));
     }
 
-    /// Skips all unread parts of it.
+    /// Skips all unread parts of the value.
     pub(crate) fn skip_rest(self) {
         self.rest(At::skip);
     }
 
-    /// Lists it as a setting that sweepline does anyway, or differently.
+    /// Lists the value as a setting that sweepline applies anyway, or handles differently.
     pub(crate) fn needless(self, why: &str) {
         self.take();
         self.notes.needless(&self.what(), why, self.item.line);
     }
 
-    /// Lists it as a setting that is in the plan with a different meaning.
+    /// Lists the value as a setting that is in the plan with a different meaning.
     pub(crate) fn differs(self, why: &str) {
         self.take();
         self.notes.differs(&self.what(), why, self.item.line);
     }
 
-    /// Does the same for all unread parts: for the whole if nothing was read.
+    /// Does the same for all unread parts, or for the whole value if nothing was read.
     pub(super) fn rest(self, list: impl Fn(At<'a>) + Copy) {
         if self.item.is_untouched() {
             return list(self);
@@ -260,7 +261,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Returns an error about it.
+    /// Returns an error about the value.
     pub(crate) fn wrong(self, file: &str, what: &str, remedy: &str) -> ImportError {
         let place = match self.item.line {
             0 => format!("{file}: {}", self.item.path),

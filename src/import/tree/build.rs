@@ -1,4 +1,4 @@
-//! Composed trees: from the options of a command, or from a file merged over another.
+//! Builds trees from the options of a command, or from a file that is merged on top of another.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::{Item, Kind};
 
 impl Item {
-    /// Returns a table without its own path: its entries keep theirs.
+    /// Returns a table that has no path itself; its entries keep their paths.
     pub(in crate::import) fn table(entries: Vec<(String, Item)>) -> Item {
         Item { path: String::new(), line: 0, value: Kind::Table(entries), taken: Cell::new(false) }
     }
@@ -39,8 +39,8 @@ impl Item {
         }
     }
 
-    /// Sets the value of a key: entries of a table are merged over the existing ones, anything else replaces
-    /// the value.
+    /// Sets the value of a key. Entries of a table are merged on top of the existing ones; anything else
+    /// replaces the value.
     pub(in crate::import) fn lay(&mut self, key: &str, item: Item) {
         let Kind::Table(entries) = &mut self.value else { return };
         match entries.iter_mut().find(|(known, _)| known == key) {
@@ -66,7 +66,7 @@ impl Item {
         }
     }
 
-    /// Returns its entries, if it is a table.
+    /// Returns the entries of the value, if it is a table.
     pub(in crate::import) fn into_entries(self) -> Vec<(String, Item)> {
         match self.value {
             Kind::Table(entries) => entries,
@@ -74,7 +74,8 @@ impl Item {
         }
     }
 
-    /// Returns its elements; any value other than a list is its only element.
+    /// Returns the elements of the value; any value other than a list counts as its own only
+    /// element.
     pub(in crate::import) fn into_list(self) -> Vec<Item> {
         match self.value {
             Kind::List(items) => items,

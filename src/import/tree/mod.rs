@@ -1,5 +1,5 @@
-//! A configuration file in YAML, JSON or TOML as a tree of values with their lines and a mark for those that
-//! were read: unread values are listed at the end, so that no field is lost silently.
+//! A configuration file in YAML, JSON or TOML as a tree of values with their lines. Values that were read
+//! are marked, and unread values are listed at the end, so that no field is lost silently.
 
 mod at;
 mod build;
@@ -17,18 +17,18 @@ use crate::plan::foreign::{self, Placed, Value};
 
 pub(super) use at::At;
 
-/// More values than a configuration has.
+/// A limit that is higher than the number of values in any configuration.
 const MOST_VALUES: usize = 200_000;
 
 /// A value of the file.
 #[derive(Debug, Clone)]
 pub(super) struct Item {
-    /// Its path: `load.stages[0].rate`; empty for the file itself.
+    /// The path of the value: `load.stages[0].rate`; empty for the file itself.
     path: String,
     /// The line, from 1; 0 if unknown.
     line: usize,
     value: Kind,
-    /// Whether it was read; meaningless for tables and lists.
+    /// Whether the value was read; meaningless for tables and lists.
     taken: Cell<bool>,
 }
 
@@ -43,8 +43,8 @@ enum Kind {
     Table(Vec<(String, Item)>),
 }
 
-/// The fate of a field that the reader does not read: its path without indices, in which `*` is any one key.
-/// Fields below it share its fate.
+/// How a field that the reader does not read is handled. The path has no indices, and `*` in it stands for
+/// any single key. Fields below the path are handled in the same way.
 pub(super) type Known = (&'static str, Fate);
 
 /// The format of a file.
@@ -53,7 +53,7 @@ enum Writing {
     Json,
     Yaml,
     Toml,
-    /// Detected: a table in YAML, or something else.
+    /// The format is detected: a table in YAML, or something else.
     Unknown,
     Script,
 }
@@ -85,7 +85,7 @@ fn is_condition(text: &str) -> bool {
     })
 }
 
-/// Returns the tree of a file; `None` if it is neither a table nor a list, but commands.
+/// Returns the tree of a file; `None` if the file contains commands rather than a table or a list.
 pub(super) fn parse(name: &str, text: &str) -> Result<Option<Item>, ImportError> {
     let text = text.trim_start_matches('\u{feff}');
     let how = writing(name, text);
@@ -95,7 +95,8 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Option<Item>, ImportError>
         Writing::Script => Ok(None),
         Writing::Json => {
             let value = json(name, text)?;
-            // JSON is YAML, whose parser reports lines; text that this parser rejects is read without lines.
+            // JSON is also YAML, and the YAML parser reports lines. Text that this parser rejects is read
+            // without lines.
             let node = foreign::tree(text, format, MOST_VALUES).ok();
             Ok(Some(node.map_or_else(|| Item::of_json(&value, String::new()), |node| of_node(&node))))
         }
@@ -155,7 +156,7 @@ impl Item {
         Item::new(path, 0, kind)
     }
 
-    /// Returns it as JSON.
+    /// Returns the value as JSON.
     pub(super) fn json(&self) -> Json {
         match &self.value {
             Kind::Null => Json::Null,
@@ -182,7 +183,7 @@ impl Item {
         keys.iter().all(|key| self.peek(key).is_some())
     }
 
-    /// The keys of a table.
+    /// Returns the keys of a table.
     pub(super) fn keys(&self) -> Vec<&str> {
         match &self.value {
             Kind::Table(entries) => entries.iter().map(|(key, _)| key.as_str()).collect(),
@@ -207,38 +208,38 @@ impl Item {
         }
     }
 
-    /// Whether it is a switch that is on, for format detection.
+    /// Whether the value is a switch that is on, for format detection.
     pub(super) fn is_true(&self) -> bool {
         matches!(self.value, Kind::Bool(true))
     }
 
-    /// Whether it is a table.
+    /// Whether the value is a table.
     pub(super) fn is_table(&self) -> bool {
         matches!(self.value, Kind::Table(_))
     }
 
-    /// Whether it is a list.
+    /// Whether the value is a list.
     pub(super) fn is_list(&self) -> bool {
         matches!(self.value, Kind::List(_))
     }
 
-    /// Marks everything in it as read.
+    /// Marks everything in the value as read.
     pub(super) fn take(&self) {
         self.leaves(&mut |leaf| leaf.taken.set(true));
     }
 
-    /// Counts every value as a setting of the source, and collects those that are secrets.
+    /// Counts every value as a setting of the source, and collects secrets.
     pub(super) fn enter(&self, notes: &Notes) {
         notes.secrets.add_json(&self.json());
         self.leaves(&mut |leaf| notes.setting(&leaf.path, leaf.line));
     }
 
-    /// Returns it for reading.
+    /// Returns the value for reading.
     pub(super) fn at<'a>(&'a self, notes: &'a Notes<'a>) -> At<'a> {
         At { item: self, notes }
     }
 
-    /// Lists the unread values: with their reason in `known`, or as unknown.
+    /// Lists the unread values, either with their reason in `known`, or as unknown.
     pub(super) fn list_rest(&self, known: &[Known], notes: &Notes) {
         let at = At { item: self, notes };
         let fate = known.iter().find(|(pattern, _)| matches(pattern, &self.path)).map(|(_, fate)| *fate);
@@ -248,7 +249,7 @@ impl Item {
             (_, Some(Fate::Needless(why))) => at.rest(|one| one.needless(why)),
             (_, Some(Fate::Lost(why))) => at.rest(|one| one.missing(why)),
             (_, Some(Fate::Read)) => at.rest(|one| one.needless("it has no effect with the other fields")),
-            // One sentence for a wholly unknown table, unless a part of it is known.
+            // A table that is entirely unknown gets one sentence, unless a part of it is known.
             (_, None) if is_untouched && !self.path.is_empty() && !self.is_known_inside(known) => {
                 at.missing("unknown field");
             }
@@ -265,7 +266,7 @@ impl Item {
             .any(|child| known.iter().any(|(pattern, _)| matches(pattern, &child.path)) || child.is_known_inside(known))
     }
 
-    /// Visits every value except nonempty tables and lists. A null sets nothing.
+    /// Visits every value except nonempty tables and lists. A null does not set anything.
     fn leaves<'a>(&'a self, see: &mut dyn FnMut(&'a Item)) {
         match &self.value {
             Kind::Null => {}
@@ -281,12 +282,12 @@ impl Item {
         holds
     }
 
-    /// Whether everything in it was read.
+    /// Whether everything in the value was read.
     pub(crate) fn is_taken(&self) -> bool {
         self.all(|leaf| leaf.taken.get())
     }
 
-    /// Whether nothing in it was read.
+    /// Whether nothing in the value was read.
     fn is_untouched(&self) -> bool {
         self.all(|leaf| !leaf.taken.get())
     }
@@ -296,7 +297,8 @@ fn joined(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// Whether a path matches a pattern: without indices, `*` for any one key.
+/// Whether a path matches a pattern, which has no indices and in which `*` stands for any single
+/// key.
 fn matches(pattern: &str, path: &str) -> bool {
     let mut plain = String::with_capacity(path.len());
     let mut depth = 0;

@@ -1,9 +1,9 @@
-//! Budgets.
+//! Rules about budgets.
 
 use super::super::finding::{Finding, Scope};
 use super::super::view::View;
 
-/// M031: a budget, but no sweep that it could skip.
+/// M031: there is a budget, but no sweep that it could skip.
 pub(crate) fn nothing_optional(view: &View) -> Vec<Finding> {
     let has_optional = view.plan.sweeps.values().any(|sweep| sweep.optional);
     if view.plan.budget.is_none() || has_optional {

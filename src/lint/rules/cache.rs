@@ -26,7 +26,8 @@ pub(crate) fn mixed_cache(view: &View, sweep: &SweepView) -> Option<Finding> {
     ))
 }
 
-/// M010: without a nonce every run of a plan sends the same prompts, whatever its scenario shares.
+/// M010: without a nonce, every run of a plan sends the same prompts, regardless of what its scenario
+/// shares.
 pub(crate) fn same_prompts(view: &View, sweep: &SweepView) -> Option<Finding> {
     let again = |(name, one): &(String, Resolved)| comes_again(view.plan, sweep, name, one);
     let differing: Vec<Again> = sweep.scenarios.iter().filter_map(again).collect();
@@ -45,8 +46,8 @@ pub(crate) fn same_prompts(view: &View, sweep: &SweepView) -> Option<Finding> {
 
 /// A scenario whose prompts should differ but repeat.
 struct Again {
-    /// Its name in messages; for a mix whose other classes have a nonce, the classes without one, and the
-    /// mix.
+    /// Its name in messages; for a mix in which only some classes have a nonce, the classes without one
+    /// and the mix.
     told: String,
     /// The place where the nonce is turned off.
     at: Vec<Step>,
@@ -76,7 +77,7 @@ fn place_of_nonce(plan: &Plan, sweep: &SweepView, scenarios: &[&str]) -> Vec<Ste
     }
     for scenario in scenarios {
         let mut next = Some(*scenario);
-        // A cycle of bases is no longer than the table.
+        // The loop ends even if bases form a cycle, because a cycle is no longer than the table.
         for _ in 0..=plan.scenarios.len() {
             let Some((name, own)) = next.and_then(|name| plan.scenarios.get_key_value(name)) else { break };
             if own.nonce.is_some() {

@@ -12,7 +12,8 @@ use crate::plan::{Compare, Endpoint, Plan, Scalar};
 const REPEATS: u32 = 3;
 /// Maximum number of repeats that is recommended.
 const MOST_REPEATS: u32 = 50;
-/// Maximum number of values compared with the baseline; a longer axis is a range, and its ends are alike.
+/// Maximum number of values that are compared with the baseline. A longer axis is a range, whose ends
+/// resemble each other.
 const MOST: usize = 100;
 
 /// M007: a comparison is declared, but cells have fewer than 3 runs.
@@ -26,10 +27,11 @@ pub(crate) fn no_repeats(_: &View, sweep: &SweepView) -> Option<Finding> {
     ))
 }
 
-/// Minimum difference between rounds of equal arms that a margin must tolerate not to be narrow.
+/// Minimum difference between rounds of equal arms that a margin must tolerate in order not to be too
+/// narrow.
 const QUIET: f64 = 0.01;
 
-/// M025: a margin that this number of repeats shows only if rounds hardly differ.
+/// M025: a margin that can be shown with this number of repeats only if rounds hardly differ.
 pub(crate) fn narrow_margin(_: &View, sweep: &SweepView) -> Option<Finding> {
     let compare = sweep.compare?;
     let margin = compare.margin?.to_f64();
@@ -51,7 +53,7 @@ pub(crate) fn narrow_margin(_: &View, sweep: &SweepView) -> Option<Finding> {
     ))
 }
 
-/// M008: the compared values differ in more than the axis.
+/// M008: the compared values differ in more than the compared axis.
 pub(crate) fn several_variables(view: &View, sweep: &SweepView) -> Option<Finding> {
     let compare = sweep.compare?;
     let (other, variables) = differing(view.plan, sweep, compare)?;
@@ -70,8 +72,8 @@ fn differing(plan: &Plan, sweep: &SweepView, compare: &Compare) -> Option<(Scala
         let own = variables.len();
         let sides = Sides { by: &compare.by, values: [&compare.baseline, &value] };
         variables.extend(sides::differing(plan, sweep, sides));
-        // One of the values' own differences may be the compared variable; a difference that the matrix
-        // adds never is.
+        // One of the differences between the values themselves may be the compared variable, but a
+        // difference that the matrix adds never is.
         (own > 1 || variables.len() > own).then_some((value, variables))
     })
 }

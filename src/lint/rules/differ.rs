@@ -1,12 +1,12 @@
-//! Differences between two endpoints, models or scenarios themselves. Values that one side omits or calls
-//! `unknown` are not counted as different; the disclosure rules report that they are not known to be equal
+//! The differences between two endpoints, models or scenarios. A value that one side omits or marks as
+//! `unknown` does not count as different. The disclosure rules report that it is not known to be equal
 //! either.
 
 use super::equal::facts;
 use crate::plan::model::content::Resolved;
 use crate::plan::{Endpoint, Engine, Model, Scalar};
 
-/// Settings that every engine has, so that they also count between two engines, with their aliases.
+/// Settings that every engine has, with their aliases. They also count in comparisons of two engines.
 const SHARED: [(&str, &[&str]); 6] = [
     ("tensor_parallel", &["tensor_parallel_size", "tp", "tp_size", "num_shard"]),
     ("pipeline_parallel", &["pipeline_parallel_size", "pp", "pp_size"]),
@@ -18,7 +18,7 @@ const SHARED: [(&str, &[&str]); 6] = [
 
 /// Shared settings that depend on the number of accelerators.
 const PARALLEL: [&str; 2] = ["tensor_parallel", "pipeline_parallel"];
-/// Shared settings that are off by default: if only one side sets them, they differ.
+/// Shared settings that are off by default: if only one side sets such a setting, the sides differ.
 const QUANTIZED: [&str; 2] = ["quantization", "kv_cache_dtype"];
 
 /// Whether a text marks a value as unknown.
@@ -32,7 +32,7 @@ fn differ(a: Option<&str>, b: Option<&str>) -> bool {
     known(a).zip(known(b)).is_some_and(|(a, b)| a != b)
 }
 
-/// Variables in which two endpoints differ, each named once: a difference that follows from a different
+/// Variables in which two endpoints differ, each named once. A difference that follows from a different
 /// engine, accelerator or number of accelerators is not a separate variable.
 pub(crate) fn endpoints(a: &Endpoint, b: &Endpoint) -> Vec<String> {
     // Mocks differ only in their figures, which do not count.
@@ -61,7 +61,8 @@ fn hardware(a: &Endpoint, b: &Endpoint) -> Vec<String> {
     found.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Server facts in which two endpoints differ; for two engines only the facts that both engines have.
+/// Server facts in which two endpoints differ; for different engines, only the facts that both engines
+/// have.
 fn settings(a: &Endpoint, b: &Endpoint) -> Vec<String> {
     let (left, right) = (named(a), named(b));
     let count = |endpoint: &Endpoint| endpoint.hardware.as_ref().and_then(|hardware| hardware.gpus());
@@ -95,13 +96,13 @@ fn named(endpoint: &Endpoint) -> Vec<(String, Scalar)> {
     facts(endpoint).into_iter().map(|(name, value)| (first(name), value)).collect()
 }
 
-/// The quantization; `None` if there is none, or if the checkpoint decides.
+/// The quantization; `None` if there is none, or if the checkpoint determines it.
 fn quantized(value: Option<&str>) -> Option<String> {
     let value = value?.trim().to_lowercase();
     (!["none", "auto", "no", "false", "off"].contains(&value.as_str())).then_some(value)
 }
 
-/// Models for which two engines have ids of different weights.
+/// Models for which two engines use ids that identify different weights.
 pub(crate) fn ids(models: &[(&str, &Model)], a: Engine, b: Engine) -> Vec<String> {
     if a == Engine::Mock || b == Engine::Mock {
         return Vec::new();
@@ -119,7 +120,7 @@ fn weights(id: &str) -> String {
     last.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Variables in which two models differ, other than their weights.
+/// Variables in which two models differ, not counting their weights.
 pub(crate) fn models(a: &Model, b: &Model) -> Vec<String> {
     let size = a.parameters.zip(b.parameters).is_some_and(|(a, b)| a != b).then(|| "parameters".to_owned());
     let precision = differ(a.precision.as_deref(), b.precision.as_deref()).then(|| "precision".to_owned());
@@ -129,7 +130,7 @@ pub(crate) fn models(a: &Model, b: &Model) -> Vec<String> {
 /// Variables in which two scenarios differ.
 pub(crate) fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
     let (left, right) = (&a.content, &b.content);
-    // Text is shared through a system prompt or turns.
+    // Requests share text through a system prompt or turns.
     let shared = |content: &crate::plan::model::content::Content| {
         let by_profile = (content.sharing.clone(), content.turn_counts.clone());
         (content.reuse, content.system_tokens, content.turns, content.talk, content.prefix, content.cache, by_profile)

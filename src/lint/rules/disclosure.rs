@@ -78,7 +78,7 @@ fn missing(
     (!missing.is_empty()).then(|| finding().undisclosed(names))
 }
 
-/// Reports the fields of an endpoint's table that are `unknown`: they are disclosed, but not known to be
+/// Reports the fields of an endpoint's table that are `unknown`. They are disclosed, but not known to be
 /// equal to anything.
 fn unknown(endpoint: &str, table: &str, names: &[String]) -> Option<Finding> {
     let verb = if names.len() == 1 { "is" } else { "are" };

@@ -1,12 +1,12 @@
-//! Endpoints of one sweep that were not treated alike.
+//! Rules about endpoints of one sweep that were not treated alike.
 
 use super::super::finding::Finding;
 use super::super::view::{SweepView, View, steps};
 use super::{listed, quoted};
 use crate::plan::{Endpoint, Fact, MetricName, Scalar};
 
-/// Facts of a server as one flat list, with flags and file keys spelled alike: `--max-num-seqs` and
-/// `max_num_seqs` are the same.
+/// Facts of a server as one flat list, in which flags and file keys have the same spelling:
+/// `--max-num-seqs` and `max_num_seqs` are the same.
 pub(crate) fn facts(endpoint: &Endpoint) -> Vec<(String, Scalar)> {
     let plain = |name: &str| name.trim_start_matches('-').replace('-', "_").to_lowercase();
     let mut facts = Vec::new();
@@ -19,7 +19,7 @@ pub(crate) fn facts(endpoint: &Endpoint) -> Vec<(String, Scalar)> {
     facts
 }
 
-/// M014: endpoints of one sweep, one of which specifies settings that another does not.
+/// M014: one endpoint of a sweep specifies settings that another endpoint does not specify.
 pub(crate) fn unequal_tuning(_: &View, sweep: &SweepView) -> Option<Finding> {
     let mut endpoints = sweep.real_endpoints();
     let first = endpoints.next()?;
@@ -33,14 +33,14 @@ pub(crate) fn unequal_tuning(_: &View, sweep: &SweepView) -> Option<Finding> {
 
 /// Describes how the specified settings of two endpoints differ.
 fn unequal(a: &(&str, &Endpoint), b: &(&str, &Endpoint)) -> Option<String> {
-    // A version is not tuning.
+    // A version does not count as tuning.
     let names = |endpoint: &Endpoint| -> Vec<String> {
         facts(endpoint).into_iter().map(|(name, _)| name).filter(|name| name != "version").collect()
     };
     let (left, right) = (names(a.1), names(b.1));
     if a.1.engine != b.1.engine {
-        // Between engines the settings have different names, but an endpoint without any settings is still
-        // comparable.
+        // Settings of different engines have different names, but an endpoint without any settings can
+        // still be compared with one that has some.
         let bare =
             |settings: &[String], endpoint: &Endpoint| settings.is_empty() && !endpoint.server.contains_key("flags");
         return match (bare(&left, a.1), bare(&right, b.1)) {
@@ -60,7 +60,7 @@ fn unequal(a: &(&str, &Endpoint), b: &(&str, &Endpoint)) -> Option<String> {
     }
 }
 
-/// The first few of a long list are enough.
+/// The first few entries of a long list are enough.
 fn lacks(name: &str, settings: &[String], other: &str) -> String {
     let shown: Vec<&str> = settings.iter().take(4).map(String::as_str).collect();
     let more = if settings.len() > shown.len() {
@@ -72,8 +72,8 @@ fn lacks(name: &str, settings: &[String], other: &str) -> String {
     format!("`{name}` specifies {listed}{more}, but `{other}` does not")
 }
 
-/// M015: endpoints of one sweep with different numbers of accelerators, compared by a metric that grows
-/// with the number.
+/// M015: endpoints of one sweep have different numbers of accelerators and are compared by a metric that
+/// grows with this number.
 pub(crate) fn unequal_accelerators(_: &View, sweep: &SweepView) -> Option<Finding> {
     let gpus = |endpoint: &Endpoint| endpoint.hardware.as_ref().and_then(|hardware| hardware.gpus());
     let mut known = sweep.real_endpoints().filter_map(|(name, endpoint)| Some((*name, gpus(endpoint)?)));

@@ -1,4 +1,5 @@
-//! Disturbances of a measurement: a server that logs, a client on the same host, a generator at its limit.
+//! Rules about disturbances of a measurement: a server that logs, a client on the same host, or a generator
+//! at its limit.
 
 use super::super::finding::{Finding, Scope};
 use super::super::view::{Rung, SweepView, View};
@@ -44,7 +45,7 @@ fn loud(endpoint: &Endpoint) -> Option<(String, String)> {
     }
     let silenced = facts.iter().any(|(name, _)| name == "disable_log_requests");
     let version = facts.iter().find_map(|(name, value)| match value {
-        // As numbers, 0.10 and 0.1 would be the same.
+        // As numbers, 0.10 and 0.1 would be equal.
         Scalar::Text(text) if name == "version" => Some(text.clone()),
         _ => None,
     })?;
@@ -54,13 +55,13 @@ fn loud(endpoint: &Endpoint) -> Option<(String, String)> {
     })
 }
 
-/// Whether a version like 0.9.2 or v0.9.2 is below a major and minor one.
+/// Whether a version like 0.9.2 or v0.9.2 is below the given major and minor version.
 fn is_before(version: &str, (major, minor): (u32, u32)) -> bool {
     let mut parts = version.trim_start_matches('v').split('.').map_while(|part| part.parse::<u32>().ok());
     parts.next().zip(parts.next()).is_some_and(|found| found < (major, minor))
 }
 
-/// M017: the server's address is this host, and the plan does not declare that as intended.
+/// M017: the server's address is this host, and the plan does not declare that this is intended.
 pub(crate) fn one_host(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let url = endpoint.url.as_deref()?;
     let host = reqwest::Url::parse(url).ok()?.host_str()?.trim_matches(['[', ']']).to_owned();
@@ -73,8 +74,8 @@ pub(crate) fn one_host(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     is_unsaid.then(|| Finding::of(Scope::Endpoint(name.to_owned()), &["url"], message, remedy))
 }
 
-/// M033: a metrics page on a different host than the endpoint, whose unknown engine cannot show that the page
-/// is its own.
+/// M033: a metrics page is on a different host than the endpoint, and the engine is unknown, so it cannot be
+/// verified that the page belongs to the endpoint.
 pub(crate) fn foreign_metrics(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let telemetry = endpoint.telemetry.as_ref().filter(|_| endpoint.engine == Engine::Openai)?;
     let host = |url: &str| reqwest::Url::parse(url).ok().and_then(|url| Some(url.host_str()?.to_owned()));
@@ -90,7 +91,7 @@ pub(crate) fn foreign_metrics(name: &str, endpoint: &Endpoint) -> Option<Finding
     Some(Finding::of(Scope::Endpoint(name.to_owned()), &["telemetry"], message, remedy.to_owned()))
 }
 
-/// M018: a load beyond every load that held in the last calibration of this host.
+/// M018: a load exceeds every load that held in the last calibration of this host.
 pub(crate) fn beyond_calibration(view: &View, sweep: &SweepView) -> Option<Finding> {
     let calibrated = view.calibrated?;
     let (least, _) = sweep.tokens("output_tokens", |scenario| expected(&scenario.content).output as u32);
@@ -131,8 +132,8 @@ pub(crate) fn beyond_calibration(view: &View, sweep: &SweepView) -> Option<Findi
     ))
 }
 
-/// Whether responses have the requested length and arrive token by token, so that a rate also determines
-/// the events.
+/// Whether responses have the requested length and arrive token by token, so that the rate of requests also
+/// determines the rate of events.
 fn events_are_known(sweep: &SweepView) -> bool {
     let takes = |(_, endpoint): &(&str, &Endpoint)| endpoint.engine.takes_ignore_eos();
     sweep.streams && sweep.endpoints.iter().all(takes)
@@ -143,8 +144,8 @@ fn peak(rung: &Rung) -> f64 {
     rung.course().map_or(0.0, |course| course.peak())
 }
 
-/// The known part of a run's pressure: the requests in flight of a closed loop, the arrivals and their
-/// tokens of an open loop. Unknown parts are 0 and never exceed a calibration.
+/// The known part of a run's pressure: the requests in flight of a closed loop, or the arrivals and tokens
+/// of an open loop. Unknown parts are 0 and never exceed a calibration.
 fn pressure(rung: &Rung, output_tokens: u32, per_arrival: u32) -> Pressure {
     match &rung.load {
         Load::Closed { batch_size } => {

@@ -8,12 +8,13 @@ use crate::plan::Slo;
 use crate::units::Nanos;
 
 /// Length of a window that shows whether a server keeps up, in multiples of the duration of a request. 200
-/// relaxation times of a queue contain some 55 swings (`analysis::series::swings`), and 16 are needed;
-/// under a light load the relaxation time is the duration of a request, closer to the limit it is longer.
+/// relaxation times of a queue contain about 55 swings (`analysis::series::swings`), and 16 are needed.
+/// Under a light load, the relaxation time is the duration of a request; closer to the limit, it is
+/// longer.
 const TIMES: f64 = 60.0;
 
-/// M024: an objective and several rates, but windows too short to show whether the server keeps up with
-/// them.
+/// M024: there is an objective and there are several rates, but the windows are too short to show whether
+/// the server keeps up.
 pub(crate) fn unshown_queue(view: &View, sweep: &SweepView) -> Option<Finding> {
     view.plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo))?;
     let open: Vec<&Rung> = sweep.rungs.iter().filter(|rung| matches!(rung.load, Load::Open { .. })).collect();

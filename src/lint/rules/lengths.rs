@@ -5,7 +5,7 @@ use super::super::view::{SweepView, View};
 use crate::plan::Model;
 use crate::plan::model::content::Resolved;
 
-/// M023: lengths in tokens, but no tokenizer for the model.
+/// M023: lengths are given in tokens, but the model has no tokenizer.
 pub(crate) fn estimated_lengths(view: &View) -> Vec<Finding> {
     let is_measured = |name: &str| {
         let has = |sweep: &SweepView| sweep.models.iter().any(|(used, _)| *used == name);
@@ -20,7 +20,8 @@ pub(crate) fn estimated_lengths(view: &View) -> Vec<Finding> {
     meant.map(finding).collect()
 }
 
-/// Whether a sweep sends texts generated to a declared length; texts of a data set keep their own lengths.
+/// Whether a sweep sends texts that are generated to a declared length. Texts of a data set keep their own
+/// lengths.
 fn declares(sweep: &SweepView) -> bool {
     let is_made = |scenario: &Resolved| scenario.content.data.is_none();
     sweep.scenarios.iter().any(|(_, scenario)| match &scenario.mix[..] {

@@ -1,5 +1,5 @@
-//! Loads that show too little: one kind of loop, one load point, one length, one number for two kinds of
-//! work.
+//! Loads that show too little: only one kind of loop, one load point or one length, or one number for two
+//! kinds of work.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::expand::Load;
 use crate::plan::model::content::Content;
 use crate::plan::{Plan, Slo, Step};
 
-/// M002: latency is promised, but no sweep is an open loop.
+/// M002: the plan makes a claim about latency, but no sweep is an open loop.
 pub(crate) fn closed_loop_only(view: &View) -> Vec<Finding> {
     let open = |rung: &Rung| matches!(rung.load, Load::Open { .. });
     let Some((at, claim)) = latency_claim(view.plan) else { return Vec::new() };
@@ -69,7 +69,7 @@ pub(crate) fn one_load(view: &View) -> Vec<Finding> {
     found
 }
 
-/// Loads below and above a given one, as an axis.
+/// Loads below and above a given load, as an axis.
 fn around(rung: &Rung) -> String {
     if rung.speed.is_some() {
         return "another scenario that replays the trace at a different speed, like speed: 2".to_owned();
@@ -105,7 +105,7 @@ pub(crate) fn one_length(view: &View) -> Vec<Finding> {
         return Vec::new();
     }
     let (message, remedy) = match output.0 {
-        // Nothing is generated.
+        // No texts are generated.
         0 => (format!("every text has {} tokens", prompt.0), "write several lengths: prompt_tokens: [64, 512]"),
         output => (
             format!("every request has {} prompt tokens and {output} output tokens", prompt.0),
@@ -133,7 +133,7 @@ fn shape(sweep: &SweepView) -> Extents {
     (whole, range("output_tokens", |c| c.output_tokens), range("turns", |c| c.turns))
 }
 
-/// M020: the hypothesis or notes give capacity in prompt and output tokens together.
+/// M020: the hypothesis or the notes state capacity in prompt and output tokens together.
 pub(crate) fn total_tokens(view: &View) -> Vec<Finding> {
     let plan = view.plan;
     let mut texts =
@@ -154,8 +154,8 @@ pub(crate) fn total_tokens(view: &View) -> Vec<Finding> {
     asked.map(finding).collect()
 }
 
-/// Whether a text mentions total tokens as a throughput: "total" shortly before "tokens" or "throughput",
-/// and a rate.
+/// Whether a text mentions total tokens as a throughput: it contains "total" shortly before "tokens" or
+/// "throughput", and a rate.
 fn asks_for_total(text: &str) -> bool {
     let text = text.to_lowercase();
     let words: Vec<&str> =

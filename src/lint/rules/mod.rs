@@ -1,4 +1,4 @@
-//! The rules, each one function from a plan to its findings.
+//! The rules. Each rule is one function that takes a plan and returns findings.
 
 pub(super) mod budget;
 pub(super) mod cache;
@@ -37,27 +37,27 @@ fn quoted<T: AsRef<str>>(names: &[T]) -> String {
     listed(&names.iter().map(|name| format!("`{}`", name.as_ref())).collect::<Vec<_>>())
 }
 
-/// The whole seconds that `requests` take at a rate, rounded up to a customary value.
+/// The whole seconds that `requests` take at a rate, rounded up to a customary round number.
 fn time_for(requests: f64, rate: f64) -> Nanos {
     let seconds = (requests / rate).ceil();
-    // Above ten minutes whole minutes, above two hours whole hours.
+    // Whole minutes above ten minutes, and whole hours above two hours.
     let unit =
         [(7_200.0, 3_600.0), (600.0, 60.0)].into_iter().find(|(from, _)| seconds > *from).map_or(1.0, |(_, unit)| unit);
     Nanos::from_secs(((seconds / unit).ceil() * unit).min(1e9) as u64)
 }
 
-/// A rate rounded up to two significant digits, as a plan writes it: 3.1, 74, 1200.
+/// A rate rounded up to two significant digits, as written in a plan: 3.1, 74, 1200.
 fn rate_above(rate: f64) -> String {
     let digits = rate.max(1e-6).log10().floor() as i32;
     let unit = 10f64.powi(digits - 1);
-    // A float of two significant digits needs no more decimals than these.
+    // A float with two significant digits needs no more decimals than this.
     let rounded = (rate / unit - 1e-9).ceil() * unit;
     let decimals = usize::try_from(1 - digits).unwrap_or(0);
     let text = format!("{rounded:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// A count for readers: whole, and never rounded up to the required number.
+/// Formats a count for readers as a whole number that is never rounded up to the required number.
 fn count(expected: f64) -> String {
     format!("{}", expected.floor().min(1e15) as u64)
 }

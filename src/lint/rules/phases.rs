@@ -35,7 +35,7 @@ fn too_short(view: &View, sweep: &SweepView) -> Option<Finding> {
 
 fn too_few(sweep: &SweepView) -> Option<Finding> {
     let expect = Expect::of(sweep);
-    // With a profile that starts at zero, no stabilize sends anything, however long.
+    // If a profile starts at zero, stabilize sends nothing, however long it is.
     let short = |rung: &&Rung| expect.warming(rung) < WARM_UP_REQUESTS && expect.settled(rung) > 0.0;
     let worst = sweep.rungs.iter().filter(short).min_by(|a, b| expect.warming(a).total_cmp(&expect.warming(b)))?;
     let of_fill = expect.settled(worst) * worst.phases.fill.secs() / 2.0;

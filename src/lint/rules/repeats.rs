@@ -1,18 +1,18 @@
-//! Repeats until means are known.
+//! Repeats until means are known precisely enough.
 
 use super::super::finding::Finding;
 use super::super::view::{SweepView, View, steps};
 use crate::analysis::student;
 
-/// Minimum difference between runs of one server, as a share (one standard deviation): `optimize` assumes
-/// the same (docs/SEARCH.md, The best settings of a server).
+/// Minimum difference between runs of the same server, as a share (one standard deviation). `optimize`
+/// assumes the same value (docs/SEARCH.md, The best settings of a server).
 const DIFFER: f64 = 0.01;
 /// Significance level of the intervals of means.
 const LEVEL: f64 = 0.05;
 /// Maximum number of repeats that is recommended.
 const MOST: u32 = 100;
 
-/// M030: even the maximum number of repeats does not bring the interval of a mean within `until`, if runs
+/// M030: even the maximum number of repeats does not bring the interval of a mean within `until` if runs
 /// differ by one percent.
 pub(crate) fn unreachable_until(_: &View, sweep: &SweepView) -> Option<Finding> {
     let repeats = &sweep.sweep.repeats;
@@ -23,8 +23,8 @@ pub(crate) fn unreachable_until(_: &View, sweep: &SweepView) -> Option<Finding> 
         return None;
     }
     let message = format!(
-        "{} repeats of runs that differ by 1% determine a mean to {:.2}%, not to {until}: most likely all of them \
-         will run without reaching it",
+        "{} repeats of runs that differ by 1% determine a mean to {:.2}%, not to {until}: most likely, all repeats \
+         will run without reaching that precision",
         repeats.at_most,
         100.0 * half(repeats.at_most),
     );

@@ -10,15 +10,15 @@ use crate::metrics::{self, Kind, Of};
 use crate::plan::{AskedMetric, MetricName, Percentile, Plan, Step};
 use crate::units::Nanos;
 
-/// The percentile to assume if a plan names none.
+/// The percentile that is assumed if a plan names none.
 const DEFAULT: Percentile = Percentile::P99;
 
-/// M005: fewer requests than the highest requested percentile needs for its interval.
+/// M005: there are fewer requests than the highest requested percentile needs for its interval.
 pub(crate) fn few_requests(view: &View, sweep: &SweepView) -> Option<Finding> {
     let promised = promised(view.plan);
     let percentile = percentile(view, sweep);
     let need = quantile::need(percentile) as f64;
-    // M019 reports an objective that cannot even be decided.
+    // An objective that cannot even be decided is reported by M019.
     let decided = match promised.iter().any(|(promised, _)| *promised == percentile) {
         true => quantile::need_to_decide(percentile) as f64,
         false => 0.0,
@@ -33,7 +33,7 @@ pub(crate) fn few_requests(view: &View, sweep: &SweepView) -> Option<Finding> {
 
 /// M019: a service level objective on a percentile that cannot be decided.
 pub(crate) fn undecidable_slo(view: &View, sweep: &SweepView) -> Option<Finding> {
-    // The first of several on the same percentile.
+    // The first of several limits on the same percentile.
     let (percentile, at) = promised(view.plan).into_iter().rev().max_by_key(|(percentile, _)| *percentile)?;
     let need = quantile::need_to_decide(percentile) as f64;
     let metric = at[1].to_string();
@@ -91,10 +91,10 @@ fn promised(plan: &Plan) -> Vec<(Percentile, Vec<Step>)> {
 
 /// The rungs of a sweep that expect too few requests.
 struct Short<'v> {
-    /// The rung that expects the fewest.
+    /// The rung that expects the fewest requests.
     rung: &'v Rung,
     expect: Expect,
-    /// The number of such rungs, and of all rungs.
+    /// The number of rungs with too few requests, and the number of all rungs.
     counts: (usize, usize),
 }
 
@@ -108,22 +108,22 @@ impl<'v> Short<'v> {
         Some(Short { rung, expect, counts })
     }
 
-    /// "`qps: 1` expects 120 in 120s; 2 of 5 loads expect too few".
+    /// "`qps: 1` expects 120 in 120s; too few are expected at 2 of 5 loads".
     fn says(&self) -> String {
         let measure = self.rung.phases.measure;
         let window = measure.at_most.unwrap_or(measure.duration).spoken();
         let others = match self.counts {
             (1, _) => String::new(),
-            (some, all) if some == all => format!("; all {all} loads expect too few"),
-            (some, all) => format!("; {some} of {all} loads expect too few"),
+            (some, all) if some == all => format!("; too few are expected at all {all} loads"),
+            (some, all) => format!("; too few are expected at {some} of {all} loads"),
         };
         let expected = count(self.expect.measured(self.rung));
         format!("`{}` expects {expected} in {window}{}{others}", self.rung.written(), self.expect.assumption(self.rung))
     }
 }
 
-/// The remedy that gives a sweep's runs enough requests, for its percentile and for those of all sweeps
-/// under the same `measure`: M005 and M019 give the same remedy, and applying it resolves both.
+/// The remedy that gives the runs of a sweep enough requests for its percentile and for the percentiles of
+/// all sweeps with the same `measure`. M005 and M019 give the same remedy, and applying it resolves both.
 fn remedy(view: &View, sweep: &SweepView) -> String {
     let own = |sweep: &SweepView| sweep.sweep.phases.measure.is_some();
     let together = |other: &&SweepView| other.name == sweep.name || (!own(sweep) && !own(other));
@@ -141,7 +141,7 @@ fn windows<'v, 'p: 'v>(sweeps: impl Iterator<Item = (&'v SweepView<'p>, f64)>) -
             let closed = matches!(rung.load, Load::Closed { .. });
             duration = duration.max(rung.phases.measure.duration);
             time = time.max(time_for(need, rate));
-            // Twice the time of a closed loop, because the server may be slower than assumed.
+            // A closed loop gets twice the time, because the server may be slower than assumed.
             at_most = at_most.max(time_for(if closed { 2.0 * need } else { need }, rate));
             (most, is_closed) = (most.max(need), is_closed || closed);
         }

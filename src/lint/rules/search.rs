@@ -10,10 +10,10 @@ use crate::plan::model::phases::Measure;
 use crate::plan::model::search::{CONFIRM, Search};
 use crate::units::{Decimal, Nanos};
 
-/// Minimum number of requests per run at the right load for which the simulated searches of docs/SEARCH.md
-/// were right to `RESOLUTION`.
+/// Minimum number of requests per run, at the correct load, with which the simulated searches of
+/// docs/SEARCH.md were accurate to `RESOLUTION`.
 const REQUESTS: f64 = 4_000.0;
-/// The resolution of those searches.
+/// The resolution of these searches.
 const RESOLUTION: f64 = 0.05;
 
 /// A search with its axis and the window of its ordinary runs.
@@ -23,7 +23,7 @@ fn searched<'p>(view: &View, sweep: &SweepView<'p>) -> Option<(&'p Search, Measu
     Some((sweep.sweep.search.as_ref()?, measure))
 }
 
-/// M027: the run that confirms a result is no longer than those that found it.
+/// M027: the run that confirms a result is no longer than the runs that found it.
 pub(crate) fn short_confirm(view: &View, sweep: &SweepView) -> Option<Finding> {
     let (search, measure) = searched(view, sweep)?;
     let confirm = search.confirm.unwrap_or(CONFIRM);
@@ -42,7 +42,7 @@ pub(crate) fn short_confirm(view: &View, sweep: &SweepView) -> Option<Finding> {
     Some(sweep.finding(at, message, remedy))
 }
 
-/// M028: even at the heaviest load of the range a window has fewer requests than the resolution needs.
+/// M028: even at the heaviest load of the range, a window has fewer requests than the resolution requires.
 pub(crate) fn fine_resolution(view: &View, sweep: &SweepView) -> Option<Finding> {
     let (search, measure) = searched(view, sweep)?;
     let (axis, range) = search.axis()?;
@@ -68,7 +68,7 @@ pub(crate) fn fine_resolution(view: &View, sweep: &SweepView) -> Option<Finding>
         range.within,
         count(takes),
     );
-    // Rounded up to whole percent, as a plan writes it.
+    // Rounded up to whole percent, as written in plans.
     let coarser = (100.0 * RESOLUTION * (REQUESTS / requests.max(1.0)).sqrt()).ceil();
     let longer = super::time_for(takes, rate);
     let remedy = match coarser <= 50.0 {
@@ -78,7 +78,7 @@ pub(crate) fn fine_resolution(view: &View, sweep: &SweepView) -> Option<Finding>
     Some(sweep.finding(steps!["sweeps", sweep.name, "search", axis], message, remedy))
 }
 
-/// M029: a sweep runs at the load that an earlier one found, or above it.
+/// M029: a sweep runs at or above the load that an earlier sweep found.
 pub(crate) fn no_headroom(view: &View) -> Vec<Finding> {
     let of = |sweep: &SweepView| {
         let take = sweep.sweep.takes().find(|taken| taken.take.times >= Decimal::from(1))?;

@@ -1,6 +1,6 @@
-//! Differences between the cells on two sides of a comparison, other than the compared axis: values of a
-//! zip, of `when`, of `extend`. The search visits only axes that can cause such a difference, up to a
-//! limit; if the limit is exceeded, nothing is reported.
+//! Differences, other than in the compared axis, between the cells on two sides of a comparison. Values
+//! of a zip, of `when` or of `extend` may cause them. The search visits only axes that can cause such a
+//! difference. The number of its steps is limited; if the limit is exceeded, nothing is reported.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,14 +13,16 @@ use crate::plan::model::content::{Resolved, resolve};
 use crate::plan::{Extend, FieldValue, Plan, Scalar};
 use crate::units::Decimal;
 
-/// Limit of search steps on each side: far above any plan written by a person, a moment for the machine.
+/// Limit of search steps on each side. It is far above the needs of any plan written by hand, and takes
+/// only a moment.
 const STEPS: u64 = 200_000;
 /// Maximum number of distinct cells kept for each side.
 const MOST: usize = 2_000;
-/// Number of cells without a counterpart to inspect; they show the same few fields.
+/// Number of cells without a counterpart that are inspected, because all of them show the same few
+/// fields.
 const FEW: usize = 16;
 
-/// The fields of a cell other than the compared axis, as far as they may depend on it.
+/// The fields of a cell that may depend on the compared axis, excluding the axis itself.
 type Rest<'p> = BTreeMap<&'p str, Scalar>;
 
 /// Two values of one axis, the baseline first.
@@ -32,8 +34,8 @@ pub(crate) struct Sides<'a> {
     pub values: [&'a Scalar; 2],
 }
 
-/// Returns the fields in which cells on one side have no counterpart on the other, each with the values
-/// that show it.
+/// Returns the fields in which cells on one side have no counterpart on the other, each with the
+/// differing values.
 pub(crate) fn differing(plan: &Plan, sweep: &SweepView, sides: Sides) -> Vec<String> {
     let Some(search) = Search::new(plan, sweep, sides.by) else { return Vec::new() };
     let [Some(left), Some(right)] = sides.values.map(|side| search.cells(side)) else { return Vec::new() };
@@ -42,7 +44,7 @@ pub(crate) fn differing(plan: &Plan, sweep: &SweepView, sides: Sides) -> Vec<Str
         [(&left, &right, sides.values), (&right, &left, [sides.values[1], sides.values[0]])]
     {
         for cell in mine.difference(theirs).take(FEW) {
-            // Among equally near cells, prefer one that itself has no counterpart.
+            // Among equally near cells, a cell that itself has no counterpart is preferred.
             let Some(near) = theirs.iter().min_by_key(|other| (apart(cell, other).len(), mine.contains(*other))) else {
                 continue;
             };
@@ -72,7 +74,7 @@ fn apart<'p>(a: &Rest<'p>, b: &Rest<'p>) -> Vec<&'p str> {
     other.map(|(field, _)| *field).chain(only(a, b)).chain(only(b, a)).collect()
 }
 
-/// The cells of a sweep, as far as its rules make them depend on an axis.
+/// The cells of a sweep, restricted to the fields that may depend on an axis.
 struct Search<'p> {
     grid: Grid<'p>,
     extends: Vec<(Rule<'p>, &'p Extend)>,
@@ -121,8 +123,8 @@ impl<'p> Search<'p> {
     }
 }
 
-/// The fields other than `by` that may depend on it: those of its own axis, of axes with conditional
-/// values, and those named in conditions.
+/// The fields other than `by` that may depend on it: the fields of its own axis, of axes with
+/// conditional values, and fields that conditions name.
 fn deciding(sweep: &SweepView, grid: &Grid, by: usize) -> Vec<usize> {
     let axes = &grid.axes;
     let of_points = axes.axes.iter().flat_map(|(_, points)| points).filter_map(|point| point.when);

@@ -1,5 +1,5 @@
-//! The divisor of figures per accelerator and of costs, if flags of a launched server determine the number
-//! of accelerators.
+//! The number of accelerators, by which figures and costs are divided, if flags of a launched server
+//! determine it.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::quoted;
 use crate::plan::model::axis::server_flag;
 use crate::plan::{Axis, Endpoint, PerCell, Sweep, What};
 
-/// Flags that set the number of accelerators of a server, under the engines' names.
+/// Flags that set the number of accelerators of a server, under the names that engines use.
 const PARALLELISM: [&str; 15] = [
     "tensor_parallel",
     "tensor_parallel_size",
@@ -78,7 +78,7 @@ fn of_sweep(sweep: &SweepView) -> Vec<Finding> {
     launched.filter_map(finding).collect()
 }
 
-/// Whether some points of an axis set a flag and others leave it to the server.
+/// Whether some points of an axis set a flag while others leave it at the server's default.
 fn is_left_out(sweep: &Sweep, flag: &str) -> bool {
     sweep.matrix.values().any(|axis| match axis {
         Axis::Values(items) => {

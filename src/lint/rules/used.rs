@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::super::finding::{Finding, Scope};
 use super::super::view::View;
 
-/// M022: a scenario that no sweep sends, no used scenario is based on and no used mix contains.
+/// M022: a scenario is unused: no sweep sends it, no used scenario is based on it, and no used mix
+/// contains it.
 pub(crate) fn scenarios(view: &View) -> Vec<Finding> {
     let table = &view.plan.scenarios;
     let mut used: HashSet<&str> = HashSet::new();
@@ -25,13 +26,13 @@ pub(crate) fn scenarios(view: &View) -> Vec<Finding> {
     unused.map(finding).collect()
 }
 
-/// M022, as a note: an endpoint or model that no sweep measures.
+/// M022, as a note: no sweep measures an endpoint or a model.
 pub(crate) fn endpoints_and_models(view: &View) -> Vec<Finding> {
     let endpoints = unused(view, "endpoint", view.plan.endpoints.keys(), Scope::Endpoint);
     endpoints.chain(unused(view, "model", view.plan.models.keys(), Scope::Model)).collect()
 }
 
-/// Returns findings for the names of a table that are on no sweep's axis.
+/// Returns findings for the names of a table that are not on the axis of any sweep.
 fn unused<'p>(
     view: &View,
     axis: &'p str,

@@ -1,4 +1,4 @@
-//! The rules applied to small plans, and their pages.
+//! Tests of the rules on small plans, and of their pages.
 
 mod overview;
 mod page;
@@ -14,7 +14,7 @@ use crate::metrics;
 use crate::plan::model::compare::MetricName;
 use crate::plan::{Format, parse};
 
-/// Defaults for the keys that a small plan omits: together they make a plan without any lint.
+/// Defaults for the keys that a small plan omits. Together, they form a plan without any lint.
 const REST: [(&str, &str); 6] = [
     ("sweepline", "sweepline: 1"),
     ("name", "name: example"),
@@ -24,7 +24,7 @@ const REST: [(&str, &str); 6] = [
     ("sweeps", "sweeps: { load: { matrix: { scenario: [B1, B2], qps: [5, 10] } } }"),
 ];
 
-/// Returns a plan of the given keys and the defaults.
+/// Returns a plan that consists of the given keys and the defaults.
 fn plan(text: &str) -> Loaded {
     let given = |key: &str| text.lines().any(|line| line.starts_with(&format!("{key}:")));
     let rest: String = REST.iter().filter(|(key, _)| !given(key)).map(|(_, line)| format!("{line}\n")).collect();
@@ -115,7 +115,7 @@ fn examples_are_what_they_say() {
     for rule in &RULES {
         let page = LintPage::of(rule);
         let wrong = match rule.code {
-            // Needs a calibration.
+            // This lint requires a calibration.
             LintCode::BeyondCalibration => lint(&plan(&page.wrong), Some(&Calibrated::default())),
             _ => lints(&page.wrong),
         };

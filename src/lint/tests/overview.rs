@@ -28,30 +28,35 @@ pub(super) fn overview() -> String {
 const OPENING: &str = "\
 # The methodology lint
 
-`sweepline check PLAN` inspects a valid plan once more and reports where its results would mean less
-than they seem to. A **warning** marks a result that would be weaker than it seems; a **note** is
-worth knowing before you read the results. Neither changes the exit code, unless `--strict` is given
-and a warning remains (2). `sweepline explain CODE` shows a rule with a wrong and a right plan.
+`sweepline check PLAN` also reviews the methodology of a valid plan and reports where its results
+would be less conclusive than they seem. A **warning** marks a result that would be weaker than it
+seems. A **note** contains information that you should have before you read the results. Neither
+changes the exit code, except that with `--strict` a warning leads to exit code 2.
+`sweepline explain CODE` describes a rule and shows a wrong and a right plan.
 
-Lints are listed by what they put in doubt, the most important first: the **verdict** (do a run's
-numbers, or the verdict on the objective, hold?), the **comparison** (is a difference due to the
-compared variable?), the **tail** (what is known about it, and about other loads and lengths?), the
-**disclosure** (can others tell what was measured?). Facts that are not disclosed (M011 to M013)
-share one line of the text output: ``not disclosed: gpu, version, tensor_parallel of endpoint
-`vllm` ``; `--format json` lists each with the text to write.
+Lints are sorted by what they threaten, starting with the most important:
 
-To opt out of a rule that does not apply to a plan, give the reason for your readers:
+- the **verdict**: are a run's numbers, or the verdict on the objective, correct?
+- the **comparison**: is a difference due to the compared variable?
+- the **tail**: is enough known about the tail, and about other loads and lengths?
+- the **disclosure**: can others tell what was measured?
+
+In the text output, facts that are not disclosed (M011 to M013) share one line:
+``not disclosed: gpu, version, tensor_parallel of endpoint `vllm` ``. `--format json` lists each of
+them with the text to add to the plan.
+
+If a rule does not apply to a plan, opt out of the rule and give your readers the reason:
 
     allow: [{ code: M004, because: the service sends one length }]
 
-at the top level of the plan to cover all of it, or in a sweep to cover that sweep. Rules about
-endpoints and models can only be opted out of at the top level.
+At the top level of the plan, `allow` covers the whole plan; in a sweep, it covers only that sweep.
+You can opt out of rules about endpoints and models only at the top level.
 
-Endpoints with `engine: mock` have nothing to disclose and are not independent servers: M008, M011
-to M017 and M023 do not apply to them. Where a rule needs the speed of a server (closed loops, and
-M024), it assumes 20 ms per output token, and its message states that. Rules inspect the values of
-the axes, not the cells, so `exclude` does not silence them; M008 compares the values that the axes
-allow on each side, without `exclude` and `add`.
+Endpoints with `engine: mock` have nothing to disclose and are not independent servers, so M008,
+M011 to M017 and M023 do not apply to them. If a rule needs the speed of a server (for closed loops,
+and for M024), it assumes 20 ms per output token and states this in its message. Rules inspect the
+values of the axes, not the cells, so `exclude` does not silence them. M008 compares the values that
+the axes allow on each side and ignores `exclude` and `add`.
 
 <!-- The table is generated from src/lint/rule.rs and docs/codes: SWEEPLINE_BLESS=1 cargo test --lib lint writes it. -->
 

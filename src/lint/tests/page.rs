@@ -1,5 +1,5 @@
-//! The pages of the rules, `docs/codes/M….md`: written by hand in one structure, which `docs/LINT.md` and
-//! the tests of their examples parse.
+//! The pages of the rules, `docs/codes/M….md`: written by hand in one structure, which is parsed for
+//! `docs/LINT.md` and by the tests of the examples.
 
 use std::path::Path;
 

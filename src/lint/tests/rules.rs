@@ -1,4 +1,4 @@
-//! Every rule, on both sides of its threshold.
+//! Tests every rule on both sides of its threshold.
 
 use super::*;
 use crate::analysis::calibration::Pressure;
@@ -20,7 +20,7 @@ fn real(fields: &str) -> String {
     format!("endpoints: {{ vllm: {{ url: \"http://node:8000/v1\", engine: vllm{fields} }} }}\n")
 }
 
-/// Returns two such servers in one sweep with repeats.
+/// Returns two servers that are not mocks, in one sweep with repeats.
 fn pair(a: &str, b: &str) -> String {
     format!(
         "endpoints:\n  a: {{ url: \"http://a:8000/v1\", {a} }}\n  b: {{ url: \"http://b:8000/v1\", {b} }}\n\
@@ -39,7 +39,8 @@ fn warm_up() {
     let (message, _) = words("M001", &warm("qps: [5, 10]", "fill: 10s, stabilize: 19999ms"));
     assert_eq!(message, "`fill` and `stabilize` together last 29999ms, less than 30s");
     assert!(said("M001", &warm("qps: [5, 10]", "fill: 0s, stabilize: 0s")));
-    // The rate rises from zero in fill: 10 requests in 20 s, then 40 in 40 s.
+    // The rate rises from zero during fill, so there are 10 requests in 20 s, then 40 requests in
+    // 40 s.
     assert!(!said("M001", &warm("qps: [1, 10]", "fill: 20s, stabilize: 40s")));
     let (message, remedy) = words("M001", &warm("qps: [1, 10]", "fill: 20s, stabilize: 39s"));
     assert_eq!(message, "`qps: 1` sends 49 requests before its measure window, fewer than 50");
@@ -106,20 +107,21 @@ fn few_requests() {
     assert_eq!(message, "p99 needs 368 requests, but `qps: 1` expects 367 in 367s");
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps: 1.1 or more");
     let (message, remedy) = words("M005", &with_load("qps: [1, 2, 3]", "measure: 120s"));
-    assert_eq!(message, "p99 needs 368 requests, but `qps: 1` expects 120 in 2m; all 3 loads expect too few");
+    assert_eq!(message, "p99 needs 368 requests, but `qps: 1` expects 120 in 2m; too few are expected at all 3 loads");
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps: 3.1 or more");
-    // A prolonged window, at most fivefold unless the plan sets another limit.
+    // The window is extended, at most fivefold unless the plan sets another limit.
     assert!(!said("M005", &at("{ for: 120s, min_requests: 368 }")));
     assert!(said("M005", &at("{ for: 120s, min_requests: 368, at_most: 5m }")));
     assert!(said("M005", &at("{ for: 60s, min_requests: 368 }")));
-    // The requested percentile.
+    // The requested percentile determines the number of requests.
     let slo = |slo: &str, measure: &str| format!("slo: {{ ttft: {{ {slo} }} }}\n{}", at(measure));
     assert!(!said("M005", &slo("p90: 1s", "60s")));
     assert!(said("M005", &slo("p90: 1s", "35s")) && !said("M005", &slo("p90: 1s", "36s")));
     let compare = "compare: { by: qps, baseline: 1, metrics: [output_throughput, ttft_p999] }\n";
     assert!(words("M005", &format!("{compare}{}", at("1h"))).0.starts_with("p99.9 needs 3688 requests"));
     assert!(!said("M005", &format!("{compare}{}", at("3688s"))));
-    // Without a percentile `compare` reads p50 and p99, even if another one is named or promised.
+    // If `compare` names no percentile, it reads p50 and p99, even if another percentile is named
+    // elsewhere.
     let compared = |metrics: &str, slo: &str| {
         let compare = format!("compare: {{ by: qps, baseline: 1{metrics} }}\n{slo}");
         said("M005", &format!("{compare}{}", with_load("qps: [1, 2]", "measure: 100s")))
@@ -129,7 +131,7 @@ fn few_requests() {
     assert!(compared(", metrics: ttft", "slo: { ttft: { p90: 1s } }\n"));
     assert!(!compared(", metrics: output_throughput", "slo: { ttft: { p90: 1s } }\n"));
     assert!(compared("", "slo: { ttft: { p90: 1s } }\n"));
-    // Each problem is reported once: below 299 the SLO itself cannot be decided.
+    // Each problem is reported once: below 299 requests, the SLO itself cannot be decided.
     assert!(said("M005", &slo("p99: 1s", "299s")) && !said("M005", &slo("p99: 1s", "298s")));
     let closed = format!("{}{}", real(""), with_load("batch_size: [1, 64]", "measure: 120s"));
     let (message, remedy) = words("M005", &closed);
@@ -322,7 +324,7 @@ fn caches() {
     assert_eq!(message, "`A2` and `C` hit a warm prefix cache and `B1` hits a cold one, in the same sweep");
     assert!(!said("M010", &scenarios("on", "B1, B2")) && !said("M010", &scenarios("off", "A1, A2")));
     assert!(said("M010", &scenarios("off", "A1, B1")) && said("M010", &scenarios("off", "D")));
-    // One nonce per run keeps runs apart; a scenario or an axis overrides the plan.
+    // One nonce per run separates runs from each other; a scenario or an axis overrides the plan.
     assert!(!said("M010", &scenarios("run", "B1, C, D")));
     let own = |plan: &str, own: &str, axis: &str| {
         format!(
@@ -482,7 +484,7 @@ fn beyond_calibration() {
     assert_eq!(beyond.message, expected);
     assert!(beyond.remedy.contains("sweepline calibrate --batch-size 70 --output-tokens 256"), "{}", beyond.remedy);
     assert!(found("batch_size: [1, 70]", None).is_none(), "without a calibration the limit is unknown");
-    // At 256 tokens each the event rate decides, and a load must be within every limit.
+    // With 256 tokens per request, the event rate is decisive. A load must be within every limit.
     assert!(found("qps: [10, 78]", Some(&held)).is_none());
     assert!(found("qps: [10, 90]", Some(&held)).is_some());
     assert!(found("qps: [10, 1900], output_tokens: 1", Some(&held)).is_none());
@@ -504,7 +506,7 @@ fn undecidable_slo() {
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps: 1.3 or more");
     assert!(!said("M019", &at("ttft: { p95: 1s }", "59s")) && said("M019", &at("ttft: { p95: 1s }", "58s")));
     assert!(!said("M019", &with_load("qps: [1, 10]", "measure: 1s")), "there is no objective");
-    // M005 and M019 of one plan give the same remedy, and it resolves both.
+    // M005 and M019 of one plan give the same remedy, which resolves both.
     let text = |measure: &str| {
         format!(
             "slo: {{ ttft: {{ p99: 1s }} }}\nphases: {{ measure: {measure} }}\nsweeps:\n  a: {{ matrix: {{ scenario: [B1, B2], qps: [1, 30] }} }}\n  \
@@ -555,7 +557,7 @@ fn what_is_allowed_is_not_said() {
     assert_eq!(idle.place.unwrap().to_string(), "plan.yaml:7:9");
     let twice = format!("{short}allow: [{{ code: M006, {because} }}, {{ code: M006, {because} }}]\n");
     assert_eq!(codes(&lints(&twice)), ["M005", "M021"], "one remedy is enough");
-    // Without a calibration of the host no load exceeds its limits.
+    // Without a calibration of the host, no load exceeds a limit.
     assert!(lints(&format!("allow: [{{ code: M018, {because} }}]\n")).is_empty());
 }
 
@@ -618,7 +620,7 @@ fn what_is_not_disclosed_is_one_line() {
         assert!(lines[0].contains(part), "{part}\n{shown}");
     }
     assert!(lines[2].starts_with("  note[M011] unknown: gpu of endpoint `a`"), "{shown}");
-    // Greater threats are listed first, and no other finding is folded.
+    // Greater threats are listed first, and no other findings are merged.
     let above = &shown[..shown.len() - disclosed.len()];
     assert!(above.contains("the verdict: ") && above.contains("warning[M006]"), "{shown}");
     assert_eq!(
@@ -642,7 +644,7 @@ fn never_used() {
     assert_eq!(said_of(&plan(short, "prompt_tokens: [40, 60]")), [], "the only endpoint is the default");
     assert_eq!(said_of(&plan(&format!("{short}, {long}"), "scenario: [short, B1]")), warned("long"));
     assert_eq!(said_of(&plan(&format!("{short}, {long}"), "scenario: [short, long]")), []);
-    // A base and the parts of a mix are in use if the scenario that refers to them is in use.
+    // A base and the members of a mix are used if the scenario that refers to them is used.
     let based = format!("{short}, longer: {{ base: short, prompt_tokens: 900 }}");
     assert_eq!(said_of(&plan(&based, "scenario: longer")), []);
     assert_eq!(said_of(&plan(&based, "scenario: short")), warned("longer"));
@@ -651,7 +653,7 @@ fn never_used() {
     );
     assert_eq!(said_of(&plan(&mixed, "scenario: both")), []);
     assert_eq!(said_of(&plan(&mixed, "scenario: [short, long]")), warned("both"));
-    // An added cell uses it too.
+    // A cell that `add` creates also uses it.
     let added = "scenarios: { short: { prompt_tokens: 50 }, long: { prompt_tokens: 900 } }\nsweeps: { s: { matrix: { scenario: short, qps: [5, 10] }, \
                  add: [{ endpoint: mock, model: llama, scenario: long, qps: 5 }] } }\n";
     assert_eq!(said_of(added), []);
@@ -675,7 +677,7 @@ fn estimated_lengths() {
 fn unshown_queue() {
     let plan = |measure: &str, slo: &str| format!("{slo}phases: {{ measure: {measure} }}\n");
     let slo = "slo: { ttft: { p50: 1s } }\n";
-    // 20 ms and 255 gaps of 4 ms: 60 of these are 62.4 s.
+    // 20 ms plus 255 gaps of 4 ms: 60 such requests take 62.4 s.
     assert!(!said("M024", &plan("63s", slo)));
     assert!(!said("M024", &plan("62s", "")), "there is no objective");
     let (message, remedy) = words("M024", &plan("62s", slo));
@@ -703,7 +705,7 @@ fn fixed_gpus() {
          every cell"
     );
     assert_eq!(remedy, "write gpus: \"{{ server.tensor_parallel_size }}\"");
-    // Maps, aliases, and cost.
+    // Maps of flags, aliases, and costs.
     let maps = "server: [{ tp-size: 1, dp_size: 1 }, { tp-size: 2, dp_size: 4 }]";
     let (message, remedy) = words("M026", &plan("gpus: 8, price_per_hour: 20", maps));
     assert!(message.starts_with("`server.tp-size` and `server.dp_size` change how many"), "{message}");
@@ -711,21 +713,22 @@ fn fixed_gpus() {
     for flag in PARALLEL {
         assert!(said("M026", &plan("gpus: 2", &format!("server.{flag}: [1, 2]"))), "{flag}");
     }
-    // The same value, another flag, a number that follows, no number at all.
+    // The same value, a different flag, a declared number that follows the flag, and no number at
+    // all.
     assert!(!said("M026", &plan("gpus: 2", "server.tensor_parallel_size: [2]")));
     assert!(!said("M026", &plan("gpus: 2", "server.max_num_seqs: [1, 2]")));
     let follows = "gpus: \"{{ server.tensor_parallel_size }}\"";
     assert!(!said("M026", &plan(follows, "server.tensor_parallel_size: [1, 2]")));
     assert!(!said("M026", &plan("gpu: H100", "server.tensor_parallel_size: [1, 2]")));
-    // A flag that one map sets and the other leaves at the server's default varies too.
+    // A flag also varies if one map sets it and the other leaves it at the server's default.
     assert!(said("M026", &plan("gpus: 2", "server: [{ max_num_seqs: 8 }, { tensor_parallel_size: 2 }]")));
 }
 
-/// Parallelism flags in common spellings.
+/// Parallelism flags in their common spellings.
 const PARALLEL: [&str; 7] =
     ["tensor-parallel-size", "tp", "tp_size", "pipeline_parallel_size", "data_parallel_size", "dp_size", "pp-size"];
 
-/// Returns a search on a real server with this window.
+/// Returns a plan with a search on a real server with this window.
 fn searching(search: &str, measure: &str) -> String {
     format!(
         "{}slo: {{ ttft: {{ p90: 2s }} }}\nphases: {{ measure: {measure} }}\nsweeps: {{ limit: {{ matrix: {{ \
@@ -809,12 +812,12 @@ fn undecidable_gate() {
         )
     };
     let gate = |metric: &str| format!("gate: {{ sweep: smoke, metric: {metric}, at_most: 1s }}");
-    // p99 needs 368 requests, and one arrives per second at the lighter load.
+    // p99 needs 368 requests, and at the lighter load one request arrives per second.
     let (message, remedy) = words("M032", &with("300s", &gate("ttft_p99")));
     assert_eq!(message, "`ttft_p99` of sweep `smoke` needs 368 requests in a run, but `qps: 1` expects 300 in 5m");
     assert!(remedy.starts_with("write phases: { measure: 368s }"), "{remedy}");
     assert!(!said("M032", &with("368s", &gate("ttft_p99"))) && !said("M032", &with("300s", &gate("ttft_p95"))));
-    // A metric without a percentile is its median, and gaps are many.
+    // A metric without a percentile means its median, and there are many gaps.
     assert!(said("M032", &with("5s", &gate("ttft"))) && !said("M032", &with("6s", &gate("ttft"))));
     assert!(said("M032", &with("29s", &gate("itl_p99"))) && !said("M032", &with("30s", &gate("itl_p99"))));
     assert!(said("M032", &with("300s", "skip_if: { sweep: smoke, metric: ttft_p99, above: 1s }")));

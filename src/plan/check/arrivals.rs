@@ -1,4 +1,5 @@
-//! Arrivals of a sweep: numbers within their ranges, profiles that send requests, and rates in one unit.
+//! Checks of a sweep's arrivals: numbers are within their ranges, profiles send requests, and rates have
+//! one unit.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -9,7 +10,7 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Step;
 use crate::units::{Decimal, Nanos, Share};
 
-/// Maximum number of steps or points; more than these are a trace.
+/// Maximum number of steps or points; a longer profile should be a trace.
 const MOST_STEPS: usize = 1_000;
 const MOST_POINTS: usize = 10_000;
 
@@ -81,7 +82,7 @@ impl Checker<'_> {
     }
 
     fn points(&mut self, at: &[Step], points: &[Point]) {
-        // The previous point may have been reported already.
+        // The previous point may already have been reported.
         let damaged = self.tree.walk(at).node.is_damaged();
         let mut before: Option<Nanos> = None;
         for (index, Point(instant, rate)) in points.iter().enumerate() {
@@ -116,7 +117,8 @@ impl Checker<'_> {
         if !(least..=most).contains(&count) && !self.tree.walk(at).node.is_damaged() {
             let message = format!("`{field}` takes {least} to {most} entries, not {count}");
             let code = if count == 0 { Code::Empty } else { Code::OutOfRange };
-            let remedy = if count > most { "write fewer; longer rate profiles are traces" } else { "write more" };
+            let remedy =
+                if count > most { "write fewer, or replay a longer rate profile as a trace" } else { "write more" };
             self.report_key(at, Diagnostic::new(code, message).remedy(remedy));
         }
     }

@@ -1,4 +1,4 @@
-//! The budget of a plan, and the sweeps that it may skip.
+//! Checks of a plan's budget, and of the sweeps that it may skip.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -8,7 +8,7 @@ use crate::plan::model::plan::Plan;
 use crate::units::{Decimal, Nanos};
 
 impl Checker<'_> {
-    /// Checks the budget, and that there is one if sweeps are optional.
+    /// Checks the budget, and that there is a budget if sweeps are optional.
     pub(super) fn budget(&mut self, plan: &Plan) {
         let at = steps!["budget"];
         let Some(budget) = plan.budget else {

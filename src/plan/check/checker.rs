@@ -9,8 +9,8 @@ use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Node, Step, Value};
 use crate::units::Decimal;
 
-/// Limit of steps for all searches for cells together: a fraction of a second. Anything undecided by then
-/// is assumed to be right, and the expansion finds it otherwise.
+/// Limit of steps for all searches for cells together, which take a fraction of a second. Anything that
+/// is still undecided then is assumed to be correct; the expansion finds remaining errors.
 const MOST_STEPS: u64 = 5_000_000;
 
 /// Maximum number of axis values in a plan, with ranges written out.
@@ -26,9 +26,9 @@ pub(super) use steps;
 pub(super) struct Checker<'t> {
     pub(super) tree: &'t Node,
     pub(super) found: Vec<Diagnostic>,
-    /// Remaining number of values that the axes of the plan may have.
+    /// Number of values that the axes of the plan may still have.
     pub(super) values_left: usize,
-    /// Remaining steps for searches for cells; no plan written by hand comes close to the limit.
+    /// Number of steps left for searches for cells. No plan written by hand comes close to the limit.
     pub(super) steps_left: u64,
     /// The names of tables, cached.
     names: HashMap<&'static str, HashSet<&'t str>>,
@@ -57,20 +57,21 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// Reports a number or time of a table that is outside its range: `wrong` is its value in that case.
+    /// Reports a number or time in a table that is outside its range; `wrong` contains its value in that
+    /// case.
     pub(super) fn outside(&mut self, table: &[Step], field: &str, wanted: &str, wrong: Option<impl std::fmt::Display>) {
         if let Some(value) = wrong {
             self.report(&[table, &steps![field]].concat(), out_of_range(field, wanted, value));
         }
     }
 
-    /// Whether the file sets exactly this path, rightly or wrongly.
+    /// Whether the file sets exactly this path, correctly or not.
     pub(super) fn is_given(&self, parents: &[Step], key: &str) -> bool {
         let parent = self.tree.walk(parents);
         !parent.broken && (parent.node.entry(key).is_some() || parent.node.holes.iter().any(|hole| hole == key))
     }
 
-    /// The names in a table of the plan, including wrong entries: they are declared, too.
+    /// The names in a table of the plan, including invalid entries, because these are declared too.
     pub(super) fn declared(&self, table: &str) -> Vec<&'t str> {
         let Some(node) = self.tree.get(table) else { return Vec::new() };
         node.keys().chain(node.holes.iter().map(String::as_str)).collect()

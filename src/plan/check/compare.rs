@@ -1,4 +1,5 @@
-//! Declarations next to the runs: comparisons whose cells exist, and lint opt-outs with a reason.
+//! Checks of declarations that do not affect runs: comparisons must have cells, and lint opt-outs a
+//! reason.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -12,7 +13,7 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
-    /// Checks `compare` and `allow` of the plan and of every sweep, whose matrices are normalized; returns
+    /// Checks `compare` and `allow` of the plan and of every sweep. Matrices must be normalized. Returns
     /// the plan with the compared axes under their primary names.
     pub(super) fn comparisons(&mut self, mut plan: Plan) -> Plan {
         self.allowed(&steps![], &plan.allow);
@@ -34,7 +35,8 @@ impl Checker<'_> {
         plan
     }
 
-    /// Checks that one of `sweeps` has the axis, the baseline on it and another value to compare with.
+    /// Checks that one of `sweeps` has the axis, and that the axis has the baseline and another value to
+    /// compare with it.
     fn compared(&mut self, at: &[Step], compare: &Compare, sweeps: Vec<(&String, &Sweep)>) {
         let Compare { by, baseline, metrics: _, margin, sequential: _ } = compare;
         let wrong = margin.filter(|margin| !is_margin(*margin));
@@ -56,8 +58,8 @@ impl Checker<'_> {
         }
         let values: Vec<Scalar> = with.iter().flat_map(|sweep| sweep.values(by)).collect();
         if let Some(known) = self.names_with_slips(by, &values) {
-            // An error on the axis itself was reported; the baseline is only wrong if no declaration has
-            // its name.
+            // An error on the axis itself has been reported. The baseline is wrong only if no declaration
+            // has its name.
             if !matches!(baseline, Scalar::Text(name) if known.contains(&name.as_str())) {
                 self.unknown_name(&inside("baseline"), by, &baseline.to_string(), &known);
             }
@@ -68,7 +70,7 @@ impl Checker<'_> {
             let names = shown.iter().map(String::as_str);
             let remedy = match suggest::nearest(&baseline.to_string(), names.clone()) {
                 _ if shown.contains(&baseline.to_string()) => {
-                    "write it as on the axis: a number without quotes, a name with them".to_owned()
+                    "write it as on the axis: numbers without quotes, names with quotes".to_owned()
                 }
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("write {}", choices(names)),

@@ -1,5 +1,5 @@
-//! Conditions: their fields are axes, and their values are on these axes. The check uses the values of the
-//! axes, without cells.
+//! Checks of conditions: their fields must be axes, and their values must be on these axes. The check uses
+//! only the values of the axes, not the cells.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +18,7 @@ use crate::units::Decimal;
 /// Maximum number of values that a remedy lists.
 const MOST_LISTED: usize = 20;
 
-/// The purpose of a condition, with the words of its diagnostics.
+/// The purpose of a condition, with the wording of its diagnostics.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Purpose {
     /// The error code.
@@ -42,7 +42,7 @@ struct Known<'p> {
     values: HashSet<&'p Scalar>,
     /// Values in the order written.
     listed: Vec<&'p Scalar>,
-    /// Sorted.
+    /// The numbers among the values, sorted.
     numbers: Vec<Decimal>,
 }
 
@@ -58,7 +58,7 @@ impl Known<'_> {
     }
 }
 
-/// A sweep with properties that are needed repeatedly.
+/// A sweep, with properties that are needed repeatedly.
 pub(super) struct CheckedSweep<'p> {
     /// Its name.
     pub name: &'p str,
@@ -92,7 +92,7 @@ impl<'p> CheckedSweep<'p> {
         CheckedSweep { name, sweep, grid, lacks_axes, keeps_nothing: false, known }
     }
 
-    /// The search terms for cells that match `condition`.
+    /// The requirements with which to search for cells that match `condition`.
     pub(crate) fn wants<'q>(&self, condition: &'q Condition) -> Vec<(usize, Want<'q>)> {
         condition
             .iter()
@@ -145,7 +145,7 @@ impl<'t> Checker<'t> {
         }
         let slips = self.names_with_slips(field, known.listed.iter().copied()).unwrap_or_default();
         let right: HashSet<&str> = slips.into_iter().collect();
-        // If a name on the axis has an error, which is reported there, the correct name may be meant.
+        // If a name on the axis has an error, which is reported there, this value may be the correct name.
         let is_right = |pick: &Pick| matches!(pick, Pick::One(Scalar::Text(name)) if right.contains(name.as_str()));
         for (place, pick) in filter.0.iter().enumerate().filter(|(_, pick)| !known.has(pick) && !is_right(pick)) {
             let message = format!("{}: `{pick}` is not on axis `{field}`", purpose.nothing);
@@ -159,7 +159,7 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// The allowed names on an axis, if one of its values is not among them.
+    /// The allowed names of an axis, if one of its values is not among them.
     pub(super) fn names_with_slips<'v>(
         &mut self,
         axis: &str,
@@ -179,7 +179,7 @@ impl<'t> Checker<'t> {
         let shown: Vec<String> = known.listed.iter().take(MOST_LISTED).map(ToString::to_string).collect();
         let names = shown.iter().map(String::as_str);
         if matches!(pick, Pick::One(_)) && shown.contains(&pick.to_string()) {
-            return "write it as on the axis: a number without quotes, a name with them".to_owned();
+            return "write it as on the axis: numbers without quotes, names with quotes".to_owned();
         }
         let is_text = matches!(pick, Pick::One(Scalar::Text(_)));
         match suggest::nearest(&pick.to_string(), names.clone()).filter(|_| is_text) {
@@ -205,9 +205,9 @@ impl<'t> Checker<'t> {
             (format!("`{field}` is not an axis of sweep `{name}`"), remedy)
         } else {
             let remedy = format!("name {}", suggest::choices(of_group));
-            (format!("`{field}` groups several axes; cells have the axes themselves"), remedy)
+            (format!("`{field}` is a group of axes; conditions refer to the axes in it"), remedy)
         };
-        // An axis with an error has been reported; the condition may well be right.
+        // The error of the axis has been reported, and the condition may be correct.
         if !asked.lacks_axes && !self.is_given(&steps!["sweeps", name, "matrix"], field)
             || asked.sweep.matrix.contains_key(field)
         {
@@ -216,8 +216,8 @@ impl<'t> Checker<'t> {
     }
 }
 
-/// Parses the bounds that a text among numbers describes, `>8` or `<= 64`, if numbers of the axis lie
-/// within them.
+/// Parses the bounds that a text on an axis of numbers describes, such as `>8` or `<= 64`, if numbers of
+/// the axis lie within these bounds.
 fn meant_bounds(known: &Known, pick: &Pick) -> Option<String> {
     let Pick::One(Scalar::Text(text)) = pick else { return None };
     let text = text.trim();

@@ -1,4 +1,4 @@
-//! Data sets: their settings are usable, and no other field contradicts them.
+//! Checks of data sets: their settings must be usable, and no other field may contradict them.
 
 use super::checker::{Checker, steps};
 use crate::dataset::Format;
@@ -11,7 +11,7 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
-    /// Checks `data` of a scenario. The content of its file was checked when the plan was loaded.
+    /// Checks `data` of a scenario. The content of the file was checked when the plan was loaded.
     pub(super) fn data(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
         if let Some(data) = &scenario.data {
             self.table_of_data(&steps!["scenarios", name, "data"], &data.table());
@@ -29,8 +29,8 @@ impl Checker<'_> {
         if self.beside_data(name, scenario) || scenario.trace.is_some() {
             return;
         }
-        // A mix is checked class by class, each under its own name: fields of one class do not affect
-        // another.
+        // The classes of a mix are checked one by one, under their own names, because the fields of
+        // one class do not affect another.
         let resolved = resolved.as_ref().filter(|resolved| resolved.mix.is_empty());
         if resolved.is_some_and(|resolved| resolved.profiled || resolved.content.trace.is_some()) {
             let message = format!("scenario `{name}` sends a data set, but its base replays a trace or a profile");
@@ -107,7 +107,7 @@ impl Checker<'_> {
             self.report_key(&inside(&steps!["map", key]), diagnostic);
         }
         for (name, _) in table.filter.bounds().filter(|(_, bounds)| !bounds.holds_something()) {
-            let message = format!("nothing lies within the range of `{name}`: its `min` is above its `max`");
+            let message = format!("the range of `{name}` is empty: its `min` is above its `max`");
             let diagnostic = Diagnostic::new(Code::OutOfRange, message).remedy("write the smaller number as `min`");
             self.report_key(&inside(&steps!["filter", name]), diagnostic);
         }
@@ -119,7 +119,7 @@ fn sends_data(scenario: &Resolved) -> bool {
     scenario.content.data.is_some() || scenario.mix.iter().any(|member| sends_data(&member.scenario))
 }
 
-/// Whether the prompts of a scenario share more than the history of a conversation.
+/// Whether prompts of a scenario share text other than the history of a conversation.
 fn shares(content: &Content) -> bool {
     let reuse = matches!(content.reuse, Reuse::SamePrompt | Reuse::SharedSystem);
     reuse || content.system_tokens > 0 || content.prefix.is_some()

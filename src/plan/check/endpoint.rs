@@ -1,5 +1,5 @@
-//! Endpoints and models: the server can be reached, no secret is exposed, and the model has an id wherever
-//! it is used.
+//! Checks of endpoints and models: servers must be reachable, no secret may be exposed, and a model must
+//! have an id wherever it is used.
 
 use std::path::{Component, Path};
 
@@ -77,7 +77,7 @@ impl Checker<'_> {
 
     fn server(&mut self, name: &str, endpoint: &Endpoint) {
         let at = steps!["endpoints", name];
-        // An unknown key in it may have been meant as `url` or `engine: mock`.
+        // An unknown key of the endpoint may have been meant as `url` or `engine: mock`.
         let damaged = self.tree.walk(&at).node.is_damaged();
         let is_served = endpoint.url.is_some() || endpoint.launch.is_some() || self.is_given(&at, "launch");
         if !is_served && endpoint.engine != Engine::Mock && !damaged {
@@ -138,7 +138,7 @@ impl Checker<'_> {
         let Some(path) = ready.path.as_deref().filter(|path| !path.starts_with('/')) else { return };
         let at = steps!["endpoints", name, "ready", "path"];
         let message = format!("`{path}` is not a path of the server: it does not begin with /");
-        // A whole address, or a path without its slash.
+        // The text is a whole address, or a path without its leading slash.
         let tail = reqwest::Url::parse(path).map_or_else(|_| format!("/{path}"), |url| url.path().to_owned());
         self.report(&at, Diagnostic::new(Code::Url, message).remedy(format!("write `{tail}`")));
     }
@@ -228,7 +228,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks every model by itself; whether its ids suffice is checked where it is used.
+    /// Checks every model on its own. Whether its ids suffice is checked where the model is used.
     pub(super) fn models(&mut self, plan: &Plan) {
         for (name, model) in &plan.models {
             let at = steps!["models", name.as_str()];
@@ -240,7 +240,7 @@ impl Checker<'_> {
                     self.empty(
                         &at,
                         format!("model `{name}` has an empty id"),
-                        "write the name by which its server knows it",
+                        "write the name that its server uses for the model",
                     );
                 }
                 ModelId::Same(_) => {}
@@ -254,7 +254,8 @@ impl Checker<'_> {
         if let Some(active) = model.active_parameters.filter(|active| !active.is_positive()) {
             self.report(&at, out_of_range("active_parameters", "a number above 0", active));
         } else if model.active_parameters.zip(model.parameters).is_some_and(|(active, all)| active > all) {
-            let message = "a token uses more weights than the model has";
+            let message =
+                "`active_parameters` is larger than `parameters`: a token cannot use more weights than the model has";
             let remedy = "`parameters` counts all weights, `active_parameters` only those that one token uses";
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -267,18 +268,18 @@ impl Checker<'_> {
     fn id_engine(&mut self, model: &str, engine: &str) {
         let names = Engine::ALL.iter().map(|engine| engine.name()).chain(["default"]);
         if !names.clone().any(|name| name == engine) {
-            let message = format!("the ids of model `{model}` are by engine, but `{engine}` is not an engine");
+            let message = format!("the ids of model `{model}` are listed by engine, but `{engine}` is not an engine");
             let remedy = suggest::remedy(engine, names);
             let at = steps!["models", model, "id", engine];
             self.report_key(&at, Diagnostic::new(Code::UnknownKey, message).remedy(remedy));
         }
     }
 
-    /// Reports a model that is measured on an endpoint whose engine has no id in the model.
+    /// Reports a model that is measured on an endpoint but has no id for the endpoint's engine.
     pub(super) fn model_on(&mut self, plan: &Plan, model: &str, endpoint: &str) {
         let (Some(found), Some(server)) = (plan.models.get(model), plan.endpoints.get(endpoint)) else { return };
         if self.tree.walk(&steps!["endpoints", endpoint]).node.is_damaged() {
-            return; // The engine itself may be wrong.
+            return; // The engine itself may be invalid.
         }
         let engine = server.engine.name();
         let at = steps!["models", model, "id"];

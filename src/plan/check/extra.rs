@@ -1,6 +1,6 @@
-//! Additional fields of a request's body: no fields that sweepline sends itself, values of the right type,
-//! and only fields that the engine accepts. A server ignores unknown fields, so a slip would measure
-//! something else.
+//! Checks of the additional fields in a request's body: they must not be fields that sweepline sends
+//! itself, their values must have the right type, and the engine must accept them. Servers ignore unknown
+//! fields, so a typo would measure something else.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -26,8 +26,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks `stop` and `extra` of a scenario by themselves; whether the engine accepts a field is checked
-    /// where it is sent.
+    /// Checks `stop` and `extra` of a scenario on their own. Whether the engine accepts a field is checked
+    /// where the field is sent.
     pub(super) fn extra_of_scenario(&mut self, name: &str, scenario: &Scenario) {
         for (index, _) in scenario.stop.0.iter().enumerate().filter(|(_, text)| text.is_empty()) {
             let message = "an empty text in `stop` would end every response before it begins";
@@ -56,11 +56,11 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks a scenario's additional fields for an endpoint that it is sent to.
+    /// Checks a scenario's additional fields for an endpoint to which the scenario is sent.
     pub(super) fn extra_on(&mut self, plan: &Plan, scenario: &str, endpoint: &str) {
         let Some(server) = plan.endpoints.get(endpoint) else { return };
         if self.tree.walk(&steps!["endpoints", endpoint]).node.is_damaged() {
-            return; // The engine itself may be wrong.
+            return; // The engine itself may be invalid.
         }
         self.extra_sent_to(plan, scenario, server);
         for part in plan.scenarios.get(scenario).map_or(&[][..], |own| &own.mix) {
@@ -71,7 +71,7 @@ impl Checker<'_> {
     /// Checks the additional fields of a scenario and its bases for an endpoint.
     fn extra_sent_to(&mut self, plan: &Plan, scenario: &str, server: &Endpoint) {
         let mut at = scenario;
-        // A cycle of bases is no longer than the table.
+        // The loop ends even if bases form a cycle, because a cycle is no longer than the table.
         for _ in 0..=plan.scenarios.len() {
             let Some(own) = plan.scenarios.get(at) else { return };
             for (field, _) in own.extra.iter().filter(|(field, _)| of_engine(field).is_none()) {
@@ -83,7 +83,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a field that would appear in a body twice, because sweepline sends it already.
+    /// Reports a field that would appear twice in a body because sweepline already sends it.
     fn beside_prompt(&mut self, at: &[Step], field: &str, api: Api) {
         if !api.prompt_fields().contains(&field) || dialect::refused(field).is_some() {
             return;

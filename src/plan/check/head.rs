@@ -1,5 +1,5 @@
-//! The top level of a plan: its version and name, and that its tables are not empty and all entries have a
-//! name.
+//! Checks of the top level of a plan: its version and name, that its tables are not empty, and that all
+//! entries have a name.
 
 use crate::plan::check::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};

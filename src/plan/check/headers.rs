@@ -1,5 +1,5 @@
-//! Headers: names that HTTP allows and sweepline does not send itself, values that a header can carry, no
-//! secret in plain text.
+//! Checks of headers: HTTP must allow their names, sweepline must not send them itself, their values must
+//! be valid in a header, and no secret may be in plain text.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::units::secrecy::{is_secret_name, looks_like_key};
 use crate::units::text::is_variable;
 
 impl Checker<'_> {
-    /// Checks the headers at a place; `has_key`: a bearer key is also sent.
+    /// Checks the headers at a place; `has_key` means that a bearer key is also sent.
     pub(super) fn headers(&mut self, at: &[Step], headers: &Table<TextOrSecret>, has_key: bool) {
         let mut seen: HashSet<String> = HashSet::new();
         for (name, value) in headers {
@@ -69,8 +69,8 @@ impl Checker<'_> {
     }
 }
 
-/// The reference that a text was meant to be: as plain text, `$NAME`, `${NAME}`, `env:NAME` and `file:PATH`
-/// are sent literally.
+/// The reference that a text was meant to be. As plain text, `$NAME`, `${NAME}`, `env:NAME` and `file:PATH`
+/// would be sent literally.
 fn reference_in(text: &str) -> Option<String> {
     let in_braces = |name: &str| Some(name.strip_prefix('{')?.strip_suffix('}')?.to_owned());
     if let Some(name) = text.strip_prefix('$') {

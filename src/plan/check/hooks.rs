@@ -1,5 +1,5 @@
-//! Hooks of endpoints, and the state that their servers must reset: requests, commands, texts that cells
-//! fill in.
+//! Checks of hooks of endpoints, and of the state that their servers must reset: requests, commands, and
+//! texts that cells fill in.
 
 use super::checker::{Checker, steps};
 use super::launch::{cell_names, given};
@@ -112,7 +112,8 @@ impl Checker<'_> {
                 let knows = Engine::ALL.into_iter().filter(|engine| Dialect::of(*engine).reset.is_some());
                 let knows: Vec<&str> = knows.map(Engine::name).collect();
                 let message = format!(
-                    "`reset: prefix_cache` needs a request that empties the cache, but none is known for `{engine}` \
+                    "`reset: prefix_cache` needs a request that empties the cache, but no such request is known for \
+                     `{engine}` \
                      ({} have one)",
                     knows.join(", ")
                 );

@@ -1,4 +1,4 @@
-//! Launching servers: addresses, ports, cell values in texts, flags that axes set.
+//! Checks of launched servers: addresses, ports, cell values in texts, and flags that axes set.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -45,7 +45,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports variables of the plan that have the name of a value that a cell fills in.
+    /// Reports variables of the plan that have the same name as a value that cells fill in.
     pub(super) fn reserved(&mut self, used: &[Step]) {
         let taken: Vec<&str> = self.declared("vars").into_iter().filter(|name| NAMES_OF_CELLS.contains(name)).collect();
         for name in taken {
@@ -219,7 +219,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports flags that axes set but with which no server is started.
+    /// Reports flags that axes set although no server is started with them.
     fn flags(&mut self, plan: &Plan, sweep_name: &str, sweep: &Sweep) {
         let flags: Vec<&str> = sweep.fields().into_iter().filter(|field| server_flag(field).is_some()).collect();
         if flags.is_empty() {
@@ -283,7 +283,7 @@ impl Checker<'_> {
             // A frozen plan has `phases: {}`.
             let is_empty = field == "phases" && sweep.phases == PhasesPatch::default();
             if !is_empty && self.is_given(&steps!["sweeps", name], field) {
-                let message = format!("`{field}` is about a load, but a sweep with `measure: start` has none");
+                let message = format!("`{field}` applies to a load, but a sweep with `measure: start` has none");
                 let at = steps!["sweeps", name, field];
                 self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy("remove it"));
             }
@@ -327,8 +327,8 @@ pub(super) struct Given<'p> {
     flags: Vec<&'p str>,
 }
 
-/// The values that each sweep passes to its servers: computed once, since a sweep may have as many values
-/// as a plan.
+/// The values that each sweep passes to its servers. They are computed only once, because a sweep may
+/// have as many values as a plan.
 pub(super) fn given(plan: &Plan) -> Vec<Given<'_>> {
     let of = |sweep: &'_ Sweep| sweep.values("endpoint").iter().map(ToString::to_string).collect();
     let flags = |sweep| Sweep::fields(sweep).into_iter().filter_map(server_flag).collect();

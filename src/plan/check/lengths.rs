@@ -1,5 +1,5 @@
-//! Lengths: exactly one way to specify them, numbers within their range, distributions that can be drawn
-//! from.
+//! Checks of lengths: they must be specified in exactly one way, numbers must be within their range, and
+//! it must be possible to draw from the distributions.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -14,7 +14,7 @@ use crate::plan::model::table::Table;
 use crate::plan::text::tree::{Node, Step, Value};
 use crate::units::Decimal;
 
-/// Maximum sigma: beyond it half of all values differ by a factor of a thousand or more.
+/// Maximum sigma. Beyond it, half of all values differ by a factor of a thousand or more.
 const MOST_SIGMA: Decimal = Decimal::new(5, 0);
 
 /// Minimum number of tokens of a prompt or a response.
@@ -245,7 +245,8 @@ impl Checker<'_> {
         min <= max
     }
 
-    /// Checks a table of buckets: each row with `row`, and that there is something to draw from.
+    /// Checks a table of buckets. Each row is checked with `row`, and there must be something to draw
+    /// from.
     fn buckets<'k>(
         &mut self,
         at: &[Step],

@@ -1,4 +1,4 @@
-//! Phases, timeouts and thresholds: numbers that must be consistent.
+//! Checks of phases, timeouts and thresholds, whose numbers must be consistent.
 
 use indexmap::IndexMap;
 
@@ -46,8 +46,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports objectives on tokens for an endpoint whose responses have no tokens: nothing could ever meet
-    /// them.
+    /// Reports objectives on tokens for an endpoint whose responses have no tokens, because such objectives
+    /// could never be met.
     fn objectives_without_tokens(&mut self, plan: &Plan) {
         let Some((endpoint, server)) = plan.endpoints.iter().find(|(_, server)| !server.api.generates()) else {
             return;
@@ -55,8 +55,8 @@ impl Checker<'_> {
         let api = server.api.name();
         let mut refuse = |table: &str, field: &str| {
             let message = format!(
-                "`{field}` is about tokens, but responses of endpoint `{endpoint}` (`api: {api}`) have none: it has \
-                 no `{field}`"
+                "`{field}` depends on tokens, but responses of endpoint `{endpoint}` (`api: {api}`) have none, so \
+                 `{field}` cannot be measured there"
             );
             let remedy = "limit `e2e`, or measure that endpoint in a separate plan";
             self.report_key(&steps![table, field], Diagnostic::new(Code::Contradiction, message).remedy(remedy));

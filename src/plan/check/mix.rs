@@ -1,5 +1,5 @@
-//! Mixes: scenarios that exist and are not mixes themselves, shares that add up, and the settings that all
-//! members must have in common.
+//! Checks of mixes: their scenarios must exist and must not be mixes themselves, shares must add up, and
+//! members must agree on some settings.
 
 use super::checker::{Checker, out_of_range, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -12,7 +12,7 @@ use crate::plan::model::talk::{Sessions, Talk};
 use crate::plan::text::tree::Step;
 use crate::units::Decimal;
 
-/// The setting of one switch in a scenario, if any.
+/// The setting of one switch in a scenario, if it is set.
 type Said = fn(&Resolved) -> Option<bool>;
 
 impl Checker<'_> {
@@ -46,7 +46,7 @@ impl Checker<'_> {
         }
         let is_mix = |name: &str| plan.scenarios.get(name).is_some_and(|own| !own.mix.is_empty());
         let mut base = scenario;
-        // A cycle of bases is no longer than the table.
+        // The loop ends even if bases form a cycle, because a cycle is no longer than the table.
         for _ in 0..=plan.scenarios.len() {
             if is_mix(base) {
                 let message = format!("`{scenario}` is a mix itself, and a mix cannot contain mixes");
@@ -72,7 +72,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that shares add up to 1, or are whole numbers: anything else is a slip.
+    /// Checks that shares add up to 1 or are whole numbers; anything else is a mistake.
     fn shares(&mut self, at: &[Step], parts: &[MixPart]) {
         let mut sound = true;
         for (index, part) in parts.iter().enumerate().filter(|(_, part)| !part.share.is_positive()) {

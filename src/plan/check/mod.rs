@@ -41,15 +41,15 @@ use crate::plan::model::matrix::Axis;
 use crate::plan::model::plan::{Plan, ResolvedPlan};
 use crate::plan::text::tree::Node;
 
-/// Whether the axes of a plan have too many values, which is reported where they are checked: they are not
-/// expanded before.
+/// Whether the axes of a plan have too many values. This is reported where the axes are checked; they are
+/// not expanded before.
 fn has_too_many_values(plan: &Plan) -> bool {
     let weights = plan.sweeps.values().flat_map(|sweep| sweep.matrix.values()).map(Axis::weight);
     weights.fold(0, usize::saturating_add) > MOST_VALUES
 }
 
-/// Checks a plan as it is written in `tree`, with the files that it names, and resolves it; the resolved
-/// plan is only valid if there are no diagnostics.
+/// Checks a plan as written in `tree`, with the files that it names, and resolves it. The resolved plan is
+/// valid only if there are no diagnostics.
 pub(super) fn check(plan: &Plan, tree: &Node) -> (ResolvedPlan, Vec<Diagnostic>) {
     let mut checker = Checker::new(tree);
     checker.head(plan);

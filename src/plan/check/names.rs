@@ -1,5 +1,5 @@
-//! The names of axes: renames every axis of a sweep to its primary name, wherever it appears; unknown axes
-//! are reported and removed, so that the rest can be checked.
+//! The names of axes. Every axis of a sweep is renamed to its primary name wherever it appears. Unknown
+//! axes are reported and removed, so that the rest can be checked.
 
 use std::collections::HashSet;
 
@@ -55,7 +55,7 @@ impl Checker<'_> {
             if is_group {
                 return self.is_all_tables(at, key, written).then(|| key.to_owned());
             }
-            // A list whose elements were rejected may have been one of several axes.
+            // A list whose elements were rejected may have been a group of several axes.
             if !written.is_empty() || !self.tree.walk(at).node.is_damaged() {
                 self.no_axis(at, key);
             }
@@ -83,7 +83,7 @@ impl Checker<'_> {
         let Axis::Values(items) = written else { return true };
         let before = self.found.len();
         for (index, _) in items.iter().enumerate().filter(|(_, item)| !matches!(item.what, What::Fields(_))) {
-            let message = format!("the values of `{key}` are tables of axes, but this one is not");
+            let message = format!("the values of `{key}` are tables of axes, but this value is not");
             let remedy = "write it as { prompt_tokens: 256, output_tokens: 1024 }";
             self.report(&[at, &steps![index]].concat(), Diagnostic::new(Code::AxisValue, message).remedy(remedy));
         }
@@ -117,7 +117,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Renames the fields of a table to their primary names; if two names mean one axis, the first is kept.
+    /// Renames the fields of a table to their primary names; if two names refer to the same axis, the first
+    /// one is kept.
     fn rename<T>(&mut self, at: &[Step], table: &mut Table<T>) {
         if table.keys().all(|key| axis::first_name(key).is_none_or(|first| first == key)) {
             return;

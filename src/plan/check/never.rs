@@ -1,5 +1,5 @@
-//! Metrics that a sweep never has, or never with an interval: a reference to them can never be resolved,
-//! whatever is measured.
+//! Metrics that a sweep never has, or never with an interval. A reference to such a metric can never be
+//! resolved, regardless of the measurements.
 
 use super::checker::Checker;
 use crate::metrics;
@@ -10,8 +10,8 @@ use crate::plan::model::search::Objective;
 use crate::plan::model::sweep::Sweep;
 
 impl Checker<'_> {
-    /// Returns why the sweep `from` can never provide a metric, and the remedy; `None` if it may provide
-    /// it.
+    /// Returns why the sweep `from` can never provide a metric, with the remedy; `None` if it may
+    /// provide the metric.
     pub(super) fn never_measured(
         &self,
         plan: &Plan,

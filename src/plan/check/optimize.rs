@@ -1,4 +1,5 @@
-//! The best settings of a server: the requirements of the search on the plan, and what conflicts with it.
+//! Checks of searches for the best settings of a server: their requirements on the plan, and conflicting
+//! fields.
 
 use super::checker::{Checker, steps};
 use super::names::fields;
@@ -32,7 +33,8 @@ impl Checker<'_> {
             }
         }
         if sweep.repeats.at_most != 1 {
-            let message = "`repeats` has no effect with `optimize`, which adds longer runs if settings are equal";
+            let message = "`repeats` has no effect with `optimize`, which adds longer runs for settings that it \
+                           cannot tell apart";
             let diagnostic = Diagnostic::new(Code::NoEffect, message).remedy("remove `repeats`");
             self.report_key(&steps!["sweeps", name, "repeats"], diagnostic);
         }
@@ -47,7 +49,7 @@ impl Checker<'_> {
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if !sweep.add.is_empty() {
-            let message = "`add` writes whole cells, but `optimize` compares settings in equal cells";
+            let message = "`add` writes whole cells, but `optimize` compares settings in otherwise equal cells";
             let remedy = "write the settings as axes of the matrix";
             self.report_key(
                 &steps!["sweeps", name, "add"],

@@ -1,4 +1,4 @@
-//! Checks that depend on two axes at once: models and the engines they are measured on, turns and scenarios
+//! Checks that depend on two axes at once: models and the engines that measure them, turns and scenarios
 //! without turns.
 
 use indexmap::IndexMap;
@@ -21,7 +21,7 @@ use crate::protocol::{Api, Task};
 use crate::units::Nanos;
 
 impl Checker<'_> {
-    /// Checks pairs of values that some cell of a sweep has.
+    /// Checks the pairs of values that cells of a sweep have.
     pub(super) fn pairs(&mut self, plan: &Plan, asked: &CheckedSweep) {
         self.ids_of_models(plan, asked);
         for field in ["turns", "think", "history", "sessions", "context_limit", "context_cut"] {
@@ -49,7 +49,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the additional fields of each scenario on each endpoint that it is sent to.
+    /// Checks the additional fields of each scenario on each endpoint to which it is sent.
     fn extra_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         if plan.scenarios.values().all(|scenario| scenario.extra.is_empty()) {
             return;
@@ -63,7 +63,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks each scenario on each endpoint whose protocol does not support what it needs.
+    /// Reports scenarios on endpoints whose protocol does not support them.
     fn tasks_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         for endpoint in asked.grid.axes.values("endpoint") {
             let Some(server) = plan.endpoints.get(&endpoint.to_string()) else { continue };
@@ -84,7 +84,7 @@ impl Checker<'_> {
         self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
     }
 
-    /// Checks each model on each engine that it is measured on.
+    /// Checks each model for each engine on which it is measured.
     fn ids_of_models(&mut self, plan: &Plan, asked: &CheckedSweep) {
         let mut by_engine: IndexMap<Engine, Vec<&Scalar>> = IndexMap::new();
         for endpoint in asked.grid.axes.values("endpoint") {
@@ -106,7 +106,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports turns, and other fields of conversations, without a conversation.
+    /// Reports turns and other fields of conversations in cells without conversations.
     fn turns_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep, field: &'static str) {
         let without: Vec<&Scalar> = asked
             .grid
@@ -131,7 +131,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether some cell has both values.
+    /// Whether there is a cell with both values.
     pub(super) fn meet(&mut self, asked: &CheckedSweep, one: (&str, &Scalar), other: (&str, &Scalar)) -> bool {
         let id = |name: &str| asked.grid.axes.field(name);
         let (Some(first), Some(second)) = (id(one.0), id(other.0)) else { return false };

@@ -1,4 +1,5 @@
-//! Shared text of prompts: lengths within their range, and no setting without effect.
+//! Checks of text that prompts share: lengths must be within their range, and every setting must have an
+//! effect.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -17,7 +18,7 @@ impl Checker<'_> {
         self.cold(name, scenario, plan);
     }
 
-    /// Reports a scenario whose own `cache` or `nonce` make its prompts cold but without a nonce for each
+    /// Reports a scenario whose own `cache` and `nonce` make its prompts cold without a nonce for each
     /// prompt.
     fn cold(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
         let field = match (scenario.nonce.is_some(), scenario.cache.is_some()) {
@@ -25,7 +26,7 @@ impl Checker<'_> {
             (false, true) => "cache",
             (false, false) => return,
         };
-        // An axis overrides it: cells are checked separately.
+        // An axis overrides this, so cells are checked separately.
         if plan.sweeps.values().any(|sweep| !sweep.values("nonce").is_empty()) {
             return;
         }
@@ -64,7 +65,7 @@ impl Checker<'_> {
                 "scenario `{name}` cycles through one text (`order: tile`), which fits into every \
                                    cache"
             );
-            let remedy = "write more `groups` than the cache can hold: groups × tokens above its size in tokens";
+            let remedy = "write more `groups` than the cache can hold: groups × tokens must exceed its size in tokens";
             self.report(&at("groups"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }

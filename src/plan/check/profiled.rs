@@ -1,4 +1,5 @@
-//! Profiles: fields next to a profile are usable, and values that it does not contain are set.
+//! Checks of profiles: the fields next to a profile must be usable, and values that it does not
+//! contain must be set.
 
 use super::checker::{Checker, is_not_positive, steps};
 use super::trace::says_trace;
@@ -43,7 +44,8 @@ impl Checker<'_> {
     }
 }
 
-/// Whether every scenario of a sweep brings its own rate, by a trace or a profile, readable or not.
+/// Whether every scenario of a sweep has its own rate from a trace or a profile, whether or not the
+/// file is readable.
 pub(super) fn brings_load(plan: &Plan, sweep: &Sweep) -> bool {
     let unread = |name: &str| {
         let file = plan.scenarios.get(name).and_then(|scenario| scenario.profile.as_ref());

@@ -1,4 +1,4 @@
-//! Repeats of a sweep: their number, and the precision that ends them.
+//! Checks of the repeats of a sweep: their number, and the precision that ends them.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -47,15 +47,15 @@ impl Checker<'_> {
         }
     }
 
-    /// Rejects repeats with `until` in cells that are compared: arms need the same rounds. The plan's
-    /// comparisons use the primary names of their axes.
+    /// Rejects `until` for repeats of cells that are compared, because arms need the same rounds. The
+    /// plan's comparisons must use the primary names of their axes.
     pub(super) fn compared_until(&mut self, plan: &Plan) {
         for (name, sweep) in &plan.sweeps {
             if sweep.repeats.until.is_none() || plan.compared(sweep).is_none() {
                 continue;
             }
-            let message = "these cells are compared, which needs the same rounds for each, but `until` ends every \
-                           cell separately";
+            let message =
+                "the comparison of these cells needs the same rounds for each, but `until` ends every cell separately";
             let remedy = format!(
                 "write repeats: {} and sequential: true in `compare`, which ends rounds once a difference is shown; \
                  or compare only in other sweeps, with their own `compare`",

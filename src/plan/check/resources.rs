@@ -1,4 +1,4 @@
-//! Resources of endpoints on a cluster: values that are passed to the scheduler unchanged.
+//! Checks of endpoints' resources on a cluster, whose values are passed to the scheduler unchanged.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};

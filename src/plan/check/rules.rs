@@ -1,6 +1,6 @@
-//! The rules over a matrix: `when`, `exclude`, `extend`, `add`. Their matches are derived from the axes; if
-//! axes depend on each other, a search looks for one cell, with a limit on its steps. Cells are never
-//! built.
+//! Checks of the rules over a matrix: `when`, `exclude`, `extend` and `add`. Their matches are derived from
+//! the axes. If axes depend on each other, a search with a limited number of steps looks for a single cell.
+//! The cells themselves are never built.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::plan::model::matrix::{Axis, Condition, Extend};
 use crate::plan::model::scalar::Scalar;
 use crate::plan::text::tree::Step;
 
-/// The axes that every cell needs, each with the message about a cell without it.
+/// The axes that every cell needs, each with the message for cells without the axis.
 const NEEDED: [(&[&str], Code, &str); 4] = [
     (&["endpoint"], Code::MissingAxis, "have no endpoint"),
     (&["model"], Code::MissingAxis, "have no model"),
@@ -35,7 +35,7 @@ impl Checker<'_> {
         for (index, extend) in asked.sweep.extend.iter().enumerate() {
             self.extend(asked, index, extend);
         }
-        // An earlier error may be the cause of anything found from here on.
+        // An earlier error may be the cause of any problem found from here on.
         let damaged = self.tree.walk(&steps!["sweeps", asked.name]).node.is_damaged();
         if self.found.len() == before && !damaged && !asked.lacks_axes && !asked.grid.axes.axes.is_empty() {
             self.all_excluded(asked);
@@ -154,7 +154,7 @@ impl Checker<'_> {
                 .map(|extend| (&extend.when, Rule::new(&asked.grid.axes, &extend.when)))
                 .collect();
             if ids.is_empty() && extends.is_empty() {
-                continue; // No axis sets it: reported where the axes are checked.
+                continue; // No axis sets it, which is reported where the axes are checked.
             }
             let mut wants: Vec<(usize, Want)> = ids.iter().map(|id| (*id, Want::Absent)).collect();
             // Lets the search see the fields on which an `extend` depends.
@@ -198,7 +198,7 @@ impl Checker<'_> {
         self.report_key(at, Diagnostic::new(Code::CellTwice, message).remedy(remedy));
     }
 
-    /// Whether the matrix, with its extends, has exactly this cell; false if the steps are used up.
+    /// Whether the matrix, including `extend`, has exactly this cell; false if there are no steps left.
     fn is_cell(&mut self, asked: &CheckedSweep, whole: &BTreeMap<&str, &Scalar>, extends: &[Rule]) -> bool {
         let names = &asked.grid.axes.names;
         let mut wants: Vec<(usize, Want)> = Vec::with_capacity(names.len());

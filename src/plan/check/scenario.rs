@@ -1,4 +1,5 @@
-//! Scenarios: bases that exist and end at a built-in, fields within their range.
+//! Checks of scenarios: bases must exist and lead to a built-in scenario, and fields must be within their
+//! range.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -130,7 +131,8 @@ fn circle_of_bases<'a>(name: &'a str, table: &'a Table<Scenario>) -> Option<Vec<
     while let Some(base) = table.get(*chain.last()?).and_then(|scenario| scenario.base.as_deref()) {
         chain.push(base);
         if base == name {
-            // `A1: { base: A1 }` starts from the built-in; that its name is reserved is a separate error.
+            // `A1: { base: A1 }` is based on the built-in scenario. The reserved name is a separate
+            // error.
             return (chain.len() > 2 || built_in(name).is_none()).then_some(chain);
         }
         if chain.len() > table.len() {

@@ -1,5 +1,5 @@
-//! Searches for a load, and ladders of loads that end early: their requirements on the plan, and what
-//! conflicts with them.
+//! Checks of searches for a load, and of ladders that end early: their requirements on the plan, and
+//! conflicting fields.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -104,7 +104,7 @@ impl Checker<'_> {
             let remedy = format!(
                 "add one at the top of the plan, like slo: {{ {key}: {limit} }}, or remove `{key}` from `meets`"
             );
-            // If one word stands for a list of one, the path leads to the word.
+            // If a single word stands for a list with one element, the path leads to the word.
             self.report(
                 &[at.as_slice(), &steps![index]].concat(),
                 Diagnostic::new(Code::MissingField, message).remedy(remedy),
@@ -123,7 +123,7 @@ impl Checker<'_> {
         self.outside(&at, "to", wanted, Some(range.to).filter(is_wrong));
         let most = Decimal::from(if axis == "batch_size" { 100_000 } else { 1_000_000 });
         self.outside(&at, "to", &format!("at most {most}"), Some(range.to).filter(|to| *to > most));
-        // An unreadable bound has been reported.
+        // The unreadable bound has already been reported.
         if range.from >= range.to && !self.tree.walk(&at).node.is_damaged() {
             let message = format!("nothing to search between {} and {}", range.from, range.to);
             self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy("write the smaller number as `from`"));
@@ -133,8 +133,8 @@ impl Checker<'_> {
         self.found.len() == before
     }
 
-    /// Adds the searched axis to the matrix. If a plan has it already, like a frozen one, it has exactly
-    /// these loads.
+    /// Adds the searched axis to the matrix. If a plan already has the axis, as a frozen plan does, it
+    /// has exactly these loads.
     fn writes_axis(&mut self, name: &str, sweep: &mut Sweep, axis: &str, loads: &[Decimal]) {
         let item = |load: &Decimal| Item { what: What::Values(vec![Scalar::Number(*load)]), when: None };
         let beside = |sweep: &Sweep| sweep.extend.iter().any(|extend| extend.with.contains_key(axis));
@@ -186,11 +186,11 @@ impl Checker<'_> {
     fn stands_alone(&mut self, name: &str, sweep: &Sweep, word: &str) {
         let at = |key: &str| steps!["sweeps", name, key];
         if sweep.measures_start() {
-            let message = format!("`{word}` is about loads, but `measure: start` measures none");
+            let message = format!("`{word}` applies to loads, but `measure: start` measures none");
             self.report_key(&at(word), Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two"));
         }
         if sweep.own_rate().is_some() {
-            let message = format!("`{word}` is about loads, but these `arrivals` set their own rate");
+            let message = format!("`{word}` applies to loads, but these `arrivals` set their own rate");
             self.report_key(&at(word), Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two"));
         }
         if sweep.compare.is_some() {
@@ -206,10 +206,10 @@ impl Checker<'_> {
         }
     }
 
-    /// The first endpoint of a sweep that sets no price, not even a wrong one.
+    /// The first endpoint of a sweep that sets no price, not even an invalid one.
     pub(super) fn unpriced<'p>(&self, plan: &'p Plan, sweep: &Sweep) -> Option<&'p str> {
         let named = sweep.values("endpoint");
-        // If the matrix names no endpoint, the sweep uses the only one of the plan.
+        // If the matrix names no endpoint, the sweep uses the only endpoint of the plan.
         let is_meant = |name: &String| named.is_empty() || named.iter().any(|value| value.to_string() == *name);
         let mut known = plan.endpoints.iter().filter(|(name, _)| is_meant(name));
         let has_price = |name: &str, endpoint: &Endpoint| {

@@ -1,4 +1,4 @@
-//! Sweeps: the axes of a matrix, their values, and the order in which sweeps run.
+//! Checks of sweeps: the axes of a matrix, their values, and the order in which sweeps run.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ use crate::plan::model::table::Table;
 use crate::plan::text::alias::ALIASES;
 use crate::plan::text::tree::Step;
 
-/// Maximum number of cells of any plan, whatever its `max_cells`: they are kept in memory.
+/// Maximum number of cells of any plan, regardless of its `max_cells`, because cells are kept in memory.
 const MOST_CELLS: u32 = 10_000_000;
 
 /// Number of names that a remedy lists.
@@ -76,13 +76,13 @@ impl Checker<'_> {
                 let at = steps!["sweeps", name, "matrix", axes[0].as_str()];
                 self.report_key(&at, Diagnostic::new(Code::Circle, message).remedy(remedy));
             }
-            // Reported where its values are checked.
+            // This is reported where the values are checked.
             Err(GridError::UnequalZip { .. } | GridError::FieldTwice { .. } | GridError::InZip { .. }) => {}
         }
     }
 
-    /// Adds the axes that follow from the plan: its only endpoint, model and scenario; B1 if it declares no
-    /// scenario.
+    /// Adds the axes that follow from the plan: its only endpoint, model and scenario, or B1 if it declares
+    /// no scenario.
     fn imply(&mut self, name: &str, sweep: &mut Sweep, lacks_axes: bool) {
         let mut matrix = Table::new();
         for (axis, table, built_in) in
@@ -92,7 +92,7 @@ impl Checker<'_> {
             let only = match declared[..] {
                 [] => built_in,
                 [only] => Some(only),
-                // It sends no load.
+                // Such a sweep sends no load.
                 _ if axis == "scenario" && sweep.measures_start() => Some(SCENARIO),
                 _ => None,
             };
@@ -138,7 +138,7 @@ impl Checker<'_> {
         node.keys().next().is_some() && node.keys().all(|key| axis::first_name(key).is_some())
     }
 
-    /// Whether a sweep has this axis, or the file sets it under any of its names, rightly or wrongly.
+    /// Whether a sweep has this axis, or the file sets it under any of its names, correctly or not.
     pub(super) fn has_axis(&self, name: &str, sweep: &Sweep, axis: &str) -> bool {
         let matrix = steps!["sweeps", name, "matrix"];
         sweep.matrix.iter().any(|(key, written)| fields(key, written).contains(&axis))
@@ -146,7 +146,8 @@ impl Checker<'_> {
             || ALIASES.iter().any(|(alias, first)| *first == axis && self.is_given(&matrix, alias))
     }
 
-    /// Whether the file has an axis group: if it has an error, the axes that it would have set are unknown.
+    /// Whether the file has an axis group. If the group has an error, the axes that it would have set are
+    /// unknown.
     fn has_group(&self, name: &str) -> bool {
         let node = self.tree.walk(&steps!["sweeps", name, "matrix"]).node;
         let mut keys = node.keys().chain(node.holes.iter().map(String::as_str));
@@ -190,7 +191,7 @@ impl Checker<'_> {
             }
         }
         for field in ["arrivals", "connections", "stream"] {
-            // Without `qps`, the error about `arrivals` is a separate one, reported above.
+            // Without `qps`, there is a separate error about `arrivals`, which was reported above.
             let told = field == "arrivals" && !open;
             if !told && sweep.fields().contains(&field) && self.is_given(&steps!["sweeps", name], field) {
                 let message = format!("`{field}` is set for the sweep and is also an axis of its matrix");
@@ -257,7 +258,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports sweeps that wait for each other, through `after` or because one reads another's result.
+    /// Reports sweeps that wait for each other, because of `after` or because one reads the result of
+    /// another.
     fn circles(&mut self, sweeps: &Table<Sweep>) {
         let mut reported: Vec<Vec<&str>> = Vec::new();
         for name in sweeps.keys() {
@@ -273,7 +275,7 @@ impl Checker<'_> {
             let at = steps!["sweeps", name.as_str()];
             match self.place_of_question(name, &sweeps[name.as_str()], circle[1]) {
                 Some(place) if !self.is_given(&at, "after") => {
-                    let remedy = "read from another sweep, or from none; a → b means that a waits for b";
+                    let remedy = "refer to another sweep, or to none; a → b means that a waits for b";
                     self.report(&place, diagnostic.remedy(remedy));
                 }
                 _ => {
@@ -286,7 +288,7 @@ impl Checker<'_> {
     }
 }
 
-/// A sweep runs after those whose results it reads.
+/// A sweep runs after the sweeps whose results it reads.
 fn comes_after(sweep: &mut Sweep) {
     let asked: Vec<String> = sweep.asks().map(|(other, _)| other.to_owned()).collect();
     for other in asked {

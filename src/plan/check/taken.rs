@@ -1,5 +1,5 @@
-//! References of sweeps to results of earlier ones: sweeps that exist and have the result, and one value
-//! for each cell.
+//! Checks of references to results of earlier sweeps: the sweeps must exist and have the result, with one
+//! value for each cell.
 
 use super::checker::{Checker, out_of_range, steps};
 use crate::metrics::Unit;
@@ -16,12 +16,13 @@ use crate::plan::model::table::Table;
 use crate::plan::model::take::{SweepMetric, Take};
 use crate::plan::text::tree::Step;
 
-/// A diagnostic that a sweep does not have a metric, and why.
+/// The diagnostic for a sweep that does not have a metric, with the reason.
 fn has_none(from: &str, metric: AskedMetric, why: &str, remedy: String) -> Diagnostic {
     Diagnostic::new(Code::WrongValue, format!("sweep `{from}` has no `{metric}`: {why}")).remedy(remedy)
 }
 
-/// Why a search covers only a part of the plan's objective, and the remedy; `None` if it covers all of it.
+/// Why a search covers only a part of the plan's objective, with the remedy; `None` if it covers the whole
+/// objective.
 fn searches_for_a_part(plan: &Plan, from: &str, source: &Sweep) -> Option<(String, String)> {
     let (search, slo) = source.search.as_ref().zip(plan.slo.as_ref())?;
     if search.meets.0.is_empty() || search.answers_all_of(slo) {
@@ -35,7 +36,8 @@ fn searches_for_a_part(plan: &Plan, from: &str, source: &Sweep) -> Option<(Strin
 }
 
 impl Checker<'_> {
-    /// Checks a value of an axis that an earlier sweep finds, as far as it does not depend on that sweep.
+    /// Checks an axis value that an earlier sweep finds, as far as the check does not depend on that
+    /// sweep.
     pub(super) fn taken_value(&mut self, at: &[Step], axis: &str, take: &Take) {
         let Take { from, take: metric, over, uses, times } = take;
         if *axis != *metric.axis() {
@@ -60,7 +62,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the references of sweeps to results of earlier ones; their matrices are normalized.
+    /// Checks the references of sweeps to results of earlier sweeps. Matrices must be normalized.
     pub(super) fn questions(&mut self, plan: &Plan, sweeps: &Table<Sweep>) {
         for (name, sweep) in sweeps {
             for taken in sweep.takes() {
@@ -85,7 +87,7 @@ impl Checker<'_> {
         sweeps: &Table<Sweep>,
     ) {
         let Take { from, take, over, .. } = taken.take;
-        // A value of another axis has been reported.
+        // Such a value on another axis has already been reported.
         if taken.axis != take.axis() {
             return;
         }
@@ -204,9 +206,9 @@ impl Checker<'_> {
         }
     }
 
-    /// The sweep from which a sweep reads a metric; reports one that does not exist, is the sweep itself,
-    /// or cannot have the metric. The words are the keys of the sweep and of the metric in the table at
-    /// `at`.
+    /// The sweep from which a sweep reads a metric. Reports a sweep that does not exist, is the same
+    /// sweep, or cannot have the metric. `sweep_word` and `metric_word` are the keys of the sweep and of
+    /// the metric in the table at `at`.
     fn answering<'s>(
         &mut self,
         plan: &Plan,
@@ -241,7 +243,7 @@ impl Checker<'_> {
         is_answered.then_some(source)
     }
 
-    /// Whether a sweep has a measured metric; reports why not.
+    /// Whether a sweep has a measured metric; if not, reports why.
     fn measures(&mut self, plan: &Plan, metric_at: &[Step], (from, source): (&str, &Sweep), name: MetricName) -> bool {
         if source.chooses_runs() {
             let why = "its loads depend on its results".to_owned();
@@ -262,7 +264,7 @@ impl Checker<'_> {
         true
     }
 
-    /// Whether a sweep finds the highest load of a kind; reports why not.
+    /// Whether a sweep finds the highest load of a kind; if not, reports why.
     fn finds_load(
         &mut self,
         plan: &Plan,
@@ -271,7 +273,7 @@ impl Checker<'_> {
         metric: SweepMetric,
     ) -> bool {
         let axis = metric.axis();
-        // An invalid search has no loads, and has been reported.
+        // An invalid search has no loads and has already been reported.
         let has_load = SweepMetric::ALL.into_iter().any(|load| source.fields().contains(&load.axis()));
         if !has_load && self.is_given(&steps!["sweeps", from], "search") {
             return false;
@@ -322,7 +324,7 @@ impl Checker<'_> {
                     take.from
                 );
                 let remedy = format!(
-                    "write over: {by}, use: min in this table, so that all get the load that each of them sustains"
+                    "write over: {by}, use: min in this table, so that all of them get a load that each can sustain"
                 );
                 let at = [&steps!["sweeps", name.as_str()][..], &place].concat();
                 self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));

@@ -1,5 +1,5 @@
-//! Conversations: settings must have an effect, think-time distributions must exist, and the first turn
-//! must fit.
+//! Checks of conversations: settings must have an effect, think-time distributions must be valid, and
+//! the first turn must fit into the context.
 
 use super::checker::{Checker, steps};
 use super::condition::CheckedSweep;
@@ -77,7 +77,7 @@ impl Checker<'_> {
             content
                 .is_some_and(|content| content.reuse == Reuse::Conversation && content.talk.sessions == Sessions::Open)
         };
-        // An axis overrides the scenarios.
+        // An axis takes precedence over the scenarios.
         let found = match asked.grid.axes.field("sessions") {
             Some(_) => placed(asked, "sessions", open),
             None => placed(asked, "scenario", of_scenario),
@@ -105,7 +105,7 @@ fn is_other<T: Default + PartialEq>(field: &Option<T>) -> bool {
     field.as_ref().is_some_and(|value| *value != T::default())
 }
 
-/// The values of an axis that are `wanted`, each with its place.
+/// The values of an axis that satisfy `wanted`, each with its place.
 pub(super) fn placed<'a>(
     asked: &'a CheckedSweep,
     field: &'static str,

@@ -1,4 +1,5 @@
-//! Telemetry of endpoints: the pages can be requested, no secret is exposed, and names exist.
+//! Checks of endpoints' telemetry: pages must be requestable, no secret may be exposed, and names
+//! must exist.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -91,7 +92,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The place of an entry that may be the only one, without a list or its key.
+    /// The place of an entry, which may be the only entry and written without a list or its key.
     fn step_of(&self, table: &[Step], key: &str, index: usize) -> Vec<Step> {
         match self.tree.walk(table).node.value {
             Value::Text(_) => return table.to_vec(),

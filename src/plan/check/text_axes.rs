@@ -1,4 +1,4 @@
-//! Axes about the texts of requests that the scenarios of the same cells cannot apply.
+//! Checks of axes about the texts of requests that scenarios in the same cells cannot apply.
 
 use super::checker::Checker;
 use super::condition::CheckedSweep;
@@ -14,7 +14,7 @@ use crate::plan::model::scalar::Scalar;
 use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
-    /// Reports varying lengths for scenarios in which every request is the same.
+    /// Reports varying lengths for scenarios whose requests are all the same.
     pub(super) fn lengths_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         let is_same = |scenario: &&Scalar| {
             let resolved = resolve(&scenario.to_string(), &plan.scenarios);
@@ -77,7 +77,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A nonce other than `on` that cells with `cache: cold` have.
+    /// Returns a nonce other than `on` in cells with `cache: cold`.
     fn nonce_of_cold(&mut self, plan: &Plan, asked: &CheckedSweep, cold: &Scalar) -> Option<String> {
         let nonces: Vec<&Scalar> = asked.grid.axes.values("nonce").collect();
         if !nonces.is_empty() {

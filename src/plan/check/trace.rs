@@ -1,4 +1,4 @@
-//! Traces: their settings are usable, and no other field contradicts them.
+//! Checks of traces: their settings must be usable, and no other field may contradict them.
 
 use super::checker::{Checker, is_not_positive, steps};
 use crate::dataset::Format;
@@ -98,7 +98,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a scenario, or one that it is based on, replays a trace, readable or not.
+/// Whether a scenario or one of its bases replays a trace, whether or not the trace is readable.
 pub(super) fn says_trace(name: &str, table: &Table<Scenario>) -> bool {
     let mut at = table.get(name);
     for _ in 0..=table.len() {

@@ -1,5 +1,5 @@
-//! The values of axes: of the right type, each once, in zips of equal length, and not more than a plan may
-//! have.
+//! Checks of axis values: they must have the right type and occur only once, lists of a zip must have
+//! equal lengths, and a plan must not have too many values.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ impl Checker<'_> {
             let at = [&matrix[..], &steps![key.as_str()]].concat();
             let zipped = self.tree.walk(&[&at[..], &steps!["zip"]].concat());
             let names_none = matches!(&axis, Axis::Zip(zip) if zip.lists.is_empty());
-            // Lists of a zip that are not axes have been reported.
+            // Lists of a zip that are not axes have already been reported.
             if axis.is_empty() && !(names_none && zipped.node.keys().next().is_some()) {
                 let remedy = "write at least one value, or remove the axis";
                 self.empty(&at, format!("axis `{key}` has no values"), remedy);
@@ -86,7 +86,7 @@ impl Checker<'_> {
         self.report(at, Diagnostic::new(Code::AxisValue, message).remedy(remedy));
     }
 
-    /// Checks the lists of a zip; returns whether they go together.
+    /// Checks the lists of a zip; returns whether they match.
     fn zip(&mut self, at: &[Step], key: &str, zip: &Zip) -> bool {
         let at = [at, &steps!["zip"]].concat();
         let mut is_plain = true;
@@ -95,8 +95,9 @@ impl Checker<'_> {
             self.items(&at, field, &list.0);
             let odd = |item: &Item| item.when.is_some() || matches!(item.what, What::Fields(_) | What::Taken(_));
             for (index, _) in list.0.iter().enumerate().filter(|(_, item)| odd(item)) {
-                let message =
-                    format!("the lists of a zip contain plain values, but `{field}` contains a table with more");
+                let message = format!(
+                    "the lists of a zip contain plain values, but `{field}` contains a table with further keys"
+                );
                 let remedy = "put the `when` next to `zip`, or write the axis as a list of tables with a `when` each";
                 let at = [&at[..], &steps![index]].concat();
                 self.report(&at, Diagnostic::new(Code::AxisValue, message).remedy(remedy));
@@ -154,7 +155,7 @@ impl Checker<'_> {
     }
 
     fn not_empty(&mut self, at: &[Step], is_empty: bool) {
-        // A table that names no axis has been reported.
+        // A table that names no axis has already been reported.
         if is_empty && self.tree.walk(at).node.keys().next().is_none() {
             self.empty(at, "this table names no axis", "write one, like { endpoint: NAME }, or remove the table");
         }

@@ -1,4 +1,4 @@
-//! The errors of a plan and its fragments: each with a stable code, its place, its cause and its remedy.
+//! The errors of a plan and its fragments, each with a stable code, its place, its cause and its remedy.
 
 use std::fmt;
 use std::path::Path;
@@ -12,21 +12,21 @@ use crate::plan::text::place::Place;
 use crate::plan::text::source::Sources;
 use crate::plan::text::span::{Span, clamp, shifted};
 
-/// Maximum number of errors in one report; a file with more is not a plan, and the rest is not worth
-/// reading.
+/// Maximum number of errors in one report. A file with more errors is not a plan, and the rest is not
+/// worth reading.
 pub(crate) const MOST_MISTAKES: usize = 200;
 
 /// The kind of error. The number is stable: it is shown as `E012` and documented under it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 #[repr(u16)]
 pub enum Code {
-    /// The file cannot be read, or its name identifies it as neither YAML nor TOML.
+    /// The file cannot be read, or its name shows that it is neither YAML nor TOML.
     File = 1,
     /// The text is not valid YAML or TOML.
     Syntax = 2,
     /// The text is nested too deeply or expands to too many values.
     TooLarge = 3,
-    /// A duplicate key in one table.
+    /// A duplicate key in a table.
     DuplicateKey = 4,
     /// An unknown key.
     UnknownKey = 5,
@@ -46,7 +46,7 @@ pub enum Code {
     UnknownAxis = 12,
     /// The same axis under two names.
     AxisTwice = 13,
-    /// An axis that needs something this version does not have.
+    /// An axis that needs a feature that this version does not have.
     AxisNotPossible = 14,
     /// An unknown name.
     UnknownName = 15,
@@ -54,9 +54,9 @@ pub enum Code {
     AxisValue = 16,
     /// A duplicate value on an axis.
     DuplicateValue = 17,
-    /// A required axis that does not follow from the plan.
+    /// A required axis is missing and does not follow from the plan.
     MissingAxis = 18,
-    /// A sweep without a load: neither `batch_size` nor `qps`.
+    /// A sweep without a load: it has neither `batch_size` nor `qps`.
     NoLoad = 19,
     /// An `exclude` that matches no cell.
     DeadExclude = 20,
@@ -72,7 +72,7 @@ pub enum Code {
     Contradiction = 25,
     /// An unusable URL.
     Url = 26,
-    /// A secret, or a possible one, in the plan itself.
+    /// A secret, or a possible secret, in the plan itself.
     Secret = 27,
     /// A model without an id for an engine that measures it.
     NoModelId = 28,
@@ -80,7 +80,7 @@ pub enum Code {
     OutOfRange = 29,
     /// A field that has no effect here.
     NoEffect = 30,
-    /// A path that leaves the plan's folder.
+    /// A path that leads out of the plan's folder.
     PathOutside = 31,
     /// Lists of a zip that differ in length.
     UnequalZip = 32,
@@ -96,7 +96,7 @@ pub enum Code {
     Fragment = 40,
     /// A template that cannot be evaluated.
     Template = 41,
-    /// A `--set` without a path and a value, or with a path that leads nowhere.
+    /// A `--set` without a path and a value, or with a path that does not exist.
     Set = 42,
 }
 
@@ -113,7 +113,7 @@ pub struct Diagnostic {
     pub code: Code,
     /// The problem, with the offending text.
     pub message: String,
-    /// A label at the carets, if the message alone does not make clear what they point at.
+    /// A label next to the carets, if the message alone does not explain what they point at.
     pub label: Option<String>,
     /// The remedy: the text to write instead.
     pub remedy: Option<String>,
@@ -121,7 +121,7 @@ pub struct Diagnostic {
     pub span: Option<Span>,
     /// Related places, each with a label.
     pub related: Vec<(Span, String)>,
-    /// The whole of the rejected text: errors inside it are not reported separately.
+    /// The complete rejected text. Errors inside it are not reported separately.
     pub(crate) covers: Option<Span>,
 }
 
@@ -179,10 +179,10 @@ impl Diagnostic {
 /// All errors of a plan, its fragments and the `--set` options.
 #[derive(Debug, Clone)]
 pub struct PlanErrors {
-    /// The texts, with possible secrets masked; unreadable ones are empty.
+    /// The texts, with possible secrets masked; unreadable texts are empty.
     sources: Sources,
-    /// The errors: first those of the plan as a whole, then by place, the plan's own before those of its
-    /// fragments. Never empty.
+    /// The errors, never empty. Errors of the plan as a whole come first. The others are sorted by
+    /// place, with errors in the plan itself before errors in its fragments.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -197,7 +197,7 @@ impl PlanErrors {
             !covered.iter().any(|outer| diagnostic.covers.as_ref() != Some(outer) && inside(outer))
         });
         found.sort_by_key(|diagnostic| (diagnostic.span.as_ref().map(|span| span.start), diagnostic.code));
-        // A wrong value that aliases repeat is reported once, whatever its path.
+        // A wrong value that aliases repeat is reported once, regardless of its path.
         found.dedup_by(|a, b| a.code == b.code && a.span == b.span && a.remedy == b.remedy);
         found.truncate(MOST_MISTAKES);
         for diagnostic in &mut found {

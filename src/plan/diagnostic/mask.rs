@@ -1,5 +1,5 @@
-//! Keeps secrets out of errors. A plan must not contain any, but an error may quote one that is there by
-//! accident: anything that may be a secret is masked in the message and in the quoted line.
+//! Keeps secrets out of errors. A plan must not contain secrets, but an error may quote one that is there
+//! by accident. Anything that may be a secret is therefore masked in the message and in the quoted line.
 
 use crate::plan::text::span::{Span, shifted};
 use crate::plan::text::tree::{Node, Value};
@@ -24,7 +24,7 @@ fn has_reference(line: &str) -> bool {
 }
 
 impl Mask {
-    /// Finds the secrets in a text: by its tree if there is one, by its lines if it could not be parsed.
+    /// Finds the secrets in a text: in its tree if there is one, or in its lines if it could not be parsed.
     pub(crate) fn new(text: &str, tree: Option<&Node>) -> Mask {
         let mut mask = Mask::default();
         match tree {
@@ -36,7 +36,7 @@ impl Mask {
         mask
     }
 
-    /// Also scans the lines, for secrets that are not in the tree.
+    /// Also scans the lines for secrets that are not in the tree.
     pub(crate) fn add_lines(&mut self, text: &str) {
         self.collect_lines(text);
         self.collect_texts(text);
@@ -58,7 +58,7 @@ impl Mask {
         self.sort_texts();
     }
 
-    /// The longest first: a shorter one may be part of it.
+    /// The longest secret comes first, because a shorter one may be part of it.
     fn sort_texts(&mut self) {
         self.texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
     }
@@ -89,8 +89,8 @@ impl Mask {
         }
     }
 
-    /// `key: value` and `key = value` in a text that could not be parsed, and the lines indented below such
-    /// a key.
+    /// Finds `key: value` and `key = value` in a text that could not be parsed, and the lines that are
+    /// indented below such a key.
     fn collect_lines(&mut self, text: &str) {
         let mut start = 0;
         let mut hidden_below: Option<usize> = None;
@@ -110,15 +110,15 @@ impl Mask {
         }
     }
 
-    /// Values that look like secrets wherever they occur, even if interrupted by invisible characters:
-    /// these are removed before the text is shown.
+    /// Values that look like secrets, wherever they occur and even if invisible characters interrupt them,
+    /// because these characters are removed before the text is shown.
     fn collect_words(&mut self, text: &str) {
         let is_hidden = |c: char| is_unseen(c) && !matches!(c, '\n' | '\r' | '\t');
         if !text.contains(is_hidden) {
             return self.collect_seen_words(text);
         }
-        // A terminal treats more than the escape character as part of a sequence; removing only that
-        // character is not enough.
+        // Removing only the escape character is not enough, because a terminal treats further characters as
+        // part of the sequence.
         for obeyed in [false, true] {
             let (mut seen, mut places) = (String::with_capacity(text.len()), Vec::with_capacity(text.len()));
             let mut behind = 0;

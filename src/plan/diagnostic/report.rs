@@ -10,7 +10,8 @@ use crate::plan::text::place::Place;
 /// The output of `sweepline check --format json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Report {
-    /// The findings in all plans of the call: plan by plan, in each plan by place. Empty if there are none.
+    /// The findings in all plans of the call, plan by plan, and sorted by place within each plan. Empty if
+    /// there are no findings.
     pub diagnostics: Vec<Finding>,
 }
 
@@ -18,11 +19,11 @@ pub struct Report {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// An error: the plan is refused, the exit code is 2.
+    /// An error. The plan is rejected, and the exit code is 2.
     Error,
-    /// A lint: results would mean less than they seem to. The exit code is 2 only with `--strict`.
+    /// A lint: results would mean less than they seem to mean. The exit code is 2 only with `--strict`.
     Warning,
-    /// A lint: worth knowing before you read the results.
+    /// A lint that is worth knowing before you read the results.
     Note,
 }
 
@@ -36,19 +37,19 @@ pub struct Finding {
     pub severity: Severity,
     /// The problem, with the offending text. Possible secrets are masked.
     pub message: String,
-    /// The file, as named in the call; for a fragment its path; for the command line `--set`.
+    /// The file as named in the call; for a fragment, its path; for a value from the command line, `--set`.
     pub file: String,
     /// First line, from 1; null for the file as a whole.
     #[schemars(range(min = 1))]
     pub line: Option<usize>,
-    /// First column, from 1, in characters (Unicode scalar values; neither bytes nor UTF-16 units); null
+    /// First column, from 1, in characters (Unicode scalar values, neither bytes nor UTF-16 units); null
     /// for the file as a whole.
     #[schemars(range(min = 1))]
     pub column: Option<usize>,
-    /// Last line; null for the file as a whole and if the end is not known.
+    /// Last line; null for the file as a whole, and if the end is unknown.
     #[schemars(range(min = 1))]
     pub end_line: Option<usize>,
-    /// The column after its last character, in characters; null like `end_line`.
+    /// The column after its last character, in characters; null if `end_line` is null.
     #[schemars(range(min = 1))]
     pub end_column: Option<usize>,
     /// The remedy: what to write instead.
@@ -57,7 +58,7 @@ pub struct Finding {
     pub related: Vec<Related>,
     /// The subject of a lint, like `sweep saturation`; empty for errors.
     pub about: Vec<String>,
-    /// The command that prints the page of its code.
+    /// The command that prints the page about its code.
     pub docs: String,
 }
 

@@ -1,16 +1,15 @@
-//! The lines of a plan that an error quotes. Only these are passed to the renderer, which reads all of its
-//! input: an error about a large file costs no more than one about a small file.
+//! The lines of a plan that an error quotes. Only these lines are passed to the renderer, which reads all
+//! of its input, so an error about a large file costs no more than an error about a small file.
 
 use annotate_snippets::{Annotation, AnnotationKind, Element, Origin, Snippet};
 
 use crate::plan::text::source::{Source, Sources};
 use crate::plan::text::span::{Span, clamp};
 
-/// Two places no further apart than this number of bytes are shown in one piece, with the text between them
-/// omitted.
+/// Two places that are at most this many bytes apart are shown in one piece.
 const NEAR: usize = 8_192;
 
-/// A longer line is not quoted, because a caret in it is hard to find.
+/// A line longer than this is not quoted, because a caret would be hard to find in it.
 const LONG_LINE: usize = 8_192;
 
 /// A mark: its kind, its place in bytes of the concatenated texts, and a label.
@@ -24,7 +23,7 @@ struct Piece<'a> {
     marks: Vec<(AnnotationKind, Span, Option<&'a str>)>,
 }
 
-/// Quotes the places of one error; those near each other are in one piece.
+/// Quotes the places of one error; places near each other are shown in one piece.
 pub(crate) fn elements<'a>(sources: &'a Sources, marks: impl Iterator<Item = Mark<'a>>) -> Vec<Element<'a>> {
     let mut pieces: Vec<Piece<'a>> = Vec::new();
     for (kind, span, label) in marks {
@@ -75,7 +74,7 @@ fn whole_lines(text: &str, at: &Span) -> Span {
     start..end
 }
 
-/// Carets mark only one line, and at least one character. The range is in bytes of `source`.
+/// Limits a mark to one line and at least one character. The range is in bytes of `source`.
 fn first_line(span: &Span, source: Source<'_>) -> Span {
     let text = source.text;
     let span = clamp(span.start.saturating_sub(source.start)..span.end.saturating_sub(source.start), text);

@@ -1,6 +1,6 @@
 //! Suggestions for misspelt names and values.
 
-/// Returns the name nearest to `wrong`, if it is near enough to be a typo.
+/// Returns the name nearest to `wrong`, if `wrong` is near enough to be a typo.
 pub(crate) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = |text: &str| text.to_lowercase().replace('-', "_");
     let wrong = folded(wrong);
@@ -23,7 +23,7 @@ pub(crate) fn choices<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// "did you mean `x`?" if there is a near match, otherwise all names.
+/// "did you mean `x`?" if there is a close match, otherwise all names.
 pub(crate) fn remedy<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match nearest(wrong, names.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -31,7 +31,7 @@ pub(crate) fn remedy<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str> +
     }
 }
 
-/// Numbers that people write as words.
+/// Words that people write for numbers.
 const NUMBERS: [(&str, u32); 16] = [
     ("one", 1),
     ("two", 2),
@@ -51,7 +51,7 @@ const NUMBERS: [(&str, u32); 16] = [
     ("thousand", 1000),
 ];
 
-/// The range that a text on an axis of numbers describes: `5 to 20`, `1-64`, `1..64`.
+/// The range that a text on an axis of numbers describes, such as `5 to 20`, `1-64` or `1..64`.
 pub(crate) fn meant_range(text: &str) -> Option<String> {
     let folded = text.trim().to_lowercase();
     let folded = folded.strip_prefix("from ").unwrap_or(&folded);
@@ -69,7 +69,8 @@ pub(crate) fn meant_range(text: &str) -> Option<String> {
     Some(format!("write a range: {{ from: {from}, to: {to}, {goes_on} }}"))
 }
 
-/// The remedy for a text where a number is required: `"8"`, `1_000`, `4k`, `10/s`, `1,2,4`, `1-64`.
+/// The remedy for a text where a number is required, such as `"8"`, `1_000`, `4k`, `10/s`, `1,2,4`
+/// or `1-64`.
 pub(crate) fn meant_number(text: &str) -> Option<String> {
     let text = text.trim();
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');

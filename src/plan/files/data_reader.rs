@@ -17,11 +17,11 @@ use crate::plan::model::data::length_pairs;
 use crate::plan::model::data::length_pairs::FoundLengths;
 use crate::plan::text::span::Span;
 
-/// Maximum bytes of text that the runs of a plan hold in memory for one data set; a larger one is
-/// rejected.
+/// Maximum number of bytes of text that the runs of a plan hold in memory for one data set. A
+/// larger data set is rejected.
 const MOST_BYTES: usize = 1 << 30;
 
-/// The data files of a plan, each read once per way of reading it.
+/// The data files of a plan. Each is read once for each way of reading it.
 #[derive(Default)]
 pub(crate) struct DataReader {
     texts: HashMap<(PathBuf, String, bool), Arc<Source>>,
@@ -31,7 +31,7 @@ pub(crate) struct DataReader {
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 impl DataReader {
-    /// The texts of a data set; with `unanswered` also questions without a response.
+    /// The texts of a data set; with `unanswered`, also questions without a response.
     pub(crate) fn texts(
         &mut self,
         table: &TableOf,
@@ -79,7 +79,7 @@ impl DataReader {
     }
 }
 
-/// The error of the file at `path`, which is shown as the plan writes it.
+/// The error about the file at `path`, which is shown as written in the plan.
 fn cannot(table: &TableOf, path: &Path, error: &DatasetError) -> Box<Diagnostic> {
     let told = error.to_string().replace(&path.display().to_string(), table.file);
     let remedy =
@@ -98,7 +98,7 @@ fn each(path: &Path, table: &TableOf, mut take: impl FnMut(Record) -> bool) -> P
     Ok(dataset.skipped().clone())
 }
 
-/// The entries that the reader skipped, by reason as text.
+/// The entries that the reader skipped, by the text of the reason.
 fn left_out(skipped: &Skipped) -> BTreeMap<String, LeftOut> {
     let words = skipped.0.iter().map(|(reason, skips)| {
         let left_out = LeftOut { count: skips.count, first: skips.first, entry: skips.entry };
@@ -118,7 +118,7 @@ struct Collected {
 }
 
 impl Collected {
-    /// Adds a record; false if there are more texts than can be held in memory.
+    /// Adds a record; returns false if there are more texts than can be held in memory.
     fn add(&mut self, record: Record) -> bool {
         let place = record.place;
         match self.dialogue(&record) {
@@ -160,7 +160,8 @@ impl Collected {
     fn hashed(&mut self, dialogue: &Dialogue) -> usize {
         let mut bytes = 0;
         let mut text = |text: Option<&str>| {
-            // A missing text differs from an empty one, and adjacent texts cannot be confused.
+            // A missing text differs from an empty text, and the boundaries between texts are
+            // unambiguous.
             self.hash.update(text.map_or(0, |text| text.len() as u64 + 1).to_le_bytes());
             self.hash.update(text.unwrap_or_default());
             bytes += text.map_or(0, str::len);

@@ -1,4 +1,4 @@
-//! The file systems that the files of a plan are read from.
+//! The file systems from which the files of a plan are read.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 
 /// A source of files: the disk, or a revision of a repository.
 pub trait Files {
-    /// The canonical path, without links and `..`, so that two paths to one file become the same.
+    /// The canonical path, without links and `..`, so that different paths to the same file become
+    /// equal.
     fn canonical(&self, path: &Path) -> io::Result<PathBuf>;
 
     /// The bytes of a file, or its first `most` bytes if it is larger.
     fn read(&self, path: &Path, most: usize) -> io::Result<Vec<u8>>;
 
-    /// The local file at a canonical path, if this source is the local disk: large files are not read at
-    /// once.
+    /// The local file at a canonical path, if this source is the local disk. It allows reading large
+    /// files in parts.
     fn local(&self, _canonical: &Path) -> Option<PathBuf> {
         None
     }
@@ -36,7 +37,7 @@ impl Files for Disk {
 
     fn read(&self, path: &Path, most: usize) -> io::Result<Vec<u8>> {
         if !std::fs::metadata(path)?.is_file() {
-            // A pipe could block the reader forever.
+            // Reading from a pipe could block forever.
             return Err(io::Error::other("it is not a regular file"));
         }
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Finds the files that a plan names; each file is read once, however often it is named.
+//! Finds the files that a plan names. Each file is read once, however often the plan names it.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Node, Step};
 
 /// The plan written in `tree`, with the content of the files that it names; unreadable files are
-/// reported to the loader. Files that `check` will reject are not searched for.
+/// reported to the loader. Files that `check` rejects anyway are not searched.
 pub(crate) fn find(written: &Plan, tree: &Node, loader: &mut Loader<'_>) -> Plan {
     let mut plan = written.clone();
     let (mut traces, mut data, mut profiles) = (Traces::default(), DataReader::default(), Profiles::default());
@@ -63,8 +63,8 @@ struct Finder<'a, 'l> {
 }
 
 impl<'l> Finder<'_, 'l> {
-    /// Reads a file that is named at a path of the plan; `None` if it cannot be read, or if the value
-    /// that names it is already an error.
+    /// Reads a file that is named at a path of the plan; `None` if it cannot be read, or if an error
+    /// has already been reported for the value that names it.
     fn read<T>(&mut self, at: &[Step], read: impl FnOnce(&Span, &Loader<'l>) -> Found<T>) -> Option<(T, PathBuf)> {
         let place = self.tree.walk(at);
         if place.broken {

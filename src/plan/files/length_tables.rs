@@ -1,6 +1,7 @@
 //! Normalizes lengths before the plan is read: `base: lengths` gets its long form, and a table in a CSV
-//! file is inserted into the tree, with every number at its place in the file. So a plan's lengths
-//! always reflect the current content of the file, and no later code has to handle either form.
+//! file is inserted into the tree, with every number at its place in the file. A plan's lengths
+//! therefore always reflect the current content of the file, and later code need not handle these
+//! forms.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,7 +13,7 @@ use crate::plan::files::loader::Loader;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Value};
 
-/// The base that means B1 with lengths.
+/// The base that stands for B1 with lengths.
 const BASE: &str = "lengths";
 
 /// The columns of a joint histogram of prompts and responses.
@@ -88,7 +89,7 @@ struct Files<'l, 'f> {
 type Field<'t> = (&'t str, Span);
 
 impl Files<'_, '_> {
-    /// Replaces the path of a file with its table, if `parent` has one under `key`.
+    /// Replaces the path of a file with the file's table, if `parent` has such a path under `key`.
     fn inline(&mut self, parent: &mut Node, key: &str, columns: Columns) {
         let Some(node) = parent.at_mut(&[key.into()]) else { return };
         let Value::Text(written) = &node.value else { return };
@@ -99,7 +100,7 @@ impl Files<'_, '_> {
         node.spread = true;
     }
 
-    /// The rows of the file `written`, named at `span`; reports its errors.
+    /// The rows of the file `written`, which is named at `span`. Reports the errors of the file.
     fn table(&mut self, written: &str, span: &Span, columns: Columns) -> Option<Vec<Node>> {
         let place = match self.text(written, span) {
             Ok(place) => place?,

@@ -19,23 +19,24 @@ use crate::plan::text::source::Sources;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Step, Value};
 
-/// Maximum bytes of text in a plan, all files together.
+/// Maximum number of bytes of text in a plan, over all files.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
-/// Maximum number of values in a plan, with aliases counted each time they are used.
+/// Maximum number of values in a plan. Aliases count each time they are used.
 const MOST_NODES: usize = 50_000;
 
 /// Maximum number of fragments to read.
 const MOST_FRAGMENTS: usize = 64;
 
-/// Maximum number of values that merges may process, counted each time; it stops fragments that use each
-/// other in too many ways.
+/// Maximum number of values that merges may process, counting repetitions. It stops fragments that use
+/// each other in too many ways.
 const MOST_MERGED: usize = 500_000;
 
-/// Options besides the plan's own text that affect loading.
+/// Options that affect loading, in addition to the plan's own text.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Values set on the command line, each `path=value`; the last one for a path wins.
+    /// Values set on the command line, each `path=value`; for each path, the last value takes
+    /// precedence.
     pub set: Vec<String>,
     /// Whether fragments outside the plan's folder are allowed.
     pub allow_outside: bool,
@@ -49,16 +50,17 @@ pub(crate) struct Loader<'f> {
     pub(super) options: &'f Options,
     /// The plan's folder, with links resolved.
     pub(super) root: Option<PathBuf>,
-    /// The files being read, each of which uses the next: with links resolved, and as written.
+    /// The files that are being read, each of which uses the next one. Each path is stored both with
+    /// links resolved and as written.
     chain: Vec<(PathBuf, PathBuf)>,
-    /// Fragments that were read; `None` for those with errors.
+    /// Fragments that were read; `None` for fragments with errors.
     done: HashMap<PathBuf, Option<Node>>,
     pub(super) nodes_left: usize,
     merges_left: usize,
     pub sources: Sources,
     pub(crate) mask: Mask,
     pub found: Vec<Diagnostic>,
-    /// Whether something is missing in the tree, so that properties of the whole cannot be checked.
+    /// Whether a part of the tree is missing, so that properties of the whole plan cannot be checked.
     pub incomplete: bool,
 }
 
@@ -97,13 +99,14 @@ impl<'f> Loader<'f> {
         Some(tree)
     }
 
-    /// Reads one more text; returns its tree, with places in the common string, if it can be trusted.
+    /// Reads one more text. If the text can be trusted, returns its tree, with places in the
+    /// concatenated texts.
     fn text(&mut self, name: &Path, text: &str, format: Format) -> Option<Node> {
         let is_plan = self.chain.is_empty();
         let (mut tree, found) = read_tree(text, format, self.nodes_left, is_plan);
         let mut mask = Mask::new(text, tree.as_ref());
         if tree.is_some() && !found.is_empty() {
-            // The second value of a duplicate key is in no tree.
+            // The second value of a duplicate key is not in any tree.
             mask.add_lines(text);
         }
         let start = self.sources.add(name, text);
@@ -116,7 +119,7 @@ impl<'f> Loader<'f> {
         tree
     }
 
-    /// The tree merged over the fragments that it uses; later fragments override earlier ones.
+    /// The tree, merged over the fragments that it uses. Later fragments override earlier ones.
     fn with_fragments(&mut self, mut tree: Node, folder: &Path, is_plan: bool) -> Node {
         let mut below: Option<Node> = None;
         let mut seen: Vec<PathBuf> = Vec::new();
@@ -167,7 +170,7 @@ impl<'f> Loader<'f> {
     fn uses(&mut self, tree: &mut Node, is_plan: bool) -> Vec<(String, Span)> {
         let Some(entry) = tree.entry("use") else { return Vec::new() };
         if let Err(error) = read::<OneOrMany<String>>(&entry.node) {
-            // In the plan itself, the error is found again when all of it is read.
+            // In the plan itself, the error will be found again when the whole plan is read.
             if !is_plan {
                 let path = [vec![Step::from("use")], error.path()].concat();
                 self.found.extend(recover::describe(&error, &path, tree, self.sources.text()));
@@ -187,7 +190,7 @@ impl<'f> Loader<'f> {
         items.iter().filter_map(path).collect()
     }
 
-    /// A fragment with the fragments that it uses; read once, however often it is used.
+    /// A fragment, merged over the fragments that it uses. It is read once, however often it is used.
     fn fragment(&mut self, path: &Path, written: &str, span: &Span, seen: &mut Vec<PathBuf>) -> Option<Node> {
         let mistake = |diagnostic: Diagnostic| diagnostic.at(Some(span.clone()));
         let canonical = match self.find(path, written, seen) {
@@ -256,8 +259,8 @@ impl<'f> Loader<'f> {
         Ok((self.read_text(path, &format!("the fragment `{written}`"), Code::Fragment)?, format))
     }
 
-    /// The text of a file, if it does not exceed the limit of the plan; `what` names it in errors, which
-    /// have the `code`.
+    /// The text of a file, if it does not exceed the limit of the plan. `what` names the file in errors,
+    /// which have the code `code`.
     pub(super) fn read_text(&self, path: &Path, what: &str, code: Code) -> Result<String, Box<Diagnostic>> {
         let most = MOST_BYTES.saturating_sub(self.sources.text().len());
         let bytes = self.files.read(path, most + 1).map_err(|error| Box::new(cannot_read(what, code, &error)))?;
@@ -293,7 +296,7 @@ impl<'f> Loader<'f> {
             let from = "paths in `use` are relative to the file that names them";
             return diagnostic.remedy(format!("the folder {} does not exist; {from}", shown.display()));
         };
-        // Nothing about other places on this machine is revealed.
+        // The error must not reveal anything about other files on this machine.
         if !self.may_read(&canonical) {
             return diagnostic.remedy("put it into the plan's folder");
         }
@@ -321,7 +324,7 @@ impl<'f> Loader<'f> {
         self.found.extend(aliases::settle(tree));
     }
 
-    /// The errors, without those that may only be consequences of a missing part.
+    /// The errors, without errors that may only be consequences of a missing part.
     pub(crate) fn into_errors(mut self) -> PlanErrors {
         const UNSURE: [Code; 7] = [
             Code::MissingField,
@@ -349,7 +352,8 @@ pub(crate) fn bad_line(error: &std::string::FromUtf8Error) -> usize {
     before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// Reports a fragment with another version of the format, which the plan's own version would hide.
+/// Reports a fragment with a different version of the format, because the plan's own version would hide
+/// it in the merged tree.
 fn other_version(tree: &Node) -> Option<Diagnostic> {
     let Entry { node, .. } = tree.entry("sweepline")?;
     let other = matches!(node.value, Value::Int(version) if version != 1);

@@ -1,8 +1,8 @@
 //! Opens and reads all files: the plan's own text and its fragments (`loader`), and other files that the
 //! plan names, such as data sets, traces, profiles, tokenizers and tables of lengths.
 //!
-//! Their content is stored in the types of `model`. Depends on `syntax`, `read` and `model`; only `load`
-//! calls it.
+//! The content of the files is stored in the types of `model`. This module depends on `syntax`, `read`
+//! and `model`; only `load` calls it.
 
 pub(crate) mod data_reader;
 pub(crate) mod disk;

@@ -12,7 +12,7 @@ use crate::plan::model::profiled::Profiled;
 use crate::plan::model::profiled::file::ProfileFile;
 use crate::plan::text::span::Span;
 
-/// Maximum bytes of a profile; one with 500 stretches has about 50 kB.
+/// Maximum size of a profile in bytes. A profile with 500 stretches has about 50 kB.
 const MOST_BYTES: usize = 16 << 20;
 
 /// The profiles of a plan, each read once.
@@ -22,7 +22,7 @@ pub(crate) struct Profiles {
 }
 
 impl Profiles {
-    /// The content of a scenario's profile at its speed.
+    /// The content of a scenario's profile, replayed at the scenario's speed.
     pub(crate) fn read(&mut self, file: &ProfileFile, span: &Span, loader: &Loader<'_>) -> Found<Arc<Profiled>> {
         let written = file.file.written();
         let (path, canonical) = loader.locate(written, span)?;

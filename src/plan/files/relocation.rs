@@ -47,8 +47,8 @@ impl Plan {
     }
 }
 
-/// Rewrites a path relative to `folder`; a path that already leads to the file or to a copy of it stays
-/// as written.
+/// Rewrites a path so that it is relative to `folder`. A path that already leads to the file, or to a
+/// copy of it, stays as written.
 fn rename(written: &mut String, lies_at: Option<&Path>, folder: &Path, allow_outside: bool) -> Result<(), Unreachable> {
     let Some(lies_at) = lies_at else { return Ok(()) };
     let named = std::fs::canonicalize(folder.join(&*written));

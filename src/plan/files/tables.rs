@@ -1,4 +1,5 @@
-//! Files next to a plan that are not plans themselves: tables whose numbers become part of it.
+//! Files next to a plan that are not plans themselves, such as tables whose numbers become part of
+//! the plan.
 
 use std::path::{Path, PathBuf};
 
@@ -11,14 +12,14 @@ use crate::plan::text::span::Span;
 pub(crate) type Found<T> = Result<(T, PathBuf), Box<Diagnostic>>;
 
 impl Loader<'_> {
-    /// The location of a file that is named at `span`: relative to the text that names it, and
-    /// canonical.
+    /// The location of a file that is named at `span`, both as a path relative to the text that
+    /// names it and as the canonical path.
     pub(crate) fn locate(&self, written: &str, span: &Span) -> Result<(PathBuf, PathBuf), Box<Diagnostic>> {
         let by = self.sources.of(span.start).name;
         let by = if by == Path::new("--set") { self.sources.first_name() } else { by };
         let path = by.parent().unwrap_or(Path::new("")).join(written);
         let canonical = self.files.canonical(&path);
-        // Whether files elsewhere on this machine exist is not revealed.
+        // The error must not reveal whether files elsewhere on this machine exist.
         let inside = |path: &Path| self.root.as_ref().is_some_and(|root| path.starts_with(root));
         let is_inside = match &canonical {
             Ok(canonical) => inside(canonical),
@@ -50,7 +51,7 @@ impl Loader<'_> {
         })
     }
 
-    /// Adds the text of a file that is not a plan, so that errors in it have a place.
+    /// Adds the text of a file that is not a plan, so that errors in this file have a place.
     pub(crate) fn add_text(&mut self, path: &Path, written: &str) -> Result<Span, Box<Diagnostic>> {
         let text = self.read_text(path, &format!("the file `{written}`"), Code::File)?;
         let start = self.sources.add(path, &text);
@@ -58,7 +59,7 @@ impl Loader<'_> {
         Ok(start..start + text.len())
     }
 
-    /// Takes this many values from the limit of a plan; false if too few are left.
+    /// Subtracts this many values from the limit of a plan; returns false if too few are left.
     pub(crate) fn take_nodes(&mut self, count: usize) -> bool {
         let left = self.nodes_left.checked_sub(count);
         self.nodes_left = left.unwrap_or(0);

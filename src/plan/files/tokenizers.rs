@@ -1,4 +1,4 @@
-//! The tokenizers of models: each is read once, however many models name it.
+//! The tokenizers of models. Each is read once, however many models name it.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,13 +20,13 @@ const TOKENIZER: &str = "tokenizer.json";
 /// The file for special tokens, the prefix of texts, and the chat template.
 const CONFIG: &str = "tokenizer_config.json";
 
-/// The chat template in its own file, which overrides the one in the configuration.
+/// The chat template in a separate file, which overrides the template in the configuration.
 const TEMPLATE: &str = "chat_template.jinja";
 
-/// Maximum bytes of a `tokenizer.json`; one with 250 000 tokens has 35 MB.
+/// Maximum size of a `tokenizer.json` in bytes. A tokenizer with 250 000 tokens has 35 MB.
 const MOST_TOKENIZER: usize = 256 << 20;
 
-/// Maximum bytes of any other file.
+/// Maximum size of any other file in bytes.
 const MOST_OTHER: usize = 4 << 20;
 
 /// The tokenizers of a plan, each read once.
@@ -63,7 +63,7 @@ pub struct TokenizerFiles {
     pub template: Option<Vec<u8>>,
 }
 
-/// Why files are not a tokenizer.
+/// The reason why files are not a tokenizer.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenizerFilesError {
     /// A file cannot be read.
@@ -101,7 +101,7 @@ impl TokenizerFiles {
         match optional(files, path.to_owned(), MOST_TOKENIZER) {
             Ok(Some(tokenizer)) => Ok(TokenizerFiles { tokenizer, config: None, template: None }),
             Ok(None) => Err(TokenizerFilesError::Read { path: path.to_owned(), source: ErrorKind::NotFound.into() }),
-            // A path that exists but is not a file is a folder without the file.
+            // The path exists but is not a file, so it is a folder without the file.
             Err(TokenizerFilesError::Read { source, .. }) if !is_refused(&source) => {
                 Err(TokenizerFilesError::NoTokenizer { path: path.to_owned() })
             }
@@ -109,7 +109,7 @@ impl TokenizerFiles {
         }
     }
 
-    /// SHA-256 over name, length and bytes of each existing file, as 64 hex digits.
+    /// SHA-256 over the name, length and bytes of each existing file, as 64 hex digits.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(b"sweepline tokenizer 1\0");

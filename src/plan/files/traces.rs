@@ -11,10 +11,10 @@ use crate::plan::model::trace::{Replay, TraceFile, TraceRequest, TraceRequests};
 use crate::plan::text::span::Span;
 use crate::units::Nanos;
 
-/// Maximum number of requests in a trace, because they are held in memory.
+/// Maximum number of requests in a trace, which are held in memory.
 const MOST_REQUESTS: usize = 5_000_000;
 
-/// The traces of a plan, each read once per way of reading it.
+/// The traces of a plan. Each is read once for each way of reading it.
 #[derive(Default)]
 pub(crate) struct Traces {
     known: HashMap<(PathBuf, String), Replay>,
@@ -45,7 +45,8 @@ impl Traces {
     }
 }
 
-/// Checks that requests can be replayed: neither too few nor too many, each with a time and lengths.
+/// Checks that requests can be replayed: there must be neither too few nor too many, and each must
+/// have a time and lengths.
 fn enough(written: &str, requests: Option<Vec<TraceRequest>>) -> Result<TraceRequests, Box<Diagnostic>> {
     let (what, remedy) = match requests {
         Some(requests) if requests.len() > MOST_REQUESTS => {

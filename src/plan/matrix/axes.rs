@@ -1,4 +1,4 @@
-//! The axes of a sweep with every value listed.
+//! The axes of a sweep, with all values listed.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::model::take::Take;
 use crate::plan::text::tree::Step;
 
-/// Why a matrix has no cells.
+/// The reason why a matrix has no cells.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GridError {
     /// A zip with lists of different lengths.
@@ -49,22 +49,22 @@ pub struct Field {
     pub name: usize,
     /// The value.
     pub value: Scalar,
-    /// The element of the list in which it is written, by index.
+    /// The index of the list element in which it is written.
     item: usize,
-    /// The index in that element's own list.
+    /// The index within that element's own list.
     inside: Option<usize>,
 }
 
 /// One point of an axis: a value, or several that belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point<'p> {
-    /// Its values.
+    /// The values of the point.
     pub fields: Vec<Field>,
-    /// Cells to which it applies; absent: all.
+    /// Cells to which it applies; absent if it applies to all.
     pub when: Option<&'p Condition>,
 }
 
-/// The axes of a sweep with every value listed.
+/// The axes of a sweep, with all values listed.
 #[derive(Debug, Clone)]
 pub struct Axes<'p> {
     /// Names of the fields.
@@ -196,7 +196,7 @@ impl<'p> Axes<'p> {
         fields.filter(move |(_, field)| Some(field.name) == id)
     }
 
-    /// The load taken from an earlier sweep, if this is the value of the axis.
+    /// The load that is taken from an earlier sweep, if the axis has such a value.
     pub fn taken<'w>(&self, field: &Field, written: &'w Axis) -> Option<&'w Take> {
         let Axis::Values(items) = written else { return None };
         match &items.get(field.item)?.what {
@@ -205,7 +205,8 @@ impl<'p> Axes<'p> {
         }
     }
 
-    /// The place where a value of an axis is written, starting at `matrix`.
+    /// The place where a value of an axis is written, relative to the sweep and starting with
+    /// `matrix`.
     pub fn place(&self, axis: usize, field: &Field, written: &Axis) -> Vec<Step> {
         let name = self.names[field.name];
         let mut steps = vec![Step::from("matrix"), Step::from(self.axes[axis].0)];

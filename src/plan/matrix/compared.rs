@@ -1,4 +1,4 @@
-//! Determines which sweeps have cells for the planned comparison.
+//! Determines which sweeps have cells for a comparison of the plan.
 
 use crate::plan::model::compare::Compare;
 use crate::plan::model::plan::Plan;
@@ -14,8 +14,9 @@ impl Compare {
 }
 
 impl Plan {
-    /// The comparison of a sweep: its own, else the plan's if the sweep has cells for it. If a search or
-    /// an early-ending series chooses the loads, each arm has its own loads, so nothing is compared.
+    /// The comparison of a sweep: its own, or else the plan's, if the sweep has cells for it. If a
+    /// search or a series that ends early chooses the loads, each arm has its own loads, so there is no
+    /// comparison.
     pub fn compared<'p>(&'p self, sweep: &'p Sweep) -> Option<&'p Compare> {
         if sweep.chooses_runs() {
             return None;

@@ -18,18 +18,18 @@ pub struct TakenLoad<'s> {
     pub take: &'s Take,
     /// Cells to which it applies; `None` for all.
     pub when: Option<&'s Condition>,
-    /// The place where it is written, starting at the sweep.
+    /// The place in the plan where it is written, relative to the sweep.
     pub place: Vec<Step>,
 }
 
 impl Sweep {
-    /// Every value that some cell may have on `field`, as far as the matrix, `extend` and `add` list it;
-    /// each once, in written order.
+    /// Every value of `field` that a cell may have, as far as the matrix, `extend` and `add` list it.
+    /// Each value occurs once, in written order.
     pub fn values(&self, field: &str) -> Vec<Scalar> {
         self.written(field).into_iter().map(|(value, _)| value).collect()
     }
 
-    /// The same values, each with the place where it is first written, starting at the sweep.
+    /// The same values, each with the place where it is first written, relative to the sweep.
     pub fn written(&self, field: &str) -> Vec<(Scalar, Vec<Step>)> {
         let mut written: Vec<(Scalar, Vec<Step>)> = Vec::new();
         if let Ok(axes) = Axes::new(self) {
@@ -75,7 +75,7 @@ impl Sweep {
         takes.chain(skips).chain(self.gate.iter().map(|gate| (gate.sweep.as_str(), gate.metric)))
     }
 
-    /// Every field that some cell may have, in written order.
+    /// Every field that a cell may have, in written order.
     pub fn fields(&self) -> Vec<&str> {
         let mut fields: Vec<&str> = Vec::new();
         for (name, axis) in &self.matrix {

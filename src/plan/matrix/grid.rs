@@ -1,8 +1,9 @@
 //! Builds cells from axes: prepared rules, and an iteration over all combinations.
 //!
-//! Axes multiply in written order, the last one fastest. A value with a `when` exists only in cells
-//! whose other axes match; an axis without any such value is absent from the cell. `when` of the sweep
-//! keeps matching cells, `exclude` removes cells. (`extend` and `add` come after that, in `expand`.)
+//! Axes multiply in written order, with the last axis varying fastest. A value with a `when` exists
+//! only in cells whose other axes match. If no value of an axis applies, the axis is absent from the
+//! cell. `when` of the sweep keeps matching cells, and `exclude` removes cells. (`extend` and `add`
+//! come after that, in `expand`.)
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,9 +17,9 @@ use crate::plan::model::sweep::Sweep;
 #[derive(Debug, Clone)]
 pub struct Rule<'p> {
     fields: Vec<(usize, &'p Filter)>,
-    /// Whether it names a field that no axis sets, and so matches nothing.
+    /// Whether it names a field that no axis sets, so that it matches nothing.
     is_dead: bool,
-    /// Number of values in the condition: the cost of its evaluation.
+    /// Number of values in the condition, which is the cost of evaluating it.
     cost: u64,
 }
 
@@ -30,20 +31,20 @@ impl<'p> Rule<'p> {
         Rule { is_dead: fields.len() < condition.len(), fields, cost }
     }
 
-    /// Whether a cell whose fields are all chosen matches.
+    /// Whether a cell matches whose fields have all been chosen.
     pub fn matches(&self, chosen: &Chosen) -> bool {
         let matches =
             |(name, filter): &(usize, &Filter)| chosen.fields[*name].is_some_and(|field| filter.matches(&field.value));
         !self.is_dead && self.fields.iter().all(matches)
     }
 
-    /// The last axis that it depends on.
+    /// The last axis on which it depends.
     fn last(&self, axes: &Axes) -> usize {
         self.fields.iter().map(|(name, _)| axes.given_by[*name]).max().unwrap_or_default()
     }
 }
 
-/// The requirement of a search on a field.
+/// The requirement of a search for a field.
 #[derive(Debug, Clone, Copy)]
 pub enum Want<'q> {
     /// One of these values.
@@ -52,9 +53,9 @@ pub enum Want<'q> {
     Is(&'q Scalar),
     /// Any value.
     Present,
-    /// No value at all.
+    /// No value.
     Absent,
-    /// Matches any value or none; the search only has to consider the field.
+    /// Any value or none. The search only has to consider the field.
     Any,
 }
 
@@ -91,7 +92,7 @@ enum Due {
     Applies(usize),
 }
 
-/// Axes and the rules over them.
+/// The axes and the rules over them.
 #[derive(Debug, Clone)]
 pub struct Grid<'p> {
     /// The axes.
@@ -168,9 +169,9 @@ impl<'p> Grid<'p> {
         Walk { grid: self, query, steps: &mut u64::MAX.clone(), visit, chosen: self.nothing(), relevant: &all }.from(0);
     }
 
-    /// Whether there is a cell that meets all of `wants` and that `accept` accepts, searching at most
-    /// `steps` steps; `None` if they do not suffice. Axes without influence are excluded from the
-    /// search: `accept` sees them as absent.
+    /// Whether there is a cell that meets all of `wants` and that `accept` accepts. Searches at most
+    /// `steps` steps; `None` if these do not suffice. Axes without influence are excluded from the
+    /// search, so they are absent for `accept`.
     pub fn any(&self, query: Query, steps: &mut u64, accept: &mut dyn FnMut(&Chosen) -> bool) -> Option<bool> {
         let relevant = self.relevant(query);
         let mut found = false;
@@ -220,7 +221,7 @@ impl<'p> Grid<'p> {
 pub struct Query<'q> {
     /// Fields by their ids, with their requirements.
     pub wants: &'q [(usize, Want<'q>)],
-    /// Whether excluded cells are ignored.
+    /// Whether excluded cells are left out of consideration.
     pub with_excludes: bool,
 }
 

@@ -1,6 +1,7 @@
 //! Builds the cells of a sweep from its axes, conditions and rules.
 //!
-//! Depends on the types of `model`. `check`, `expand` and the lint use it to count and select cells.
+//! This module depends on the types of `model`. `check`, `expand` and the lint use it to count and
+//! select cells.
 
 pub mod axes;
 pub mod compared;

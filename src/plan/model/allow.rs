@@ -1,5 +1,5 @@
-//! The codes of the methodology lint, and how a plan switches off one of its rules. The rules themselves
-//! are in `lint`; the codes are here because plans name them.
+//! The codes of the methodology lint, and how a plan disables a rule. The rules themselves are in
+//! `lint`; the codes are here because plans name them.
 
 use std::fmt;
 

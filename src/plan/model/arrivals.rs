@@ -1,8 +1,8 @@
 //! How the arrivals of an open loop are spaced, and how their rate changes over the run: `arrivals:` of
 //! a sweep.
 //!
-//! A word (`poisson`, `gamma cv 2`) names only the process and may be a value of an axis; a table gives
-//! more detail.
+//! A word (`poisson`, `gamma cv 2`) names only the process, and may be a value of an axis. A table
+//! specifies more details.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ impl Arrivals {
         }
     }
 
-    /// The highest rate of a profile that is written in requests per second and so defines the rate
-    /// itself.
+    /// The highest rate of a profile that is written in requests per second and therefore defines the
+    /// rate itself.
     pub fn own_rate(&self) -> Option<Decimal> {
         self.profile.as_ref()?.own_rate()
     }
@@ -79,8 +79,8 @@ struct Long {
 /// The fields of which exactly one must be present.
 const KINDS: [&str; 5] = ["gamma", "ramp", "steps", "bursts", "curve"];
 
-/// Puts the rules that [`Long`] enforces into the schema: exactly one of the kinds, and the fields that
-/// go with it.
+/// Adds the rules enforced by [`Long`] to the schema: exactly one of the kinds, and the fields that
+/// belong to it.
 fn one_of_them(schema: &mut Schema) {
     let alone = KINDS.map(|kind| match kind {
         "gamma" => serde_json::json!({ "required": [kind], "maxProperties": 1 }),

@@ -16,7 +16,7 @@ use crate::units::{Decimal, Nanos};
 /// The kind of values of an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
-    /// Names of entries of a table of the plan.
+    /// Names of entries in a table of the plan.
     Name(&'static str),
     /// Whole numbers within these bounds.
     Whole(u32, u32),
@@ -54,15 +54,15 @@ const OF_THE_PLAN: [(&str, Kind, &str); 25] = [
     (
         "scenario",
         Kind::Name("scenarios"),
-        "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Not needed if the plan has only one; B1 \
-         if it has none.",
+        "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Not needed if the plan has only one; default \
+         B1 if it has none.",
     ),
     (
         "batch_size",
         Kind::Whole(1, 100_000),
-        "Requests kept in flight (the concurrency): a closed loop; together with `qps`, a cap.",
+        "Requests kept in flight (the concurrency) in a closed loop; together with `qps`, an in-flight cap.",
     ),
-    ("qps", Kind::Rate(1_000_000), "Requests started per second: an open loop."),
+    ("qps", Kind::Rate(1_000_000), "Requests started per second in an open loop."),
     ("arrivals", Kind::Process, "How the arrivals of an open loop are spaced: poisson, constant or gamma cv 2."),
     ("connections", Kind::Choice(&["warm", "cold", "per_request"]), "How requests get their connections."),
     ("prompt_tokens", Kind::Whole(LEAST_PROMPT, MOST_TOKENS), "Tokens of the user's text in one request."),
@@ -137,12 +137,12 @@ pub(crate) fn kind(name: &str) -> Option<Kind> {
 }
 
 impl Kind {
-    /// Whether its values are numbers.
+    /// Whether the values of the axis are numbers.
     pub(crate) fn is_number(self) -> bool {
         matches!(self, Kind::Whole(..) | Kind::Rate(_) | Kind::Parameter(..))
     }
 
-    /// Whether a value is one of this kind (names are looked up elsewhere).
+    /// Whether a value has this kind (names are looked up elsewhere).
     pub(crate) fn takes(self, value: &Scalar) -> bool {
         match (self, value) {
             (Kind::Name(_), Scalar::Text(_)) | (Kind::Flag, Scalar::Bool(_)) => true,
@@ -203,7 +203,7 @@ impl Kind {
 mod tests {
     use super::*;
 
-    /// The page of plans lists every axis once, and nothing else.
+    /// The page about plans lists every axis once, and nothing else.
     #[test]
     fn the_page_of_plans_lists_just_these_axes() {
         let page = include_str!("../../../docs/PLAN.md");

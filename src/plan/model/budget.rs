@@ -58,7 +58,7 @@ impl fmt::Display for TokenCount {
 
 impl<'de> Deserialize<'de> for TokenCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Negative numbers become 0, which the check of the plan reports.
+        // Negative numbers become 0, which the check of the plan then reports.
         let forms = Forms::expecting("a number of tokens, like 500000, 500k or 20M");
         forms.number(|number: Decimal| TokenCount(number.to_f64().max(0.0).round() as u64)).parsed().read(deserializer)
     }

@@ -1,5 +1,5 @@
-//! The settings of the client itself: how requests get their connections, their timeouts, and how the
-//! load generator is built.
+//! The settings of the client itself: how requests get their connections, their timeouts, and the settings of
+//! the load generator.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,8 +32,8 @@ impl Connections {
         self.into()
     }
 
-    /// The behavior of runs from before plans had this field; `run.json` of such a run has no field for
-    /// it.
+    /// The behavior of runs from before plans had this field. `run.json` of such a run does not contain the
+    /// field.
     pub(crate) fn before_plans_said() -> Connections {
         Connections::Cold
     }
@@ -96,7 +96,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Maximum number of processes: a larger number is a typo.
+    /// Maximum number of processes; a larger number is a typo.
     pub(crate) const MOST: u32 = 256;
 
     /// One process.
@@ -110,7 +110,7 @@ impl Workers {
         self.start.get(at).map(String::as_str)
     }
 
-    /// Whether there is one command for each process, one for all, or none.
+    /// Whether the number of commands is valid: one for each process, one for all, or none.
     pub(crate) fn has_a_command_for_each(&self) -> bool {
         matches!(self.start.len(), 0 | 1) || self.start.len() == self.count as usize
     }
@@ -123,7 +123,7 @@ impl Workers {
 }
 
 impl LoadEnginePatch {
-    /// A number of threads above this is a typo.
+    /// Maximum number of threads; a larger number is a typo.
     pub(crate) const MOST_THREADS: u32 = 256;
 }
 

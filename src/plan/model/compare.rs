@@ -1,4 +1,4 @@
-//! The cells that a plan intends to compare, and the metrics for it.
+//! The cells that a plan intends to compare, and the metrics of the comparison.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,16 +28,16 @@ pub struct Compare {
     /// The value of that axis to which all others are compared.
     #[schemars(example = &"vllm")]
     pub baseline: Scalar,
-    /// Metrics to compare, like output_throughput or ttft; for a metric of requests optionally one
-    /// percentile, like ttft_p99; without one, its p50 and p99. The unit at the end of an export's
-    /// column is accepted: ttft_p99_ms. Default: output throughput, total and per accelerator, and p50
-    /// and p99 of TTFT, TPOT and E2E. docs/METRICS.md lists the names under "Names".
+    /// Metrics to compare, like output_throughput or ttft. A metric of requests may name one percentile, like
+    /// ttft_p99; without one, its p50 and p99 are compared. The unit suffix of an export's column is
+    /// accepted: ttft_p99_ms. Default: output throughput, total and per accelerator, and p50 and p99 of TTFT,
+    /// TPOT and E2E. docs/METRICS.md lists the names under "Names".
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub metrics: OneOrMany<MetricName>,
     /// How much worse than the baseline an arm may be, like 2%: `compare` then reports for each metric
-    /// whether the arm is shown to be no worse than that, and a gate passes only if it is. For times,
-    /// rates and money in percent of the baseline, for shares in points. Default: none, and a gate fails
-    /// if an arm is shown to be worse.
+    /// whether the arm is shown to be no worse than that, and a gate passes only if it is. It is a percentage
+    /// of the baseline for times, rates and money, and percentage points for shares. Default: none, and a
+    /// gate fails if an arm is shown to be worse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"2%")]
     pub margin: Option<Share>,
@@ -50,8 +50,8 @@ pub struct Compare {
     pub sequential: bool,
 }
 
-/// Whether a share can be a margin: no run can show that an arm is not worse by 0 %, and 100 % less
-/// leaves nothing.
+/// Whether a share can be a margin. No run can show that an arm is not worse by 0 %, and with 100 % less
+/// nothing is left.
 pub fn is_margin(share: Share) -> bool {
     share > Share::percent(0) && share < Share::percent(100)
 }
@@ -73,12 +73,12 @@ const ENDS: [(&str, Percentile); 6] = [
 
 /// Suffixes of columns that are not part of a metric's name.
 const COLUMN_WORDS: [&str; 7] = ["ms", "mean", "sd", "max", "n", "failures", "effective"];
-/// Appended to lists of metrics.
+/// Text that is appended to lists of metrics.
 const PERCENTILES: &str = "; for metrics of requests also one percentile, like ttft_p99 (docs/METRICS.md, Names)";
 
 /// The name of a metric of a run, or of a metric of requests with or without a percentile:
-/// `output_throughput`, `ttft`, `ttft_p99`. An export's column for such a value has the same name with
-/// the unit, which is accepted as well: `ttft_p99_ms`.
+/// `output_throughput`, `ttft`, `ttft_p99`. The column of such a value in exports has the same name with the
+/// unit appended, which is also accepted: `ttft_p99_ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, SerializeDisplay)]
 pub struct MetricName {
     /// The key in the table of metrics.
@@ -88,7 +88,7 @@ pub struct MetricName {
 }
 
 impl MetricName {
-    /// A single value of a run: the median if this is a metric of requests without a percentile.
+    /// A single value of a run. It is the median if this is a metric of requests without a percentile.
     pub fn or_median(self) -> MetricName {
         let is_of_requests = metrics::find(self.key).is_some_and(|metric| metric.kind.is_distribution());
         let median = is_of_requests.then_some(Percentile::P50);
@@ -104,7 +104,7 @@ impl FromStr for MetricName {
     }
 }
 
-/// Every key, metrics of runs first.
+/// Every key, with the metrics of runs first.
 fn keys() -> impl Iterator<Item = &'static str> + Clone {
     METRICS.iter().map(|metric| metric.key)
 }
@@ -134,8 +134,7 @@ fn remedy(text: &str) -> String {
     if text.contains("total") {
         return "prompt and output tokens are never added up; write output_throughput and prompt_throughput".to_owned();
     }
-    // A percentile may be any suffix, and other columns of exports use a suffix of their own in its
-    // place.
+    // Any percentile may be the suffix. Other columns of exports have their own suffix in its place.
     let is_end = |word: &&str| word.len() > 1 && word.starts_with('p') && word[1..].bytes().all(|b| b.is_ascii_digit());
     let end = text.split('_').find(is_end);
     let words: Vec<&str> = text.split('_').filter(|word| !is_end(word) && !COLUMN_WORDS.contains(word)).collect();

@@ -1,4 +1,4 @@
-//! Scenarios with every default explicit: the built-in ones, and the ones that a plan defines.
+//! Scenarios with every default explicit, both built-in scenarios and those that a plan defines.
 
 use crate::plan::RequestFields;
 use std::sync::Arc;
@@ -26,16 +26,16 @@ use crate::plan::model::talk::{Sessions, Talk};
 use crate::plan::model::trace::{Replay, TraceFile, TraceRequest};
 use crate::units::Nanos;
 
-/// The text that the requests of a scenario share.
+/// The text that the requests of a scenario have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Reuse {
     /// Every request carries the same prompt (A).
     SamePrompt,
-    /// No two requests share text (B).
+    /// No requests share text (B).
     None,
-    /// One system prompt, a different question each (C).
+    /// One system prompt, with a different question in each request (C).
     SharedSystem,
     /// Turns of a conversation, each carrying the history so far (D).
     Conversation,
@@ -68,15 +68,15 @@ pub struct Content {
     pub prefix: Option<Prefix>,
     /// The text that prompts share at their beginnings, from a profile: a part of their length.
     pub sharing: Option<Rows<Sharing>>,
-    /// Turns of conversations, if they vary.
+    /// The numbers of turns of conversations, if they vary.
     pub turn_counts: Option<Rows<TurnCount>>,
     /// Whether prompts share anything at all.
     #[serde(default, skip_serializing_if = "Cache::is_warm")]
     pub cache: Cache,
 }
 
-/// A scenario, merged from its built-in, the plan's scenarios and the axes; `None` means not set
-/// anywhere.
+/// A scenario, merged from its built-in scenario, the plan's scenarios and the axes; `None` means that a
+/// value is not set anywhere.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Resolved {
     /// The content of the requests.
@@ -95,9 +95,10 @@ pub struct Resolved {
     pub extra: Table<Json>,
     /// Arrival times from a profile, if the sweep sets none.
     pub arrivals: Option<Arc<Recorded>>,
-    /// A profile, here or in a base, provides the values that are not set otherwise.
+    /// Whether a profile, here or in a base, provides the values that are not set otherwise.
     pub(crate) profiled: bool,
-    /// Arrivals of an open loop start conversations, as in the log of the profile.
+    /// Whether arrivals of an open loop start conversations, as in the log from which the profile was
+    /// made.
     pub opens_sessions: bool,
     /// The scenarios of a mix; the fields above then contain common values, and the maximum where they
     /// differ.
@@ -109,9 +110,9 @@ pub struct Resolved {
 pub struct Member {
     /// The name in the plan.
     pub name: String,
-    /// Its weight: its share of the requests is its part of the sum of all weights.
+    /// Its weight. Its share of the requests is its weight divided by the sum of all weights.
     pub weight: u64,
-    /// What it sends.
+    /// The content of its requests.
     pub scenario: Resolved,
 }
 
@@ -152,7 +153,7 @@ pub fn built_in(name: &str) -> Option<&'static Content> {
 }
 
 impl Content {
-    /// Tokens of a first turn, or of a request, plus the requested output: the minimum context.
+    /// Tokens of a first turn or of a request, plus the requested output, which is the minimum context.
     pub(crate) fn least_context(&self) -> u64 {
         let Content { system_tokens, prompt_tokens, output_tokens, data, prefix, .. } = self;
         if let Some(data) = data {
@@ -162,8 +163,8 @@ impl Content {
         [*system_tokens, prefix, *prompt_tokens, *output_tokens].into_iter().map(u64::from).sum()
     }
 
-    /// Mean number of requests per arrival of an open loop: the turns of a conversation if conversations
-    /// arrive and none is truncated.
+    /// Mean number of requests per arrival of an open loop, which is the number of turns if
+    /// conversations arrive and none is truncated.
     pub fn requests_per_arrival(&self) -> f64 {
         let arrive = self.reuse == Reuse::Conversation && self.talk.sessions == Sessions::Open;
         if arrive { self.mean_turns() } else { 1.0 }
@@ -184,8 +185,8 @@ impl Default for Content {
 }
 
 impl Content {
-    /// Applies lengths over the existing ones, then single lengths over these: a number replaces varying
-    /// lengths.
+    /// Applies lengths over the existing ones, and then single lengths over these, because a number
+    /// replaces varying lengths.
     fn take_lengths(&mut self, lengths: Option<&WrittenLengths>, prompt: Option<u32>, output: Option<u32>) {
         let mut varied = lengths.and_then(WrittenLengths::resolve).or(self.lengths.take());
         if let Some(tokens) = prompt {
@@ -198,7 +199,7 @@ impl Content {
         }
         let Some(lengths) = varied else { return };
         (self.prompt_tokens, self.output_tokens) = (lengths.prompt_range().max, lengths.output_range().max);
-        // Requests of constant length are the same with or without `lengths`, and so is the run.
+        // Requests of constant length are the same with and without `lengths`, and so is the run.
         self.lengths = Some(lengths).filter(|lengths| !lengths.is_constant());
     }
 
@@ -232,7 +233,7 @@ impl From<Content> for Resolved {
 }
 
 impl Resolved {
-    /// A mix without any adjustment.
+    /// A mix without adjustments.
     fn mixed(mix: Vec<Member>) -> Resolved {
         Resolved { mix, ..Resolved::default() }.summed_up()
     }
@@ -258,12 +259,12 @@ impl Resolved {
         };
         let first = &self.mix[0].scenario;
         (self.stream, self.ignore_eos, self.errors) = (first.stream, first.ignore_eos, first.errors);
-        // Classes may differ in this; the mix gets the value that all of them share.
+        // Classes may differ in this value; the mix gets it only if all classes share it.
         self.nonce = first.nonce.filter(|nonce| self.mix.iter().all(|member| member.scenario.nonce == Some(*nonce)));
         self
     }
 
-    /// This scenario, or the members of the mix.
+    /// This scenario or, for a mix, its members.
     pub fn classes(&self) -> impl Iterator<Item = &Resolved> {
         let one = self.mix.is_empty().then_some(self);
         one.into_iter().chain(self.mix.iter().map(|member| &member.scenario))
@@ -310,7 +311,7 @@ impl Resolved {
             model: _,
             errors,
             extra,
-            // Handled together below.
+            // These are handled together below.
             temperature: _,
             top_p: _,
             presence_penalty: _,
@@ -321,7 +322,7 @@ impl Resolved {
             self.content.take_profile(profiled);
             self.arrivals = profiled.arrivals.clone();
             self.profiled = true;
-            // The times in a file of conversations are the start times of the conversations.
+            // In a file of conversations, times are the start times of conversations.
             self.opens_sessions = profiled.turns.is_some() && profiled.arrivals.is_some();
         }
         let asked = patch.asked_tokens();
@@ -378,8 +379,8 @@ pub fn resolve(name: &str, table: &Table<Scenario>) -> Option<Resolved> {
     Some(patched(Resolved::mixed(members.collect::<Option<_>>()?), &chain[..=at]))
 }
 
-/// The chain of the plan's own scenarios that starts at `name`, nearest first, and the built-in where it
-/// ends.
+/// The chain of the plan's own scenarios that starts at `name`, nearest first, and the built-in scenario
+/// at which it ends.
 pub(crate) fn chain<'t>(name: &str, table: &'t Table<Scenario>) -> Option<(Chain<'t>, &'static Content)> {
     let mut chain: Chain<'t> = Vec::new();
     let mut at = name;
@@ -399,7 +400,7 @@ pub(crate) fn chain<'t>(name: &str, table: &'t Table<Scenario>) -> Option<(Chain
     }
 }
 
-/// Scenarios by name, each based on the next one.
+/// Scenarios by name, each of which is based on the next one.
 pub(crate) type Chain<'t> = Vec<(&'t str, &'t Scenario)>;
 
 /// Applies the patches of a chain to a scenario, last one first.

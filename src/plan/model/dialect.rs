@@ -1,5 +1,5 @@
-//! The fields that each engine accepts and reports, and their names: the one table behind requests, the
-//! probe, the load gauge and `docs/SERVERS.md`. Every entry names its source; unverified facts are absent,
+//! The fields that each engine accepts and reports, and their names. Requests, the probe, the load gauge
+//! and `docs/SERVERS.md` all use this table. Every entry names its source; unverified facts are absent,
 //! never guessed. `extra/dialect.rs` lists the additional request fields of each engine, from the same
 //! sources.
 
@@ -12,12 +12,12 @@ pub struct Dialect {
     pub engine: Engine,
     /// The usual name of the engine.
     pub title: &'static str,
-    /// The version that the entry is based on, and where it was read.
+    /// The version on which the entry is based, and its source.
     pub source: &'static str,
     /// Whether requests may carry `ignore_eos`; `None` if not verified.
     pub ignore_eos: Option<bool>,
-    /// Whether sweepline sends `ignore_eos`. This is part of a run's identity, so it does not follow
-    /// `ignore_eos` automatically.
+    /// Whether sweepline sends `ignore_eos`. This is part of a run's identity, so it does not
+    /// automatically follow `ignore_eos`.
     pub(crate) sends_ignore_eos: bool,
     /// Whether requests may carry `min_tokens`; `None` if not verified.
     pub min_tokens: Option<bool>,
@@ -30,7 +30,7 @@ pub struct Dialect {
     pub cached_tokens: Option<Place>,
     /// The request that clears the prefix cache.
     pub reset: Option<Reset>,
-    /// The pages that report the version, the likeliest first.
+    /// The pages that report the version, the most likely first.
     pub version: &'static [Page],
     /// Where the server reports running and waiting requests.
     pub gauges: Option<Gauges>,
@@ -50,7 +50,7 @@ pub struct Dialect {
 /// A place in a response, and what the server needs at startup to report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// The place.
+    /// The place in the response.
     pub name: &'static str,
     /// The flag or variable that this requires, if any.
     pub needs: Option<&'static str>,
@@ -76,7 +76,7 @@ pub struct Page {
     pub path: &'static str,
     /// The key of the version in its JSON.
     pub key: &'static str,
-    /// Whether no other known engine has this page: it identifies the engine.
+    /// Whether no other known engine has this page, so that it identifies the engine.
     pub is_telling: bool,
 }
 
@@ -185,7 +185,7 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         engine: Engine::Nim,
         title: "NVIDIA NIM",
-        source: "NVIDIA's reference of NIM for LLMs 2.0.0 and 2.0.1, the gauges from its page on observability \
+        source: "NVIDIA's reference of NIM for LLMs 2.0.0 and 2.0.1, and for the gauges its observability page from \
                  before 2.0; `ignore_eos` and usage were not verified",
         ignore_eos: None,
         sends_ignore_eos: false,
@@ -234,8 +234,8 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         engine: Engine::Llamacpp,
         title: "llama.cpp",
-        source: "llama.cpp's `tools/server/README.md` (commit 00dc805), and a stream recorded from it; \
-                 `ignore_eos` is accepted, but not sent so that earlier results keep their ids",
+        source: "llama.cpp's `tools/server/README.md` (commit 00dc805), and a recorded stream; `ignore_eos` is accepted \
+                 but not sent, so that earlier results keep their ids",
         ignore_eos: Some(true),
         sends_ignore_eos: false,
         min_tokens: Some(false),
@@ -302,8 +302,8 @@ pub const DIALECTS: [Dialect; 7] = [
 ];
 
 impl Engine {
-    /// Whether sweepline sends `ignore_eos` to the engine: yes if the engine is known to accept it,
-    /// except for engines whose results are older than this knowledge.
+    /// Whether sweepline sends `ignore_eos` to the engine: true if the engine is known to accept it,
+    /// except for engines with results from before this was known.
     pub fn takes_ignore_eos(self) -> bool {
         Dialect::of(self).sends_ignore_eos
     }

@@ -1,4 +1,4 @@
-//! A server under test: its address, what runs there, and its declared facts.
+//! A server under test: its address, the software that runs there, and its declared facts.
 
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema};
@@ -120,7 +120,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// How long a sweep waits for the server: in total, or from each start of a launched server.
+    /// How long a sweep waits for the server: in total, or after each start of a launched server.
     pub fn ready_within(&self) -> Nanos {
         let default = if self.launch.is_some() { Launch::READY_WITHIN } else { Ready::WITHIN };
         self.ready.as_ref().and_then(|ready| ready.within).unwrap_or(default)
@@ -136,7 +136,7 @@ impl Endpoint {
         self.url.is_some() && self.launch.is_none()
     }
 
-    /// The port that a launched server listens on, if the plan sets one.
+    /// The port on which a launched server listens, if the plan sets it.
     pub fn launch_port(&self) -> Option<u16> {
         match self.launch.as_ref()?.port {
             Some(Port::Fixed(port)) => Some(port),
@@ -164,7 +164,7 @@ impl Endpoint {
     }
 }
 
-/// Requires a `url` or the embedded mock, and allows `mock` only for the latter.
+/// Requires a `url` or the embedded mock, and allows `mock` only for the embedded mock.
 pub(super) fn one_server(schema: &mut Schema) {
     let mock = json!({ "pattern": r"^mock$|\{\{" });
     let embedded = json!({ "required": ["engine"], "properties": { "engine": mock } });

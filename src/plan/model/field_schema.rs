@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::units::Nanos;
 
-/// A name: one line of visible text.
+/// A name, which is one line of visible text.
 pub(crate) const NAME: &str = r"^(?=.*\S)[^\x00-\x1f\x7f-\x9f]+$";
 
 /// A table with at least one entry of this type, under readable names.
@@ -36,7 +36,7 @@ pub(crate) fn above_zero(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<AboveZero>()
 }
 
-/// The type of such a duration, used only in schemas.
+/// The type of a duration above zero, used only in schemas.
 pub(crate) struct AboveZero;
 
 impl JsonSchema for AboveZero {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The path of a file, relative to the text that names it. In a resolved plan it also holds the file's
-/// content, or nothing if the file could not be read, which is an error in the plan.
+/// The path of a file, relative to the text that names it. In a resolved plan, it also holds the
+/// file's content, or nothing if the file could not be read, which is an error in the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRef<T> {
     written: String,
@@ -32,10 +32,10 @@ impl<T> FileRef<T> {
     }
 }
 
-/// A file that a plan names, whatever its content.
+/// A file that a plan names, regardless of its content.
 pub(crate) trait NamedFile {
-    /// The path as written, mutable so that it can be rewritten, and the file's location with links
-    /// resolved.
+    /// The path as written, as a mutable reference so that it can be rewritten, and the file's
+    /// location with links resolved.
     fn named(&mut self) -> (&mut String, Option<&Path>);
 }
 

@@ -16,7 +16,7 @@ use crate::plan::model::take::SweepMetric;
 use crate::units::text::digits;
 use crate::units::{Decimal, Forms, Nanos, Share};
 
-/// The value to read from a sweep: the highest load that it found, or a metric that it measured.
+/// The value that is read from a sweep: the highest load that it found, or a metric that it measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, SerializeDisplay)]
 pub enum AskedMetric {
     /// The highest load of each of its cells that meets the objective.
@@ -35,7 +35,7 @@ impl AskedMetric {
         }
     }
 
-    /// Whether one value covers all values of this axis: a found load covers all loads, whereas a metric
+    /// Whether one value covers all values of this axis. A found load covers all loads, whereas a metric
     /// is read at every load.
     pub fn is_over(self, axis: &str) -> bool {
         match self {
@@ -54,7 +54,7 @@ impl AskedMetric {
     }
 }
 
-/// A number as shown everywhere, without trailing zeros: `5 %` and not `5.00 %`.
+/// Formats a number without trailing zeros, as everywhere: `5 %`, not `5.00 %`.
 fn rounded(value: f64) -> String {
     let text = digits(value);
     match text.contains('.') {
@@ -126,7 +126,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Whether a metric in this unit can have this bound.
+    /// Whether this bound is valid for a metric in this unit.
     pub fn is_in(self, unit: Unit) -> bool {
         match unit {
             Unit::Millis => matches!(self, Bound::Time(_)),
@@ -135,7 +135,7 @@ impl Bound {
         }
     }
 
-    /// The bound in the unit of the metric's values: milliseconds, a share between 0 and 1, or the
+    /// The bound in the unit of the metric's values: milliseconds, a share between 0 and 1, or a plain
     /// number.
     pub fn to_f64(self) -> f64 {
         match self {
@@ -212,7 +212,7 @@ pub struct SkipIf {
     pub above: Option<Bound>,
 }
 
-/// The required result of an earlier sweep before a sweep and those that depend on it run.
+/// The result that an earlier sweep must have before a sweep and those that depend on it run.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -48,7 +48,7 @@ pub struct Hardware {
     pub watts: Option<PerCell<Decimal>>,
 }
 
-/// Hours of a year of 365 days.
+/// Number of hours in a year of 365 days.
 const HOURS_PER_YEAR: f64 = 8_760.0;
 
 impl Hardware {
@@ -75,7 +75,7 @@ impl Hardware {
         [gpus, price, watts].into_iter().flatten()
     }
 
-    /// Hourly cost of the whole endpoint, rented or owned; `None` if neither is declared, or if it
+    /// Hourly cost of the whole endpoint, rented or owned; `None` if no cost is declared, or if it
     /// differs by cell.
     pub fn cost_per_hour(&self) -> Option<f64> {
         if let Some(price) = &self.price_per_hour {
@@ -106,7 +106,7 @@ mod tests {
         };
         let hardware =
             Hardware { owned: Some(owned), watts: Some(PerCell::Same(decimal("6000"))), ..Hardware::default() };
-        // 262 800 over 26 280 hours is 10 an hour; 6 kW at 0.25 are 1.5.
+        // 262 800 over 26 280 hours is 10 per hour, and 6 kW at 0.25 per kWh is 1.5 per hour.
         assert!((hardware.cost_per_hour().unwrap() - 11.5).abs() < 1e-12);
         let cold = Hardware { watts: None, ..hardware.clone() };
         assert!((cold.cost_per_hour().unwrap() - 10.0).abs() < 1e-12);

@@ -1,4 +1,4 @@
-//! HTTP headers of requests in addition to those that sweepline sends itself.
+//! HTTP headers of requests in addition to the headers that sweepline sends itself.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::plan::model::table::Table;
 use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::plan::text::secret::SecretRef;
 
-/// Headers that sweepline sends itself, or that define how a message is framed; in lower case.
+/// Headers that sweepline sends itself or that define how a message is framed, in lower case.
 const SENT_BY_ITSELF: [&str; 10] = [
     "host",
     "content-type",
@@ -53,7 +53,8 @@ impl Headers {
         self.0.extend(said.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())));
     }
 
-    /// Applies the headers of a plan below the existing ones: existing values win.
+    /// Applies the headers of a plan below the existing ones, so that existing values take
+    /// precedence.
     pub(crate) fn lay_below(&mut self, said: &Table<TextOrSecret>) {
         for (name, value) in said {
             self.0.entry(name.to_ascii_lowercase()).or_insert_with(|| value.clone());

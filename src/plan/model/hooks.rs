@@ -2,7 +2,7 @@
 //! cells.
 //!
 //! Texts may contain `{{ … }}` expressions that each cell evaluates, as in `launch`. Actions before a
-//! run affect its measurements, so `before_*` hooks are part of a run's identity; later ones are not.
+//! run affect its measurements, so `before_*` hooks are part of a run's identity; later hooks are not.
 //! The field `hash` of a hook overrides this.
 
 use std::fmt;
@@ -81,7 +81,7 @@ impl HookPoint {
         self.into()
     }
 
-    /// Whether it happens once per cell, regardless of its number of runs.
+    /// Whether it happens once per cell, regardless of the number of runs.
     pub fn is_of_cell(self) -> bool {
         matches!(self, HookPoint::BeforeCell | HookPoint::AfterCell)
     }
@@ -193,7 +193,8 @@ impl Hook {
 }
 
 impl HookAction {
-    /// The action as hashed: a program by its base name, because its location is specific to this host.
+    /// The action in its hashed form: a program is given by its base name, because its location is
+    /// specific to this host.
     pub(crate) fn hashed(&self) -> HookAction {
         match self {
             HookAction::Request(request) => HookAction::Request(request.clone()),

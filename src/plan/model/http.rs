@@ -25,8 +25,8 @@ pub struct Http {
 }
 
 impl Http {
-    /// Default for in-flight requests per HTTP/2 connection: the minimum that RFC 9113 recommends
-    /// servers to allow, and the limit of most servers.
+    /// Default for in-flight requests per HTTP/2 connection: the minimum that servers should allow
+    /// according to RFC 9113, and the limit of most servers.
     pub const STREAMS: u32 = 100;
     /// The maximum number of streams per connection that a plan may request.
     pub const MOST_STREAMS: u32 = 100_000;

@@ -1,9 +1,9 @@
 //! How a sweep starts the server of an endpoint itself.
 //!
-//! Texts may contain `{{ … }}` expressions over names that each cell defines: `model`, `server`,
-//! `endpoint` and `port` (`plan/template/cell.rs`). The settings that a server is started with are part
-//! of a run's identity: its program by base name, its arguments and `env`. Where it is started is not:
-//! `folder`, `host_env`, the port, `stop`.
+//! Texts may contain `{{ … }}` expressions over names that each cell defines: `model`, `server`, `endpoint`
+//! and `port` (`plan/template/cell.rs`). The settings with which a server is started are part of a run's
+//! identity: the base name of its program, its arguments and `env`. Settings that depend on the host are
+//! not: `folder`, `host_env`, the port and `stop`.
 
 use std::fmt;
 
@@ -36,8 +36,8 @@ pub struct Launch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "../deploy")]
     pub folder: Option<String>,
-    /// Environment variables that affect the server's speed: part of a run's identity, secrets by their
-    /// reference.
+    /// Environment variables that affect the server's speed. They are part of a run's identity; a secret is
+    /// represented by its reference.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(with = "IndexMap<String, TextOrSecret>")]
     #[schemars(example = serde_json::json!({ "VLLM_USE_V1": "1", "HF_TOKEN": { "secret": "env:HF_TOKEN" } }))]
@@ -54,7 +54,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Default time that a launched server may take until it is ready, including the time to load its
+    /// Default time that a launched server may take until it is ready, including the time to load the
     /// model.
     pub const READY_WITHIN: Nanos = Nanos::from_secs(15 * 60);
 

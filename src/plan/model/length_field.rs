@@ -17,7 +17,7 @@ pub enum LengthField {
 impl LengthField {
     /// Both names.
     pub const ALL: [LengthField; 2] = [LengthField::MaxTokens, LengthField::MaxCompletionTokens];
-    /// The keys of scenarios and axes that set a length.
+    /// The keys of scenarios and axes that set the length of a response.
     pub const KEYS: [&str; 2] = [LengthField::MaxTokens.key(), LengthField::MaxCompletionTokens.key()];
 
     /// The key of scenarios and axes that sets the length under this name.

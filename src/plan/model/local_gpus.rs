@@ -1,4 +1,4 @@
-//! The GPUs of the machine that sweepline runs on, as `telemetry` of an endpoint reads them.
+//! The GPUs of the machine on which sweepline runs, as read by `telemetry` of an endpoint.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -16,7 +16,7 @@ pub struct LocalGpus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "auto"), example = &"nvml")]
     pub source: Option<GpuSource>,
-    /// The GPUs, each by its number in the source, or by its UUID or the beginning of it. Default: the
+    /// The GPUs, each by its number in the source, or by its UUID or the beginning of the UUID. Default: the
     /// ones passed to the launched server in CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES or
     /// HIP_VISIBLE_DEVICES, else those that its processes use, else all.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
@@ -71,7 +71,7 @@ impl GpuSource {
 pub struct GpuId(pub String);
 
 impl GpuId {
-    /// Whether this can be a GPU: a number, or text that begins like the UUID of a GPU or of a MIG
+    /// Whether this can be a GPU: a number, or a text that begins like the UUID of a GPU or of a MIG
     /// instance.
     pub fn is_one(&self) -> bool {
         let GpuId(text) = self;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::units::{Decimal, Forms};
 
-/// An amount of memory, in bytes. Requires a unit: B, kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB,
-/// TiB of 1024.
+/// An amount of memory, in bytes. Requires a unit: B, kB, MB, GB and TB are powers of 1000; KiB, MiB,
+/// GiB and TiB are powers of 1024.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Memory(pub u64);
 

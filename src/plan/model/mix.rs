@@ -19,11 +19,11 @@ pub struct MixPart {
     pub share: Decimal,
 }
 
-/// The maximum number of scenarios: with more, results would be unreadable.
+/// The maximum number of scenarios in a mix; with more, results would be unreadable.
 pub const MOST_PARTS: usize = 64;
 
-/// The shares as the smallest whole numbers in the same proportion; `None` if one is not above 0 or is
-/// too large.
+/// The shares as the smallest whole numbers in the same proportion; `None` if a share is not above 0 or
+/// is too large.
 pub fn weights(parts: &[MixPart]) -> Option<Vec<u64>> {
     let scale = parts.iter().map(|part| part.share.parts().1).max()?;
     let widened = |part: &MixPart| {

@@ -33,7 +33,8 @@ pub struct MockFigures {
     #[schemars(range(min = 0))]
     #[schemars(example = 0.05)]
     pub load: Decimal,
-    /// Spread of every time: each is multiplied by 1 ± jitter, uniformly, by seed. Default 0%.
+    /// Variation of every time: each is multiplied by a factor drawn uniformly from 1 ± jitter, by seed.
+    /// Default 0%.
     #[schemars(example = "5%")]
     pub jitter: Share,
     /// Seed of the jitter. Default 0.

@@ -1,8 +1,8 @@
-//! The types of a plan, as the user writes them and as runs carry them.
+//! The types of a plan, as written by the user and as used in runs.
 //!
-//! Only types, their rules for reading and writing, and their schemas: nothing here opens a file or
-//! validates a plan. It depends on `text`, `diagnostic` (suggestions) and `dataset`; every other module
-//! depends on it. Inside `plan`, import from the defining file.
+//! This module contains only types, their rules for reading and writing, and their schemas. It opens no
+//! files and validates no plans. It depends on `text`, `diagnostic` (suggestions) and `dataset`; every
+//! other module depends on it. Inside `plan`, import from the defining file.
 
 pub mod allow;
 pub mod arrivals;

@@ -13,12 +13,12 @@ use crate::units::{Forms, Misfit};
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum NonceMode {
-    /// Prompts share only the text that the scenario declares; prompts that share nothing each open with
-    /// their own nonce.
+    /// Prompts share only the text that the scenario declares; prompts that share nothing each begin
+    /// with their own nonce.
     #[default]
     On,
-    /// All prompts of an attempt open with the same nonce: they may share text with each other, but not
-    /// with other runs.
+    /// All prompts of an attempt begin with the same nonce, so they may share text with each other, but
+    /// not with other runs.
     Run,
     /// Prompts are sent without a nonce.
     Off,

@@ -34,7 +34,7 @@ pub struct Validity {
     pub paused: Limits,
 }
 
-/// Default thresholds, in percent: above the first a run is suspect, above the second invalid.
+/// Default thresholds, in percent: above the first, a run is suspect; above the second, it is invalid.
 pub type Defaults = (i64, Option<i64>);
 
 impl Validity {
@@ -53,7 +53,7 @@ impl Validity {
     /// Defaults of `paused`.
     pub const PAUSED: Defaults = (1, None);
 
-    /// The effective thresholds, with defaults for those that the plan does not set.
+    /// The effective thresholds, with defaults for thresholds that the plan does not set.
     pub fn explicit(&self) -> Validity {
         Validity {
             client_late: self.client_late.or(Validity::CLIENT_LATE),
@@ -68,7 +68,7 @@ impl Validity {
 }
 
 impl Limits {
-    /// These limits, with `defaults` for those that are not set.
+    /// These limits, with `defaults` for limits that are not set.
     pub fn or(self, (suspect, invalid): Defaults) -> Limits {
         Limits {
             suspect: self.suspect.or(Some(Share::percent(suspect))),

@@ -1,12 +1,12 @@
-//! A search for the best settings of a server at a load, as the user writes it.
+//! A search for the best settings of a server at a load, as written by the user.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
-/// Each rung's runs are this many times as long as the previous rung's, and one in this many settings
-/// continues.
+/// The runs of each rung are this many times as long as those of the previous rung, and one in this
+/// many settings advances.
 pub const FACTOR: u32 = 3;
 
 /// The quantity to optimize.
@@ -54,8 +54,8 @@ pub struct Optimize {
     pub budget: Nanos,
 }
 
-/// Number of run lengths needed for this many settings: the last two or three settings meet in the
-/// longest runs, and there are at least two lengths.
+/// Number of run lengths that are needed for this many settings. The last two or three settings are
+/// compared in the longest runs, and there are at least two lengths.
 pub fn rungs(configurations: usize) -> u32 {
     let (mut left, mut rungs) = (configurations, 1);
     while left > FACTOR as usize || rungs < 2 {

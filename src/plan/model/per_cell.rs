@@ -1,4 +1,4 @@
-//! Values that may differ by cell: written literally, or as an expression over `server`.
+//! Values that may differ by cell, written literally or as an expression over `server`.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ use crate::units::Decimal;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum PerCell<T> {
-    /// The same in every cell.
+    /// The value is the same in every cell.
     Same(T),
     /// An expression like `{{ server.tensor_parallel_size }}`.
     Expression(String),
@@ -47,7 +47,7 @@ pub trait Written: for<'de> Deserialize<'de> {
 }
 
 impl Written for u32 {
-    // Serde's wording for a `u32`, which selects the remedy.
+    // Serde's wording for a `u32`, by which the remedy is selected.
     const EXPECTED: &'static str = "u32";
 }
 

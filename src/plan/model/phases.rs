@@ -1,4 +1,4 @@
-//! The phases of a run, as far as a plan or a sweep sets them, and the pause after a run.
+//! The phases of a run, as set by a plan or a sweep, and the pause after a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

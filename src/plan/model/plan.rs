@@ -159,7 +159,7 @@ pub struct Plan {
     pub sweeps: Table<Sweep>,
 }
 
-/// A number that expands in seconds and in the memory of any machine; more is a typo.
+/// This many cells expand within seconds and fit into the memory of any machine; a larger number is a typo.
 fn max_cells() -> u32 {
     1_000_000
 }

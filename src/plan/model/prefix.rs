@@ -32,7 +32,7 @@ pub struct Prefix {
 impl Prefix {
     /// Range of the tokens in a shared text.
     pub const TOKENS: (u32, u32) = (16, 4_000_000);
-    /// Range of the number of groups: the state of each stays in memory.
+    /// Range of the number of groups, because the state of each group stays in memory.
     pub(crate) const GROUPS: (u32, u32) = (1, 1_000_000);
 }
 
@@ -99,7 +99,7 @@ fn one() -> u32 {
     1
 }
 
-/// Reads a share written as a number from 0 to 1 or in percent.
+/// Reads a share that is written as a number from 0 to 1 or in percent.
 pub(crate) fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Share, D::Error> {
     struct Reader;
     impl Visitor<'_> for Reader {

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Decimal;
 
-/// Purchased hardware, instead of `price_per_hour`: its price spread over the hours of its lifetime, on
-/// or idle, plus the energy that it uses.
+/// Purchased hardware, instead of `price_per_hour`: its price spread over the hours of its lifetime, whether
+/// in use or idle, plus the energy that it uses.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Owned {

@@ -10,18 +10,18 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::plan::diagnostic::suggest;
 use crate::units::{Decimal, Forms};
 
-/// How the gaps between arrivals are drawn. The mean gap of every process is one over the rate.
+/// How the gaps between arrivals are drawn. For every process, the mean gap is one over the rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Process {
-    /// Exponential gaps: independent users.
+    /// Exponential gaps, as from independent users.
     #[default]
     Poisson,
     /// Equal gaps.
     Constant,
-    /// Gaps recorded in a trace: not available in plans, but used by runs whose scenario replays a
-    /// trace.
+    /// Gaps that are recorded in a trace. Plans cannot contain this value, but runs whose scenario
+    /// replays a trace use it.
     Trace,
     /// Gaps of a gamma distribution: more (cv above 1) or less (below 1) bursty than independent users.
     Gamma(Gamma),
@@ -41,7 +41,7 @@ impl Process {
         match self {
             Process::Poisson => 1.0,
             Process::Constant => 0.0,
-            // The actual value is in the trace file; independent users are the best guess here.
+            // The actual value is in the trace file; here, independent users are the best guess.
             Process::Trace => 1.0,
             Process::Gamma(gamma) => 1.0 / gamma.shape().sqrt(),
         }
@@ -49,7 +49,7 @@ impl Process {
 }
 
 impl fmt::Display for Process {
-    /// Formats it as a plan writes it on one line: `poisson`, `gamma cv 2`.
+    /// Formats it on one line, as written in a plan: `poisson`, `gamma cv 2`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Process::Gamma(Gamma::Cv(cv)) => f.pad(&format!("gamma cv {cv}")),
@@ -86,8 +86,8 @@ impl FromStr for Process {
     }
 }
 
-/// Burstiness of gamma gaps. Both parameters express the same thing; `burstiness` is stored as `cv` if
-/// the conversion is exact, so that equal runs have one id.
+/// Burstiness of gamma gaps. Both parameters express the same property. `burstiness` is stored as `cv`
+/// if the conversion is exact, so that equal runs have the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gamma {
@@ -109,7 +109,7 @@ impl Gamma {
         cv().map_or(Gamma::Burstiness(burstiness), Gamma::Cv)
     }
 
-    /// The number, whichever parameter it belongs to.
+    /// The number, regardless of the parameter to which it belongs.
     pub(crate) fn number(self) -> Decimal {
         match self {
             Gamma::Cv(number) | Gamma::Burstiness(number) => number,
@@ -124,9 +124,9 @@ impl Gamma {
         }
     }
 
-    /// The field, the required range and the remedy, if the number is outside its range. Gaps with a
-    /// larger cv produce crowds of simultaneous requests, and gaps with a smaller one are
-    /// indistinguishable from equal gaps.
+    /// The field, the required range and the remedy, if the number is outside its range. With a larger
+    /// cv, gaps produce crowds of simultaneous requests; with a smaller cv, they are indistinguishable
+    /// from equal gaps.
     pub(crate) fn out_of_range(self) -> Option<(&'static str, &'static str, &'static str)> {
         let within =
             |value: Decimal, (low, high): (i64, i64)| (Decimal::new(low, 2)..=Decimal::new(high, 2)).contains(&value);
@@ -134,12 +134,12 @@ impl Gamma {
             Gamma::Cv(cv) if !within(cv, (1, 1000)) => Some((
                 "cv",
                 "a number from 0.01 to 10",
-                "write one from 0.01 to 10; equal gaps (cv 0) are arrivals: constant",
+                "write a number from 0.01 to 10; for equal gaps (cv 0), write arrivals: constant",
             )),
             Gamma::Burstiness(shape) if !within(shape, (1, 1_000_000)) => Some((
                 "burstiness",
                 "a number from 0.01 to 10000",
-                "write one from 0.01 to 10000; 1 is poisson, and equal gaps (inf) are arrivals: constant",
+                "write a number from 0.01 to 10000; 1 is poisson; for equal gaps (inf), write arrivals: constant",
             )),
             _ => None,
         }

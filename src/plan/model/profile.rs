@@ -1,7 +1,8 @@
 //! How the rate of an open loop changes over a run, as written in a sweep's `arrivals:`.
 //!
-//! Rates are requests per second, or shares of `qps`, never both in one profile. A profile in requests
-//! per second defines the rate itself, and excludes `qps`; one in shares scales with the `qps` axis.
+//! Rates are either requests per second or shares of `qps`, never both in one profile. A profile in
+//! requests per second defines the rate itself and excludes `qps`. A profile in shares scales with the
+//! `qps` axis.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,7 +19,8 @@ use crate::units::{Decimal, Forms, Nanos, Share, UnitError, is_default};
 pub struct Profile {
     /// The shape of the profile.
     pub shape: RateShape,
-    /// Whether it restarts when it has ended; bursts always do. Otherwise its last rate stays.
+    /// Whether it restarts when it has ended, which bursts always do. Otherwise, it stays at its last
+    /// rate.
     pub repeats: bool,
 }
 
@@ -29,7 +31,7 @@ pub enum RateShape {
     Ramp(Ramp),
     /// Steps.
     Steps(Vec<Step>),
-    /// Alternating bursts and pauses; the mean is `qps`.
+    /// Alternating bursts and pauses, with a mean rate of `qps`.
     Bursts(Bursts),
     /// Linear interpolation between points.
     Curve(Vec<Point>),
@@ -81,19 +83,19 @@ pub struct Bursts {
 }
 
 impl Bursts {
-    /// Rate of a burst, as a factor of `qps`, so that the mean including pauses is `qps`.
+    /// Rate of a burst as a factor of `qps`, so that the mean, including pauses, is `qps`.
     pub fn high(&self) -> f64 {
         let (on, off) = (self.on.secs(), self.off.secs());
         (on + off * (1.0 - self.low.to_f64())) / on
     }
 }
 
-/// The rate at a point in time, counted from the start of the window: [60s, 5].
+/// The rate at a point in time, which is counted from the start of the window: [60s, 5].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Point(pub Nanos, pub Rate);
 
-/// A list of two values. Errors in it are reported for the point as a whole: without its time the rate
-/// would be read as one.
+/// A list of two values. Errors in it are reported for the point as a whole, because without its time
+/// the rate would be read as a time.
 struct PointVisitor;
 
 impl<'de> Visitor<'de> for PointVisitor {
@@ -151,13 +153,13 @@ pub enum Rate {
     OfQps(Share),
 }
 
-/// The maximum rate in requests per second, the same as for `qps`.
+/// The maximum rate in requests per second, which is the same as for `qps`.
 pub(crate) const MOST_PER_SECOND: u32 = 1_000_000;
 /// The maximum share, in percent: a hundred times `qps`.
 const MOST_SHARE: u32 = 100;
 
 impl Rate {
-    /// Its number: requests per second, or a factor of `qps`.
+    /// The number of the rate: requests per second, or a factor of `qps`.
     fn number(self) -> Decimal {
         match self {
             Rate::PerSecond(rate) => rate,
@@ -174,12 +176,12 @@ impl Rate {
         (!(Decimal::default()..=Decimal::from(most)).contains(&self.number())).then_some(wanted)
     }
 
-    /// Whether there is any load.
+    /// Whether the rate sends any load.
     pub(crate) fn is_positive(self) -> bool {
         self.number().is_positive()
     }
 
-    /// Requests per second, given `qps`.
+    /// The rate in requests per second, given `qps`.
     pub fn at(self, qps: f64) -> f64 {
         match self {
             Rate::PerSecond(rate) => rate.to_f64(),
@@ -291,8 +293,8 @@ impl Profile {
 const NOTHING: Rate = Rate::OfQps(Share(Decimal::new(0, 0)));
 
 impl fmt::Display for Profile {
-    /// The full form: identity hashes it and `why` prints it. A different text for the same profile
-    /// would change every id that contains one.
+    /// The full form, which identity hashes and `why` prints. A different text for the same profile
+    /// would change the id of every run with a profile.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.shape {
             RateShape::Ramp(Ramp { from, to, over }) => write!(f, "ramp from {from} to {to} over {over}")?,

@@ -1,5 +1,5 @@
-//! When a server counts as ready, and how long a sweep waits for it. Affects scheduling only and is not
-//! part of a run's identity.
+//! When a server counts as ready, and how long a sweep waits for it. This affects scheduling only and is
+//! not part of a run's identity.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! How often each cell of a sweep runs: a number of times, or until its means are known.
+//! How often each cell of a sweep runs: a fixed number of times, or until its means are known precisely
+//! enough.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,8 +18,7 @@ use crate::units::Share;
 pub struct Repeats {
     /// Maximum number of repeats of a cell; the exact number without `until`.
     pub at_most: u32,
-    /// Required precision of the means for the repeats of a cell to end early; `None` to run all of
-    /// them.
+    /// Precision of the means at which the repeats of a cell end early; `None` to run all repeats.
     pub until: Option<Share>,
     /// The metrics whose means must be known; empty for the default.
     pub metrics: OneOrMany<MetricName>,
@@ -38,9 +38,9 @@ struct Long {
     #[serde(default)]
     #[schemars(example = &"2%")]
     until: Option<Share>,
-    /// The metrics whose means must be known, by the names of `compare`. Default: output throughput and
-    /// the percentiles that the plan's `slo` limits; without an `slo` output throughput and the medians
-    /// of TTFT and E2E; for server starts, their durations.
+    /// The metrics whose means must be known, by the names of `compare`. Default: output throughput and the
+    /// percentiles that the plan's `slo` limits; without an `slo`, output throughput and the medians of TTFT
+    /// and E2E; for server starts, their durations.
     #[serde(default)]
     metrics: OneOrMany<MetricName>,
 }

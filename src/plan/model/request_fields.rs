@@ -1,5 +1,5 @@
-//! Request fields other than the text that do not depend on the engine: sampling parameters, stop texts,
-//! the field name for the length, a different model id.
+//! Request fields, other than the text, that do not depend on the engine: sampling parameters, stop
+//! texts, the field name for the length, and a different model id.
 //!
 //! All such fields are defined here: scenarios are merged here (`apply`), and a run's identity,
 //! provenance, the lint's comparison of scenarios and the body of a request read them from here. To add
@@ -49,12 +49,12 @@ pub enum FieldValue {
     Decimal(Decimal),
     /// A text.
     Text(String),
-    /// Anything else, as JSON.
+    /// Any other value, as JSON.
     Json(String),
 }
 
 impl RequestFields {
-    /// Applies the fields that a scenario sets; others stay.
+    /// Applies the fields that a scenario sets; other fields keep their values.
     pub fn apply(&mut self, scenario: &Scenario) {
         self.sampling.apply(scenario.sampling());
         if !scenario.stop.is_empty() {
@@ -74,8 +74,8 @@ impl RequestFields {
         self.query_tokens = scenario.query_tokens.or(self.query_tokens);
     }
 
-    /// The fields that differ from their defaults, and temperature, sorted by name: what identifies a
-    /// run.
+    /// The fields that identify a run: fields that differ from their defaults, and temperature, sorted
+    /// by name.
     pub fn entries(&self) -> Vec<(Cow<'static, str>, FieldValue)> {
         let RequestFields { sampling, stop, length_field, model, headers, inputs, documents, query_tokens } = self;
         let mut entries: Vec<(Cow<'static, str>, FieldValue)> =
@@ -95,7 +95,8 @@ impl RequestFields {
         entries.extend(headers.iter().map(|(name, value)| {
             let value = match value {
                 TextOrSecret::Text(text) => FieldValue::Text(text.clone()),
-                // By its reference: the secret itself is never part of an identity.
+                // A secret is represented by its reference, because the secret itself is never part of
+                // an identity.
                 TextOrSecret::Secret(_) => FieldValue::Json(serde_json::to_string(value).unwrap_or_default()),
             };
             (format!("headers.{name}").into(), value)
@@ -109,7 +110,7 @@ impl RequestFields {
         self.entries().into_iter().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 
-    /// The names of the fields in which two differ.
+    /// The names of the fields in which two sets of fields differ.
     pub fn differences(&self, other: &RequestFields) -> Vec<String> {
         let (mine, theirs) = (self.entries(), other.entries());
         let mut names: Vec<String> = mine.iter().chain(&theirs).map(|(name, _)| name.to_string()).collect();

@@ -100,9 +100,9 @@ pub enum TaintEffect {
 }
 
 impl Resources {
-    /// CPU cores if the plan does not set them.
+    /// Number of CPU cores if the plan does not set it.
     pub const CPUS: u32 = 4;
-    /// Memory if the plan does not set it: without a limit, a Slurm job takes the whole node.
+    /// Memory if the plan does not set it, because a Slurm job without a limit takes the whole node.
     pub const MEMORY: Memory = Memory(8 << 30);
     /// Resource name of GPUs on Kubernetes if the plan does not set it.
     pub const GPU: &'static str = "nvidia.com/gpu";

@@ -15,7 +15,7 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// The maximum that a plan may set.
+    /// The maximum number that a plan may set.
     pub const MOST: u32 = 100;
 }
 

@@ -63,7 +63,7 @@ impl Default for Sampling {
 }
 
 impl Sampling {
-    /// No parameters.
+    /// Creates an empty set of parameters.
     pub fn nothing() -> Sampling {
         Sampling([None; COUNT])
     }
@@ -89,7 +89,7 @@ impl Sampling {
         PARAMETERS.iter().zip(&self.0).filter_map(|(parameter, value)| Some((parameter.name, (*value)?)))
     }
 
-    /// Applies the values that are set; others stay.
+    /// Applies the values that are set; other parameters keep their values.
     pub fn apply(&mut self, said: [Option<ParameterValue>; COUNT]) {
         for (value, said) in self.0.iter_mut().zip(said) {
             match said {
@@ -125,7 +125,7 @@ impl Serialize for Sampling {
 }
 
 impl<'de> Deserialize<'de> for Sampling {
-    /// Reads from a table that may contain other fields too.
+    /// Reads the parameters from a table that may also contain other fields.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct V;
         impl<'de> Visitor<'de> for V {

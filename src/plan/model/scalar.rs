@@ -1,6 +1,6 @@
-//! Values of several types: an axis takes numbers and names, a model one id or several. Their visitors
-//! are written by hand because serde's derive for untagged enums loses the location of an error and the
-//! expected types.
+//! Values of several types: an axis accepts numbers and names, and a model accepts one or several ids.
+//! Their visitors are written by hand, because serde's derive for untagged enums loses the location of
+//! an error and the expected types.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use crate::units::{Decimal, Forms};
 pub enum Scalar {
     /// true or false.
     Bool(bool),
-    /// A number, exact.
+    /// An exact number.
     Number(Decimal),
     /// A text.
     Text(String),
@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for Fact {
 pub enum ModelId {
     /// The same id for every engine.
     Same(#[schemars(length(min = 1))] String),
-    /// By engine name; `default` applies to the others.
+    /// Ids by engine name; `default` applies to all other engines.
     ByEngine(#[schemars(schema_with = "crate::plan::model::scalar::by_engine")] Table<String>),
 }
 

@@ -1,4 +1,4 @@
-//! A scenario as the user writes it.
+//! A scenario as written by the user.
 
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema};
@@ -133,8 +133,8 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = serde_json::json!([{ "scenario": "B1", "share": 0.8 }, { "scenario": "B2", "share": 0.2 }]))]
     pub mix: Vec<MixPart>,
-    /// The model id that its requests send instead of the model's own, like that of a LoRA adapter:
-    /// several models in one mix. Default: the model's `id`. Not an axis.
+    /// The model id that its requests send instead of the model's own, like the name of a LoRA adapter; a mix
+    /// can thus send requests to several models. Default: the model's `id`. Not an axis.
     #[schemars(example = &"sql-lora")]
     pub model: Option<String>,
     /// Texts of one request to an endpoint with `api: embeddings`, each with `prompt_tokens`. Default 1.
@@ -189,12 +189,12 @@ pub(super) fn ranges_of_axes(schema: &mut Schema) {
 }
 
 impl Scenario {
-    /// Requested output tokens, under either name.
+    /// The requested output tokens, under either name.
     pub(crate) fn asked_tokens(&self) -> Option<u32> {
         self.tokens_under(self.asked_under()?)
     }
 
-    /// The name under which output tokens are requested, if they are.
+    /// The name under which output tokens are requested, if the scenario requests them.
     pub(crate) fn asked_under(&self) -> Option<LengthField> {
         LengthField::ALL.into_iter().rev().find(|field| self.tokens_under(*field).is_some())
     }
@@ -213,12 +213,12 @@ impl Scenario {
         said.is_ok_and(|said| said.get(field).is_some())
     }
 
-    /// Its value for each sampling parameter, in the order of their table.
+    /// Its value for each sampling parameter, in the order of the table of parameters.
     pub fn sampling(&self) -> [Option<ParameterValue>; sampling::COUNT] {
         [self.temperature, self.top_p, self.presence_penalty, self.frequency_penalty]
     }
 
-    /// The same, mutable.
+    /// The same values, mutable.
     pub(crate) fn sampling_mut(&mut self) -> [&mut Option<ParameterValue>; sampling::COUNT] {
         [&mut self.temperature, &mut self.top_p, &mut self.presence_penalty, &mut self.frequency_penalty]
     }

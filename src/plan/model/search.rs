@@ -1,4 +1,5 @@
-//! A search for the highest load that meets the objective, as the user writes it, and the loads that it may try.
+//! A search for the highest load that meets the objective, as written by the user, and the loads that it may
+//! try.
 
 use std::collections::HashSet;
 
@@ -9,9 +10,9 @@ use crate::plan::model::objective::Slo;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::units::{Decimal, Nanos, Share};
 
-/// Maximum number of times that a search runs one load before it counts as undecided.
+/// Maximum number of runs at one load before a search considers the load undecided.
 pub const MOST_OF_A_LOAD: u32 = 8;
-/// Maximum number of times that a search confirms one load.
+/// Maximum number of long runs with which a search confirms one load.
 pub const MOST_CONFIRMATIONS: u32 = 5;
 
 /// The objective that a load must meet, as written.
@@ -58,13 +59,14 @@ impl Objective {
         self.into()
     }
 
-    /// Whether a limit on this metric, given by its key in the metric table, belongs to this objective.
+    /// Whether a limit on this metric belongs to this objective. The metric is given by its key in the metric
+    /// table.
     pub fn has(self, metric: &str) -> bool {
-        // In open loops users wait from the scheduled time, and the name of the metric shows this.
+        // In open loops, users wait from the scheduled time, which is part of the metric's name.
         self == Objective::Slo || metric.strip_suffix("_from_schedule").unwrap_or(metric) == self.name()
     }
 
-    /// The latencies that an objective limits, in documentation order.
+    /// The latencies that the plan's objective limits, in documentation order.
     pub fn latencies_of(slo: &Slo) -> Vec<Objective> {
         let Slo { ttft, itl, tpot, e2e, cost_per_million: _ } = slo;
         let limits = [(Objective::Ttft, ttft), (Objective::Itl, itl), (Objective::Tpot, tpot), (Objective::E2e, e2e)];
@@ -73,7 +75,7 @@ impl Objective {
 }
 
 impl Meets {
-    /// The single objective that it names; `None` for `each`.
+    /// The objective that the entry names; `None` for `each`.
     pub fn objective(self) -> Option<Objective> {
         Some(match self {
             Meets::Slo => Objective::Slo,
@@ -141,7 +143,7 @@ pub struct Search {
 pub const FINEST: Share = Share(Decimal::new(5, 3));
 
 impl Search {
-    /// The axis to search, and its range; `None` if neither or both are given.
+    /// The axis to search and its range; `None` if neither or both axes are given.
     pub fn axis(&self) -> Option<(&'static str, SearchRange)> {
         match (self.qps, self.batch_size) {
             (Some(range), None) => Some(("qps", range)),
@@ -156,7 +158,7 @@ impl Search {
         for meets in &self.meets.0 {
             let each = || {
                 let latencies = slo.map(Objective::latencies_of).unwrap_or_default();
-                // A single limit is the whole objective.
+                // If there is only one limit, it is the whole objective.
                 let alone = if latencies.len() > 1 { latencies } else { Vec::new() };
                 let cost = slo.and_then(|slo| slo.cost_per_million).map(|_| Objective::CostPerMillion);
                 [Objective::Slo].into_iter().chain(alone).chain(cost).collect()
@@ -169,8 +171,8 @@ impl Search {
         asked
     }
 
-    /// Whether its result covers the whole of the plan's objective: `slo` is requested, or the one
-    /// latency that it limits.
+    /// Whether its result covers the plan's whole objective, because `slo` is requested, or the only latency
+    /// that the objective limits.
     pub fn answers_all_of(&self, slo: &Slo) -> bool {
         let asked = self.objectives(Some(slo));
         let latencies = Objective::latencies_of(slo);
@@ -182,20 +184,20 @@ impl Search {
         Some(self.confirm.unwrap_or(CONFIRM)).filter(|window| *window > Nanos::ZERO)
     }
 
-    /// The loads that may be tried, ascending: powers of the root of 1 + `within`, rounded to 3
-    /// significant digits (4 below 3 %, whole numbers for a batch), and both ends of the range. The
-    /// powers do not depend on the ends, so that a search over another range can reuse existing runs.
+    /// The loads that may be tried, ascending: powers of the root of 1 + `within`, rounded to 3 significant
+    /// digits (4 below 3 %, whole numbers for a batch), and both ends of the range. The powers do not depend
+    /// on the ends, so a search over another range can reuse existing runs.
     pub fn loads(&self) -> Vec<Decimal> {
         let Some((axis, range)) = self.axis() else { return Vec::new() };
         let ends = [range.from, range.to].map(Decimal::to_f64);
         let loads = grid(ends, range.within.to_f64(), axis == "batch_size").into_iter();
-        // The shortest text of a number parses to the decimal with the fewest digits.
+        // The shortest text of a float is parsed, which gives the decimal with the fewest digits.
         loads.filter_map(|load| load.to_string().parse().ok()).collect()
     }
 }
 
-/// The loads between both ends, ascending, as numbers: the values of [`Search::loads`], bit for bit
-/// equal to those decimals parsed from text.
+/// The loads between both ends, ascending, as floats. They are the values of [`Search::loads`], bit for bit
+/// equal to the decimals parsed from text.
 pub fn grid([from, to]: [f64; 2], within: f64, whole: bool) -> Vec<f64> {
     let step = (1.0 + within).ln() / 2.0;
     let digits = if within < 0.03 { 4 } else { 3 };
@@ -209,7 +211,7 @@ pub fn grid([from, to]: [f64; 2], within: f64, whole: bool) -> Vec<f64> {
     loads
 }
 
-/// A number with this many significant digits, rounded to a whole number if `whole`.
+/// Rounds a number to this many significant digits, or to a whole number if `whole` is true.
 fn rounded(number: f64, digits: usize, whole: bool) -> f64 {
     if whole { number.round() } else { format!("{number:.*e}", digits - 1).parse().unwrap_or(number) }
 }

@@ -1,6 +1,6 @@
-//! Values with a short form in plans: one field of a table instead of the table (`fill: 30s` is `fill: {
-//! for: 30s }`), or one value instead of a list. `read` expands the short form, so that no later code
-//! has to handle it; `schema` offers both.
+//! Values with a short form in plans: one field of a table instead of the table (`fill: 30s` is
+//! `fill: { for: 30s }`), or one value instead of a list. `read` expands the short form, so that later
+//! code need not handle it; `schema` offers both forms.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,19 +11,19 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// A table that one of its fields can replace.
+/// A table that may be written as one of its fields.
 pub(crate) struct Shorthand {
     /// The name of the table, as in serde and schemars.
     pub table: &'static str,
-    /// The field that can replace the table.
+    /// The field that can stand for the table.
     pub field: &'static str,
     /// The expected value, for error messages.
     pub expected: &'static str,
-    /// Whether the field is only a number, not a string or a number.
+    /// Whether the field must be a number, rather than a string or a number.
     pub is_number: bool,
     /// Whether the number may have decimals.
     pub has_decimals: bool,
-    /// Whether a list of values may replace the table, too.
+    /// Whether a list of values may also stand for the table.
     pub takes_list: bool,
 }
 
@@ -117,13 +117,13 @@ impl Shorthand {
         SHORTHANDS.iter().find(|shorthand| shorthand.table == table)
     }
 
-    /// Whether a field of this name can replace its table anywhere.
+    /// Whether a field of this name can stand for its table anywhere.
     pub(crate) fn is_field(field: &str) -> bool {
         SHORTHANDS.iter().any(|shorthand| shorthand.field == field)
     }
 }
 
-/// A list, or one value that represents a list of one.
+/// A list, or a single value that stands for a list with one element.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct OneOrMany<T>(pub Vec<T>);
 

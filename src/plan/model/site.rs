@@ -1,4 +1,4 @@
-//! Where the server of an endpoint runs, as far as the plan shows.
+//! Where the server of an endpoint runs, as far as the plan shows this.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ pub enum Site {
     Here,
     /// At a local address, which may forward to any machine.
     Unsaid,
-    /// Not on this machine, or not on its GPUs; with the reason.
+    /// Not on this machine or not on its GPUs, with the reason.
     Elsewhere(&'static str),
 }
 
@@ -25,7 +25,7 @@ pub fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Whether the description of a network states that client and server are on one host.
+/// Whether the description of a network states that client and server are on the same host.
 pub fn is_one_host(network: &str) -> bool {
     says(network, &["loopback", "same host", "one host"])
 }
@@ -41,10 +41,10 @@ fn says(network: &str, words: &[&str]) -> bool {
 }
 
 impl Endpoint {
-    /// The name under which workers on several machines take turns at its server: its `resource`, else
-    /// scheme, host and port of its `url`. `None` if each machine has its own: a launched server, an
-    /// embedded mock, a server at a loopback address unless `hardware.network` states that it leads to
-    /// another machine; there, only `resource` can name it.
+    /// The name under which workers on several machines take turns at its server: its `resource`, or
+    /// else scheme, host and port of its `url`. `None` if each machine has its own server: a launched
+    /// server, an embedded mock, or a server at a loopback address. If `hardware.network` states that
+    /// a loopback address leads to another machine, only `resource` can name the server.
     pub fn shared_server(&self) -> Option<String> {
         let url = self.url.as_deref().filter(|_| self.is_served_elsewhere())?;
         let url = reqwest::Url::parse(url).ok()?;
@@ -83,7 +83,7 @@ impl Endpoint {
         }
     }
 
-    /// The tool that reads the GPUs of this machine during runs: the plan's setting, or by default any
+    /// The tool that reads the GPUs of this machine during runs, as set by the plan; by default, any
     /// available tool if the server is known to run on this machine. `None` if no GPUs are read.
     pub fn gpu_source(&self) -> Option<GpuSource> {
         let written = self.telemetry.as_ref()?.gpus.as_ref();

@@ -1,12 +1,12 @@
-//! When a series of loads ends early.
+//! The rule by which a series of loads ends early.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::Decimal;
 
-/// The rule that ends a series of loads: loads run from the lightest up, all repeats of one together,
-/// and the first load that is shown to meet the rule is the last.
+/// The rule that ends a series of loads: loads run from the lightest up, all repeats of one together, and the
+/// series ends after the first load that is shown to meet the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopRule {

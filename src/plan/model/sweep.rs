@@ -1,4 +1,4 @@
-//! A sweep as the user writes it.
+//! A sweep as written by the user.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,7 +90,7 @@ pub struct Sweep {
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     #[schemars(example = true)]
     pub optional: bool,
-    /// Sweeps that end before this one starts.
+    /// Sweeps that must end before this one starts.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = &"saturation")]
     pub after: OneOrMany<String>,
@@ -141,8 +141,8 @@ impl Sweep {
         self.measure == Some(SweepMeasure::Start)
     }
 
-    /// Whether measurements decide which of its runs take place: with a search, with a series of loads
-    /// that ends early, or with an optimization of server settings.
+    /// Whether measurements decide which of its runs are executed. This is the case for a search, for a
+    /// series of loads that ends early, and for an optimization of server settings.
     pub fn chooses_runs(&self) -> bool {
         self.search.is_some() || self.stop.is_some() || self.optimize.is_some()
     }

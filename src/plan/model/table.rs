@@ -2,5 +2,5 @@
 
 use indexmap::IndexMap;
 
-/// A table whose order is the file's order.
+/// A table whose entries keep the order of the file.
 pub type Table<T> = IndexMap<String, T>;

@@ -1,4 +1,4 @@
-//! A load derived from the result of an earlier sweep, as the user writes it.
+//! A load that is derived from the result of an earlier sweep, as written by the user.
 
 use std::fmt;
 
@@ -57,14 +57,14 @@ impl SweepMetric {
     }
 }
 
-/// Which of several values to use.
+/// Which of several values is used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Use {
-    /// The smallest: a load that all of them sustain.
+    /// The smallest value, a load that all of the configurations sustain.
     #[default]
     Min,
-    /// The largest.
+    /// The largest value.
     Max,
 }
 
@@ -90,10 +90,10 @@ pub struct Take {
     /// Axes of that sweep to aggregate over, so that all their values get the same load.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub over: OneOrMany<String>,
-    /// Which of the values over those axes to use.
+    /// Which of the values over these axes is used.
     #[serde(rename = "use", default, skip_serializing_if = "Option::is_none")]
     pub uses: Option<Use>,
-    /// The factor for the value.
+    /// The factor by which the value is multiplied.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub times: Decimal,
 }
@@ -124,9 +124,9 @@ impl fmt::Display for Take {
 const DIGITS: u32 = 3;
 
 impl Take {
-    /// The load that results from a value of the sweep: multiplied, then rounded down, a rate to three
-    /// significant digits, a batch to a whole number. `None` if the result is not a load: 0, or too
-    /// large.
+    /// The load that results from a value of the sweep. The value is multiplied and then rounded down:
+    /// a rate to three significant digits, a batch size to a whole number. `None` if the result is not
+    /// a valid load because it is 0 or too large.
     pub fn load(&self, value: Decimal) -> Option<Decimal> {
         let product = value.checked_mul(self.times)?;
         let load = match self.take {

@@ -1,6 +1,6 @@
-//! How conversations proceed, apart from their number of turns: whose responses the history contains,
-//! how long users think, when new conversations start, and what is sent when the history outgrows the
-//! model's context.
+//! How conversations proceed, apart from their number of turns: whose responses the history contains, how
+//! long users think, when new conversations start, and what is sent if the history exceeds the model's
+//! context.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,15 +20,17 @@ pub struct Talk {
     /// The unit of arrival of an open loop.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub sessions: Sessions,
-    /// The most tokens that a prompt and the requested output may have together; `None` for no limit.
+    /// Maximum number of tokens that a prompt and the requested output may have together; `None` for no
+    /// limit.
     pub context_limit: Option<u32>,
-    /// How a conversation that would exceed the limit is cut.
+    /// How a conversation that would exceed the limit is truncated.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub context_cut: ContextCut,
 }
 
 impl Talk {
-    /// Conversations without pauses, limits or scripted responses, which share an open loop's arrivals.
+    /// Conversations without pauses, limits or scripted responses, whose requests share the arrivals of an
+    /// open loop.
     pub const PLAIN: Talk = Talk {
         think: None,
         history: History::Real,
@@ -71,11 +73,11 @@ pub enum ContextCut {
     End,
 }
 
-/// The names of a choice in plans and in canonical form.
+/// The names of the choices in plans and in canonical form.
 macro_rules! names {
     ($($type:ident: $($variant:ident = $name:literal),*;)*) => {$(
         impl $type {
-            /// All values, the default first.
+            /// All values, with the default first.
             pub const ALL: &[$type] = &[$($type::$variant),*];
             /// Their names, in the same order.
             pub const NAMES: &[&'static str] = &[$($name),*];

@@ -1,5 +1,5 @@
-//! Adapts a scenario to the protocol of an endpoint: how many texts a request contains, and no settings
-//! of output tokens if the protocol has none.
+//! Adapts a scenario to the protocol of an endpoint: sets the number of texts per request, and removes
+//! settings for output tokens if the protocol has none.
 
 use crate::plan::model::content::{Content, Resolved, Reuse};
 use crate::plan::model::length_field::LengthField;
@@ -17,7 +17,7 @@ const QUERY_TOKENS: u32 = 32;
 /// A property of a scenario that a protocol does not support, and the remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Misfit {
-    /// The property, as a phrase that follows the scenario's name.
+    /// A phrase that describes the property and follows the scenario's name.
     pub what: &'static str,
     /// The remedy.
     pub remedy: &'static str,
@@ -30,8 +30,8 @@ impl Resolved {
         self.classes().find_map(|class| misfit(task, class))
     }
 
-    /// Adapts the scenario to a protocol of this task: removes settings of output tokens if the protocol
-    /// has none, and makes the number of texts per request explicit.
+    /// Adapts the scenario to a protocol of this task: removes settings for output tokens if the
+    /// protocol has none, and makes the number of texts per request explicit.
     pub fn fit(&mut self, task: Task) {
         if task != Task::Generate {
             self.mix.iter_mut().map(|member| &mut member.scenario).for_each(|class| without_tokens(task, class));
@@ -65,7 +65,7 @@ fn misfit(task: Task, scenario: &Resolved) -> Option<Misfit> {
     }
 }
 
-/// Removes settings of output tokens, and makes the number of texts explicit.
+/// Removes settings for output tokens and makes the number of texts explicit.
 fn without_tokens(task: Task, scenario: &mut Resolved) {
     let fields = &mut scenario.fields;
     match task {

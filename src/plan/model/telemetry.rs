@@ -1,5 +1,5 @@
-//! Metrics of a server and its hardware that are scraped during its runs. Observation only: not part of
-//! a run's identity.
+//! Metrics of a server and its hardware that are scraped during its runs. They only observe a run and
+//! are not part of its identity.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// The word for the page of the endpoint's own server.
+    /// The word that stands for the page of the endpoint's own server.
     pub const OWN: &str = "on";
     /// Default scrape interval.
     pub const EVERY: Nanos = Nanos::from_secs(1);

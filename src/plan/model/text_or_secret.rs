@@ -1,5 +1,5 @@
-//! A value that is written literally, or stored elsewhere because it is secret: for headers and
-//! environment variables.
+//! A value of a header or an environment variable that is written literally, or stored elsewhere
+//! because it is secret.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -1,5 +1,5 @@
-//! Think time: how long a user reads and writes between a response and the next turn. One duration, or a
-//! distribution from which each turn draws.
+//! Think time: how long a user reads and writes between a response and the next turn. It is one
+//! duration, or a distribution from which each turn draws.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -77,7 +77,7 @@ pub struct Uniform {
     pub max: Nanos,
 }
 
-/// Think time, drawn again for each turn: exactly one of the fields is given.
+/// Think time, which is drawn again for each turn. Exactly one of the fields is given.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Think", extend("minProperties" = 1, "maxProperties" = 1))]
@@ -118,7 +118,7 @@ impl Think {
         }
     }
 
-    /// The first invalid field, the problem and the remedy.
+    /// The first invalid field, with the problem and the remedy.
     pub fn mistake(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let (mean, min, max) = match *self {
             Think::Constant(_) => return None,
@@ -138,7 +138,7 @@ impl Think {
         if min >= max {
             return Some(("max", "must be longer than `min`", "write the shorter one as `min`"));
         }
-        // With this, a fair share of the draws lies within the bounds.
+        // With this limit, a sufficient share of the draws lies within the bounds.
         (mean < min || mean > max).then_some((
             "mean",
             "must lie between `min` and `max`",
@@ -148,7 +148,7 @@ impl Think {
 }
 
 impl fmt::Display for Think {
-    /// Formats it as a plan writes it.
+    /// Formats it as written in a plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bounds = |f: &mut fmt::Formatter<'_>, min: Option<Nanos>, max: Option<Nanos>| {
             min.iter().try_for_each(|min| write!(f, ", min: {min}"))?;

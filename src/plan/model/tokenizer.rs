@@ -1,8 +1,8 @@
 //! The files of a tokenizer: their location, their content, and the digest that represents them in a
 //! run's identity.
 //!
-//! Here they are only read; `workload` builds a tokenizer from them, so that expanding a plan does not
-//! require building a vocabulary.
+//! The files are only read here; `workload` builds a tokenizer from them. Expanding a plan therefore
+//! does not require building a vocabulary.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::plan::model::file_ref::FileRef;
 #[serde(transparent)]
 pub struct TokenizerPath(pub(crate) FileRef<FoundTokenizer>);
 
-/// The word that replaces a path to use the server's own token count.
+/// The word that stands for a path and selects the server's own token count.
 const SERVER: &str = "server";
 
 /// A tokenizer that was found.
@@ -29,7 +29,7 @@ pub struct FoundTokenizer {
 }
 
 impl TokenizerPath {
-    /// The word for the server's own count, by its `/tokenize`.
+    /// The word that selects the server's own count, by its `/tokenize`.
     pub const SERVER: &str = SERVER;
 
     /// The tokenizer found when the plan was loaded.
@@ -42,7 +42,8 @@ impl TokenizerPath {
         if self.is_server() { Some(SERVER) } else { self.found().map(|found| found.digest.as_str()) }
     }
 
-    /// Whether the server counts, without a file. A file of that name is written `./server`.
+    /// Whether the server counts and there is no file. A file with this name must be written as
+    /// `./server`.
     pub(crate) fn is_server(&self) -> bool {
         self.0.written() == SERVER
     }

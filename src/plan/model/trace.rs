@@ -1,7 +1,7 @@
 //! Traces that a scenario replays: arrival times, lengths, and what the prompts share.
 //!
-//! When a plan is loaded, each file is read once, however many scenarios name it: its SHA-256 is part of
-//! a run's identity, its path is not, and its requests are held in memory for the runs.
+//! When a plan is loaded, each file is read once, however many scenarios name it. The SHA-256 of the file is
+//! part of a run's identity, but its path is not. Its requests are held in memory for the runs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -40,8 +40,9 @@ pub struct TraceFile {
     /// all of it.
     #[schemars(example = serde_json::json!(["0s", "10m"]))]
     pub window: Option<[Nanos; 2]>,
-    /// Restart the trace when it has ended: from its first request, one last gap after its last request,
-    /// or at the end of the window. Default false: the load ends with the trace.
+    /// When the trace has ended, replay it again from its first request. The next pass begins at the end of
+    /// `window`; without a `window`, after the last request and one more gap as long as the last one. Default
+    /// false: the load ends with the trace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
     pub repeat: bool,
@@ -51,7 +52,7 @@ fn one() -> Decimal {
     Decimal::new(1, 0)
 }
 
-/// The meaning of a file's columns; in JSON and Parquet a dot leads into an object.
+/// The meaning of a file's columns; in JSON and Parquet a dot selects a field of an object.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Columns(BTreeMap<String, String>);
@@ -84,7 +85,7 @@ impl Columns {
         Mapping { columns: self.0.iter().filter_map(field).collect(), time_unit }
     }
 
-    /// One line, as it appears in a run's identity.
+    /// The mapping on one line, as it appears in a run's identity.
     pub(crate) fn line(&self) -> String {
         self.0.iter().map(|(field, column)| format!(" {field}={column}")).collect()
     }
@@ -109,13 +110,13 @@ impl JsonSchema for Columns {
             "type": "object",
             "properties": properties,
             "additionalProperties": false,
-            "description": "The meaning of columns; in JSON and Parquet a dot leads into an object.",
+            "description": "The meaning of columns; in JSON and Parquet a dot selects a field of an object.",
             "examples": [{ "time": "ts", "input_tokens": "in", "output_tokens": "out", "time_unit": "ms" }],
         })
     }
 }
 
-/// A trace as part of a run: everything that determines what is sent and when.
+/// A trace as part of a run, with everything that determines what is sent and when.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Replay {
     /// SHA-256 of the file's bytes, as 64 hex digits.
@@ -124,13 +125,13 @@ pub struct Replay {
     pub reading: String,
     /// Replay speed relative to the recording.
     pub speed: Decimal,
-    /// The part to replay: from and to, on the trace's clock; `None` for all of it.
+    /// The start and end of the part to replay, on the trace's clock; `None` to replay the whole trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<[Nanos; 2]>,
     /// Whether it restarts when it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeat: bool,
-    /// The requests; not stored or compared, because the digest represents them.
+    /// The requests. They are not stored or compared, because the digest represents them.
     #[serde(skip)]
     pub requests: TraceRequests,
 }
@@ -160,7 +161,7 @@ pub struct TraceRequest {
     pub prompt_tokens: u32,
     /// Tokens of its response.
     pub output_tokens: u32,
-    /// Names of its prompt's blocks of 512 tokens, from the beginning: equal names mean equal text.
+    /// Names of the prompt's blocks of 512 tokens, from the beginning. Equal names mean equal text.
     pub blocks: Box<[u64]>,
 }
 
@@ -170,7 +171,8 @@ impl Replay {
         let length = if self.repeat { self.period() } else { self.length() };
         let seconds = length.secs() / self.speed.to_f64();
         let rate = self.requests.0.len() as f64 / seconds.max(1e-9);
-        // Six decimal places: an average needs no more, and the digits are part of the run's identity.
+        // Rounded to six decimal places, because an average needs no more and the digits are part of the
+        // run's identity.
         Decimal::new((rate * 1e6).round().clamp(1.0, 1e15) as i64, 6)
     }
 
@@ -180,8 +182,8 @@ impl Replay {
         self.window.unwrap_or([Nanos::ZERO, Nanos(last.0.saturating_add(1))])
     }
 
-    /// The length of one pass on the trace's clock, if it restarts: its window, or the time up to one
-    /// last gap after its last request.
+    /// The length of one pass on the trace's clock, if the trace restarts. This is its window, or the time up
+    /// to one gap after its last request.
     pub(crate) fn period(&self) -> Nanos {
         let last_gap = match &self.requests.0[..] {
             [.., before, last] => last.at.saturating_sub(before.at),
@@ -193,7 +195,7 @@ impl Replay {
         }
     }
 
-    /// The length of the trace's time that is replayed, up to its last request.
+    /// The length of the replayed part of the trace, up to its last request.
     fn length(&self) -> Nanos {
         let last = self.requests.0.last().map_or(Nanos::ZERO, |request| request.at);
         last.saturating_sub(self.window()[0])
@@ -216,7 +218,7 @@ impl TraceFile {
         format!("{format}{on_bad}{}", self.map.line())
     }
 
-    /// Whether the fields other than the file are valid; `check` reports the problems.
+    /// Whether the fields other than the file are valid; `check` reports problems.
     pub(crate) fn is_sound(&self) -> bool {
         let has_length = self.window.is_none_or(|[from, to]| from < to);
         self.speed.is_positive() && has_length && self.map.unknown().is_none()

@@ -1,5 +1,5 @@
-//! Values that parsing would change silently: a version written as a number loses its trailing zero, and
-//! `no` is a text, which an expression treats as true.
+//! Values that parsing would silently change. A version that is written as a number loses its trailing
+//! zero, and `no` is a text, which an expression treats as true.
 
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::scalar::Scalar;
@@ -7,10 +7,10 @@ use crate::plan::read::reader::read;
 use crate::plan::text::span::{Span, clamp};
 use crate::plan::text::tree::{Node, Value};
 
-/// Words that other YAML parsers treat as true and false, but that are texts here.
+/// Words that other YAML parsers treat as true or false, but that are texts here.
 const SWITCHES: [&str; 6] = ["yes", "no", "on", "off", "y", "n"];
 
-/// Reports variables that are such a word without quotes, before any expression uses them.
+/// Reports variables whose value is such a word without quotes, before any expression uses them.
 pub(crate) fn switches(tree: &mut Node, text: &str) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let Value::Map(entries) = &mut tree.value else { return found };
@@ -37,8 +37,8 @@ fn switch(node: &mut Node, text: &str, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Reports server facts that are numbers written differently from how they are stored, and texts about
-/// endpoints and models that a template made of such a number. A version, a flag or a model's id is
+/// Reports server facts that are numbers in a different notation than the stored one, and texts about
+/// endpoints and models that a template creates from such numbers. Versions, flags and model ids are
 /// compared character by character.
 pub(crate) fn lost(tree: &mut Node, text: &str) -> Vec<Diagnostic> {
     let mut found = Vec::new();
@@ -82,7 +82,7 @@ fn look(node: &mut Node, fact: bool, text: &str, found: &mut Vec<Diagnostic>) {
     node.fail();
 }
 
-/// A number that can be written in more than one way.
+/// A number whose written form differs from the stored form.
 struct Changed {
     /// As written.
     written: String,
@@ -97,7 +97,7 @@ fn changed(span: &Span, text: &str) -> Option<Changed> {
     let digits = digits.strip_prefix('+').unwrap_or(&digits);
     let unsigned = digits.strip_prefix('-').unwrap_or(digits);
     let zero_first = unsigned.len() > 1 && unsigned.starts_with('0') && unsigned.as_bytes()[1].is_ascii_digit();
-    // `007` is a text, and so are `inf` and `nan` for this purpose.
+    // `007` is a text. For this purpose, `inf` and `nan` are texts too.
     if zero_first || !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }

@@ -1,5 +1,6 @@
-//! Words from other tools: the names that users of vLLM's benchmark, GuideLLM, GenAI-Perf, k6, Locust or
-//! MLPerf type, and the equivalent in a plan. Used only after a key turned out to be unknown.
+//! Words from other tools: names that users of vLLM's benchmark, GuideLLM, GenAI-Perf, k6, Locust or
+//! MLPerf may type, and their equivalents in a plan. They are used only after a key turns out to be
+//! unknown.
 
 use crate::plan::model::axis;
 use crate::plan::text::tree::Step;
@@ -162,8 +163,8 @@ fn folded(key: &str) -> String {
     key.to_lowercase().replace('-', "_")
 }
 
-/// The remedy for a key that is unknown under `parents`, if another tool has a word like it. `known` are
-/// the keys that are allowed there.
+/// The remedy for a key that is unknown under `parents`, if another tool has a word like it. `known`
+/// lists the keys that are allowed there.
 pub(crate) fn remedy(parents: &[Step], key: &str, known: &[&str]) -> Option<String> {
     let key = folded(key);
     let (_, here) = WORDS.iter().find(|(words, _)| words.contains(&key.as_str()))?;
@@ -175,7 +176,7 @@ pub(crate) fn remedy(parents: &[Step], key: &str, known: &[&str]) -> Option<Stri
     }
 }
 
-/// Words for the keys of a range, of its bounds and of a value with a condition.
+/// Words for the keys of a range, of bounds, and of a value with a condition.
 const RANGE_WORDS: &[(&[&str], &str)] = &[
     (&["by", "increment", "inc", "stride", "every", "interval", "delta"], "step"),
     (&["factor", "multiply", "multiplier", "mul", "ratio", "base"], "times"),
@@ -185,7 +186,7 @@ const RANGE_WORDS: &[(&[&str], &str)] = &[
     (&["if", "where", "only", "unless"], "when"),
 ];
 
-/// Whether the allowed keys at a place are those of a table on an axis.
+/// Whether the keys allowed at a place are the keys of a table on an axis.
 pub(crate) fn is_axis_table(known: &[&str]) -> bool {
     known.contains(&"zip")
 }
@@ -195,15 +196,15 @@ pub(crate) fn stands_for(word: &str, key: &str) -> bool {
     RANGE_WORDS.iter().any(|(words, own)| *own == key && words.contains(&folded(word).as_str()))
 }
 
-/// The remedy for an unknown key of a range, of bounds or next to a condition, if `known` are the correct
-/// ones.
+/// The remedy for an unknown key of a range, of bounds or next to a condition, if `known` lists the
+/// correct ones.
 pub(crate) fn range_key(key: &str, known: &[&str]) -> Option<String> {
     let key = folded(key);
     if is_axis_table(known) && ["double", "doubling", "log2", "geometric"].contains(&key.as_str()) {
         return Some("write `times: 2`".to_owned());
     }
     let (_, own) = RANGE_WORDS.iter().find(|(words, own)| words.contains(&key.as_str()) && known.contains(own))?;
-    // Words like `max` have other meanings elsewhere.
+    // Words such as `max` have other meanings elsewhere.
     if !known.contains(&"from") && *own != "when" {
         return None;
     }
@@ -223,7 +224,7 @@ pub(crate) fn axis_of(key: &str) -> Option<String> {
     }
 }
 
-/// The remedy for an axis that was written elsewhere.
+/// The remedy for an axis that is written in the wrong place.
 pub(crate) fn axis_remedy(axis: &str) -> String {
     format!("`{axis}` is an axis: write it under `matrix:` of a sweep")
 }

@@ -1,5 +1,5 @@
-//! Tree → any type with a serde derive. The derives remain the single source for fields, defaults and the
-//! schema; this file adds the place of an error in the tree and its kind, as data instead of prose.
+//! Reads any type with a serde derive from a tree. The derives remain the single source for fields, defaults
+//! and the schema. This file adds the place and the kind of an error, as data rather than prose.
 
 use std::fmt;
 
@@ -14,24 +14,24 @@ use crate::plan::text::tree::{Entry, Node, Step, Value};
 /// The problem with the node at a path.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Mistake {
-    /// The key at the path is not one of the expected keys.
+    /// The key at the path is not an expected key.
     UnknownKey(&'static [&'static str]),
     /// The table at the path lacks a field.
     MissingField(&'static str),
-    /// The value has a different type than this one.
+    /// The value does not have the expected type.
     WrongType(Wanted),
-    /// The text is not one of these.
+    /// The text is not one of the allowed texts.
     UnknownChoice(&'static [&'static str]),
-    /// A key without a value.
+    /// A key has no value.
     NoValue,
-    /// Any other problem, in the words of the type.
+    /// Any other problem, described by the type.
     Other(String),
 }
 
 /// An error and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReadError {
-    /// The deepest node that was being read, as the path from the inside out.
+    /// The path of the deepest node that was being read, from the inside out.
     reversed: Vec<Step>,
     /// The problem.
     pub mistake: Mistake,
@@ -111,8 +111,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
-    /// A derive would also accept a list for a struct, field by field in order; no plan intends that. A
-    /// value that abbreviates its table is read as the table's only field.
+    /// A derive would also accept a list for a struct, with its elements as the fields in order, which no
+    /// plan intends. A value that abbreviates a table is read as the table's only field.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -158,7 +158,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         match &self.0.value {
             Value::Text(text) => visitor.visit_enum(Choice { key: text, value: None, variants }),
             Value::Null => Err(Mistake::NoValue.into()),
-            // A choice that has its own value: `{ cost_per_million: 3 }`.
+            // A choice that has a value: `{ cost_per_million: 3 }`.
             Value::Map(entries) => match &entries[..] {
                 [entry] if variants.contains(&entry.key.as_str()) => {
                     visitor.visit_enum(Choice { key: &entry.key, value: Some(&entry.node), variants })
@@ -175,7 +175,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 }
 
-/// The only field of a table that is abbreviated by its value: an error in the field is placed at the value.
+/// The only field of a table that is abbreviated by this field's value. An error in the field is placed at
+/// the value.
 struct Only<'t> {
     field: Option<&'static str>,
     node: &'t Node,
@@ -272,7 +273,7 @@ impl<'de> de::MapAccess<'de> for Entries<'_> {
         let Some(entry) = self.entries.get(self.next) else { return Ok(None) };
         let key: StrDeserializer<'_, ReadError> = entry.key.as_str().into_deserializer();
         seed.deserialize(key).map(Some).map_err(|error| {
-            // A key that is one of several choices (p50, p99) is an unknown key, too.
+            // If keys are a set of choices (p50, p99), an invalid choice is an unknown key.
             let mistake = match error.mistake {
                 Mistake::UnknownChoice(expected) => Mistake::UnknownKey(expected),
                 other => other,

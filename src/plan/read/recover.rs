@@ -1,5 +1,6 @@
-//! Reads a whole plan and reports every type error in it. serde stops at the first error; this module
-//! records it, removes it from the tree and reads the tree again, until a plan results or nothing is left.
+//! Reads a whole plan and reports every type error in it. serde stops at the first error. This module
+//! records the error, removes it from the tree and reads the tree again, until there is a plan or nothing
+//! is left.
 
 use crate::plan::diagnostic::error::{Code, Diagnostic, MOST_MISTAKES};
 use crate::plan::diagnostic::suggest;
@@ -13,9 +14,9 @@ use crate::plan::text::tree::{Dotted, Node, Step, Value};
 
 /// A plan as far as it can be read, the tree without the errors, and the errors.
 pub(crate) struct Recovered {
-    /// The plan with placeholders for missing parts; `None` if even that cannot be read.
+    /// The plan with placeholders for missing parts; `None` if it cannot be read even with these.
     pub plan: Option<Plan>,
-    /// The tree that the plan was read from.
+    /// The tree from which the plan was read.
     pub tree: Node,
     /// The errors, in the order in which they were found.
     pub found: Vec<Diagnostic>,
@@ -24,7 +25,7 @@ pub(crate) struct Recovered {
 /// Reads a plan from `tree`; messages quote `text`.
 pub(crate) fn recover(mut tree: Node, text: &str) -> Recovered {
     let mut found = Vec::new();
-    // Each error needs at most one round to remove it and a few more to fill its gap.
+    // Each error needs at most one round to remove it, and a few more to fill its gap.
     for _ in 0..MOST_MISTAKES * 8 {
         let error = match read::<Plan>(&tree) {
             Ok(plan) => return Recovered { plan: Some(plan), tree, found },
@@ -69,7 +70,7 @@ fn fill(tree: &mut Node, path: &[Step], field: &str) -> bool {
     true
 }
 
-/// The values that some field accepts, tried one after the other.
+/// Placeholder values that fields may accept, tried one after the other.
 fn next_filler(value: &Value) -> Option<Value> {
     match value {
         Value::Map(_) => Some(Value::Text(String::new())),
@@ -81,7 +82,7 @@ fn next_filler(value: &Value) -> Option<Value> {
     }
 }
 
-/// The error in words; `None` if it only follows from an error that was already reported.
+/// Describes the error in words; `None` if it is only a consequence of an error that was already reported.
 pub(crate) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str) -> Option<Diagnostic> {
     let at = tree.walk(path);
     if at.broken {
@@ -96,14 +97,14 @@ pub(crate) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str
     let written = tree.written(path);
     let diagnostic = match &error.mistake {
         Mistake::UnknownKey(expected) => unknown_key(path, name, expected, at.key_span.cloned(), tree),
-        // The field had an error, or an unknown key was meant as this field.
+        // The field had an error, or an unknown key was probably meant as this field.
         Mistake::MissingField(field) if was_meant(field, &at.node.holes) => return None,
         Mistake::MissingField(field) => missing(&written, field),
-        // A type's complaint about a table that has lost a field follows from that loss.
+        // If a table has lost a field, an error of its type is a consequence of that loss.
         Mistake::Other(_) if at.node.is_damaged() => return None,
         Mistake::NoValue => Diagnostic::new(Code::NoValue, format!("`{}` has no value", Dotted(&written)))
             .remedy(remedy::of_nothing(path, tree, text)),
-        // A choice whose value had an error has lost the value.
+        // If the value of a choice had an error, the choice has lost its value.
         Mistake::UnknownChoice(_) if at.node.is_damaged() || !at.node.holes.is_empty() => return None,
         Mistake::UnknownChoice(expected) => {
             let near = match &at.node.value {
@@ -129,7 +130,7 @@ pub(crate) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str
     };
     Some(match &error.mistake {
         Mistake::UnknownKey(_) => diagnostic,
-        // A missing field is an error of the table: point at the table's name.
+        // A missing field is an error of the table, so the error points at the table's name.
         Mistake::MissingField(_) if path.is_empty() => diagnostic.at(Some(0..0)),
         _ => diagnostic.at(span).with(at.related()),
     })
@@ -145,7 +146,7 @@ fn other(message: &str, path: &[Step]) -> Diagnostic {
     }
 }
 
-/// Whether a removed key was meant as this field.
+/// Whether a removed key was probably meant as this field.
 fn was_meant(field: &str, holes: &[String]) -> bool {
     let glued = |hole: &String| {
         hole.strip_prefix(field).is_some_and(|rest| rest.starts_with(':')) || other_tools::stands_for(hole, field)

@@ -63,7 +63,8 @@ pub(crate) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], tre
     format!("its keys are {}", suggest::choices(expected.iter().copied()).replace(" or ", " and "))
 }
 
-/// The kinds of tables on an axis: a list of all keys would hide that they belong to three kinds of tables.
+/// Describes the kinds of tables on an axis. A list of all keys would hide that the keys belong to three
+/// kinds of tables.
 fn of_axis_table(table: &Node) -> String {
     match ["from", "to", "step", "times"].iter().any(|key| table.get(key).is_some()) {
         true => "a range has `from`, `to` and one of `step` and `times`, and optionally a `when`".to_owned(),
@@ -73,7 +74,7 @@ fn of_axis_table(table: &Node) -> String {
     }
 }
 
-/// The remedy for a top-level key that is a variable of the plan, or a key of one of its tables.
+/// The remedy for a top-level key that is a variable of the plan, or a key of one of the plan's tables.
 fn of_inner_key(key: &str, value: &Value, tree: &Node) -> Option<String> {
     if tree.get("vars").is_some_and(|vars| vars.get(key).is_some()) {
         return Some(format!("it is a variable: write it under `vars`, on the command line `--set vars.{key}=…`"));
@@ -93,7 +94,7 @@ fn of_inner_key(key: &str, value: &Value, tree: &Node) -> Option<String> {
     Some(format!("write {table}: {{ {key}: {shown} }}, on the command line `--set {table}.{key}={shown}`"))
 }
 
-/// The keys of a table: serde lists them when it finds an unknown one.
+/// The keys of a table, which serde lists when it finds an unknown key.
 fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
     let nameless = Entry { key: String::new(), key_span: 0..0, node: Node::new(Value::Null, 0..0) };
     let table = Node::new(Value::Map(vec![nameless]), 0..0);
@@ -103,7 +104,8 @@ fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
     }
 }
 
-/// The remedy for a key without a value: its value is missing, or the lines below belong to it.
+/// The remedy for a key without a value. Either the value is missing, or the lines below are meant as the
+/// value.
 pub(crate) fn of_nothing(path: &[Step], tree: &Node, text: &str) -> &'static str {
     let Some((last, parents)) = path.split_last() else { return "give it a value" };
     let Step::Key(key) = last else { return "write a value, or remove it" };
@@ -214,7 +216,7 @@ fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
     })
 }
 
-/// The remedy for a list among the values of an axis: pairs of lengths need names.
+/// The remedy for a list among the values of an axis. For pairs of lengths, the two lengths need names.
 fn of_nested_list(axis: &str, values: &[Node], text: &str) -> String {
     match values {
         _ if axis::first_name(axis).is_some() => "write its values into the list itself, without inner brackets".into(),

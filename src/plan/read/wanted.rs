@@ -1,5 +1,5 @@
-//! The value that a type expects: serde describes it in words; this module converts them to an enum on
-//! which remedies depend.
+//! The value that a type expects. serde describes it in words; this module converts the words to an
+//! enum, on which remedies depend.
 
 use std::fmt;
 
@@ -27,12 +27,12 @@ pub(crate) enum Wanted {
     ValueOrValues,
     /// A share in percent.
     Share,
-    /// An expectation that only the type can describe.
+    /// An expected value that only the type can describe.
     Other(String),
 }
 
 impl Wanted {
-    /// Parses the words of serde's derives and of the types' visitors.
+    /// Parses the wording of serde's derives and of the types' visitors.
     pub(crate) fn from_words(words: &str) -> Wanted {
         match words {
             "u32" => Wanted::Whole(u32::MAX.into()),
@@ -44,14 +44,14 @@ impl Wanted {
             "a map" => Wanted::Names,
             Share::EXPECTED => Wanted::Share,
             shorthand::VALUE_OR_VALUES => Wanted::ValueOrValues,
-            // A derive names the struct of the program.
+            // A derive names the Rust struct.
             name if name.starts_with("struct ") => Wanted::Fields,
             other => Wanted::Other(other.to_owned()),
         }
     }
 }
 
-/// Returns the expectation in words for users.
+/// Describes the expected value in words for users.
 impl fmt::Display for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

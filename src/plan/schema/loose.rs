@@ -1,12 +1,12 @@
-//! Relaxes a schema for values that it cannot see: results of expressions, and values that a fragment
-//! adds.
+//! Relaxes a schema for values that it cannot check: results of expressions, and values that a
+//! fragment adds.
 
 use serde_json::{Map, Value, json};
 
-/// The start of an expression, in a value that is not a text otherwise.
+/// The beginning of an expression in a value that is otherwise not a text.
 const EXPRESSION: &str = r"\{\{";
 
-/// Fields that are never computed by an expression: file names, the variables themselves, and secrets.
+/// Fields that an expression never computes: file names, the variables themselves, and secrets.
 const WRITTEN_OUT: [&str; 4] = ["sweepline", "use", "vars", "api_key"];
 
 /// Allows an expression for every value, except for the plan as a whole.

@@ -1,5 +1,5 @@
-//! The JSON Schema of a plan, for editors. It is generated from the types, so it cannot miss any of
-//! them; rules that a type does not express (a table needs an entry, a server is a `url` or the mock)
+//! The JSON Schema of a plan, for editors. It is generated from the types, so it contains all of
+//! them. Rules that a type does not express (a table needs an entry, a server is a `url` or the mock)
 //! are added here if a schema can express them.
 
 mod loose;

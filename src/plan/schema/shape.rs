@@ -1,5 +1,5 @@
 //! Converts the schema of the types to the form that editors display best: one description per field,
-//! choices as one list, errors about the field and not about a branch.
+//! choices as one list, and errors about the field rather than about a branch.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ pub(crate) fn shape(schema: &mut Value) {
     each(schema, &mut |fields| either(fields, &defs));
     let defs = schema["$defs"].clone();
     each(schema, &mut |fields| one_of_types(fields, &defs));
-    // Merged definitions may contain parts that were not yet merged.
+    // Merged definitions may contain parts that have not been merged yet.
     let defs = schema["$defs"].clone();
     each(schema, &mut |fields| one_of_types(fields, &defs));
     drop_unused(schema);
@@ -32,7 +32,8 @@ fn each(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     }
 }
 
-/// An optional field may be omitted, but a key without a value is an error: removes null from the types.
+/// Removes null from the types, because an optional field may be omitted, but a key without a value is
+/// an error.
 fn without_null(fields: &mut Map<String, Value>) {
     if fields.get("default") == Some(&Value::Null) {
         fields.shift_remove("default");
@@ -54,7 +55,7 @@ fn without_null(fields: &mut Map<String, Value>) {
     }
 }
 
-/// If a field may replace its table, offers both forms.
+/// If a field may stand for its table, offers both forms.
 fn either(fields: &mut Map<String, Value>, defs: &Value) {
     let table = fields.get("$ref").and_then(|reference| reference.as_str()?.strip_prefix("#/$defs/"));
     let Some(shorthand) = table.and_then(Shorthand::of) else { return };
@@ -66,14 +67,14 @@ fn either(fields: &mut Map<String, Value>, defs: &Value) {
     fields.insert("anyOf".to_owned(), json!([short, long]));
 }
 
-/// Doc comments are wrapped as in the source; a description is one paragraph.
+/// Doc comments contain the line breaks of the source, whereas a description is one paragraph.
 fn unwrap_lines(fields: &mut Map<String, Value>) {
     if let Some(Value::String(text)) = fields.get_mut("description") {
         *text = text.replace('\n', " ");
     }
 }
 
-/// Merges constants with descriptions into one list of choices: editors then show all of them, below the
+/// Merges constants with descriptions into one list of choices. Editors then show all choices below the
 /// field's own description.
 fn choices(fields: &mut Map<String, Value>) {
     let Some(Value::Array(constants)) = fields.get("oneOf") else { return };
@@ -86,15 +87,16 @@ fn choices(fields: &mut Map<String, Value>) {
     fields.insert("enumDescriptions".to_owned(), meanings.into());
 }
 
-/// Keywords that apply to values of any type; a branch with one of these cannot be merged with another.
+/// Keywords that apply to values of any type. A branch with such a keyword cannot be merged with
+/// another branch.
 const OF_ANY_TYPE: [&str; 8] = ["enum", "const", "anyOf", "oneOf", "allOf", "not", "if", "$ref"];
 
-/// Keywords for readers; the field's own ones are better than a branch's.
+/// Keywords for readers, for which the field's own values are preferable to those of a branch.
 const FOR_READERS: [&str; 4] = ["description", "title", "examples", "default"];
 
-/// Merges alternatives of different types into one schema with several types: every other keyword
-/// applies only to values of its own type, so both are equivalent, and an error is then about the value
-/// and not about a branch.
+/// Merges alternatives of different types into one schema with several types. Every other keyword
+/// applies only to values of its own type, so the two forms are equivalent, and errors are then about
+/// the value rather than about a branch.
 fn one_of_types(fields: &mut Map<String, Value>, defs: &Value) {
     let Some(Value::Array(branches)) = fields.get("anyOf") else { return };
     let resolve = |branch: &Value| {
@@ -120,7 +122,7 @@ fn one_of_types(fields: &mut Map<String, Value>, defs: &Value) {
     fields.shift_remove("anyOf");
     fields.insert("type".to_owned(), types.into());
     for mut branch in branches {
-        // The content of a table or list stays separate: an editor that completes the key would
+        // The content of a table or list stays separate, because an editor that completes the key would
         // otherwise start the long form.
         let long = branch.get("type").is_some_and(|one| *one == json!("object") || *one == json!("array"));
         branch.retain(|key, _| key != "type" && (key == "examples" || !FOR_READERS.contains(&key.as_str())));

@@ -1,5 +1,5 @@
-//! The alias of a scenario's field: `max_tokens`, as in a matrix, is `output_tokens`. It is resolved
-//! before texts are merged, so that no later code has to handle it.
+//! The alias of a field of scenarios: `max_tokens` stands for `output_tokens`, as in a matrix. It is
+//! resolved before texts are merged, so that later code need not handle it.
 
 use crate::plan::diagnostic::error::Diagnostic;
 use crate::plan::text::tree::{Node, Step, Value};
@@ -7,7 +7,8 @@ use crate::plan::text::tree::{Node, Step, Value};
 /// The name of the field in requests, and its name in plans.
 const OTHER: (&str, &str) = ("max_tokens", "output_tokens");
 
-/// Renames the fields of scenarios to their canonical names; reports fields with both names.
+/// Renames the fields of scenarios to their canonical names, and reports fields that are written
+/// under both names.
 pub(crate) fn settle(tree: &mut Node) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let path = [Step::from("scenarios")];

@@ -1,9 +1,9 @@
-//! Merges the texts of a plan: tables key by key, at every depth; for anything else the upper value
-//! wins.
+//! Merges the texts of a plan: tables are merged key by key at every depth; for any other value, the
+//! upper text takes precedence.
 //!
-//! Keys keep the order of the lower text, new keys of the upper text follow: a fragment behaves as if it
-//! were at the top of the file that uses it. Merging is associative if no key has a table in one text
-//! and something else in another.
+//! Keys keep the order of the lower text, and new keys of the upper text follow, so a fragment behaves
+//! as if it were at the top of the file that uses it. Merging is associative if no key has a table in
+//! one text and another value in a different text.
 
 use indexmap::IndexMap;
 
@@ -15,7 +15,7 @@ pub(crate) fn merge(over: Node, under: Node) -> Node {
     merge_as(over, under, false)
 }
 
-/// In a matrix, two names of one axis are one key.
+/// In a matrix, two names of the same axis count as one key.
 fn merge_as(mut over: Node, under: Node, matrix: bool) -> Node {
     if !matches!((&over.value, &under.value), (Value::Map(_), Value::Map(_))) {
         return over;
@@ -100,7 +100,8 @@ mod tests {
         assert_eq!(merged.walk(&["a".into(), "x".into(), "w".into()]).span(), 1_017..1_018);
     }
 
-    /// Generates tables with a few keys, of which `t` and `u` are always tables and the others never.
+    /// Generates tables with a few keys. The values of `t` and `u` are always tables, and the others
+    /// never are.
     fn layer() -> impl Strategy<Value = String> {
         let leaf = prop_oneof![(0..9).prop_map(|n: i32| n.to_string()), Just("[1, 2]".to_owned())];
         let flat = proptest::sample::subsequence(vec!["a", "b", "c"], 0..=3).prop_flat_map(move |keys| {

@@ -1,7 +1,7 @@
-//! From text to a tree: parses YAML and TOML, merges fragments, applies `--set`.
+//! Converts text to a tree: parses YAML and TOML, merges fragments, and applies `--set`.
 //!
-//! Depends on `text` and `diagnostic`, and of `model` only on the names of axes. `files` calls it with
-//! the texts that it has read.
+//! This module depends on `text` and `diagnostic`, and in `model` only on the names of axes. `files`
+//! calls it with the texts that it has read.
 
 pub(crate) mod aliases;
 pub(crate) mod merge;

@@ -1,15 +1,15 @@
 //! Expands the axis `server` of a matrix: maps of flags, as in `vllm bench sweep`, become values of axes
-//! that set one flag each, `server.FLAG`. Later code sees only those.
+//! that set one flag each, `server.FLAG`. Later code sees only these axes.
 
 use crate::plan::model::axis::SERVER_PREFIX;
 use crate::plan::text::tree::{Entry, Node, Value};
 
-/// The name of the axis and, in cells and conditions, of the table of flags.
+/// The name of the axis, and of the table of flags in cells and conditions.
 const SERVER: &str = "server";
 /// Keys in a point of the axis that are not flags.
 const WHEN: &str = "when";
 
-/// Gives every flag that a sweep sets its own axis name.
+/// Gives every flag that a sweep sets its own axis.
 pub(crate) fn settle(tree: &mut Node) {
     let Some(Value::Map(sweeps)) = tree.get_mut("sweeps").map(|node| &mut node.value) else { return };
     for sweep in sweeps {
@@ -47,7 +47,7 @@ fn matrix(node: &mut Node) {
             _ => {}
         }
     }
-    // An element that is neither a list nor a zip names the axes directly.
+    // A value that is neither a list nor a zip contains the axes directly.
     splice(
         axes,
         |axis| matches!(&axis.node.value, Value::Map(fields) if fields.iter().all(|f| f.key != "zip" && f.key != WHEN)),

@@ -1,7 +1,8 @@
-//! `--set path=value`: a value of the plan from the command line, with a place as in a file.
+//! `--set path=value`: a value of the plan that is set on the command line and has a place, as in a
+//! file.
 //!
 //! The arguments are the lines of a text called `--set`, so `--set:2:7` is the seventh character of the
-//! second one.
+//! second argument.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use crate::plan::text::alias::alias;
 use crate::plan::text::span::{Span, shifted};
 use crate::plan::text::tree::{Dotted, Entry, Node, Step, Value};
 
-/// Tables whose keys are chosen by the plan: an unknown key in `--set` is a typo.
+/// Tables whose keys the plan chooses. An unknown key of such a table in `--set` is a typo.
 const NAMES: [(&str, &str); 5] = [
     ("endpoints", "endpoint"),
     ("models", "model"),
@@ -59,7 +60,7 @@ pub(crate) fn read(arguments: &[String], most_nodes: usize) -> Arguments {
             all.text.push('\n');
         }
         let start = all.text.len();
-        // One line each; a line break inside an argument is rejected below, at its place.
+        // Each argument is one line; a line break inside an argument is rejected below, at its place.
         let line = argument.replace(['\n', '\r'], " ");
         all.text.push_str(&line);
         let read = if line == *argument { one(argument, most_nodes) } else { Err(vec![broken_line(argument)]) };
@@ -109,7 +110,7 @@ fn one(argument: &str, most_nodes: usize) -> Result<Change, Vec<Diagnostic>> {
 /// Steps with their places in the argument, and the start of the value.
 type Way = (Vec<(Step, Span)>, usize);
 
-/// The steps of `sweeps.a.matrix.batch_size[0]="a.b".c=`, and the start of the value.
+/// The steps of a path such as `sweeps.a.matrix.batch_size[0]="a.b".c=`, and the start of the value.
 fn path(argument: &str) -> Result<Way, (Range<usize>, String)> {
     let mut steps = Vec::new();
     let mut at = 0;
@@ -145,7 +146,7 @@ fn path(argument: &str) -> Result<Way, (Range<usize>, String)> {
 }
 
 impl Change {
-    /// The value under its path, to find parts that are hidden by name.
+    /// The value, nested under its path, to find the parts that must be hidden because of their names.
     fn as_tree(&self) -> Node {
         self.steps.iter().rev().fold(self.node.clone(), |node, (step, span)| {
             let key = step.to_string();
@@ -180,8 +181,8 @@ pub(crate) fn apply(tree: &mut Node, change: Change) -> Result<(), Box<Diagnosti
     Ok(())
 }
 
-/// The value under a key, created if it does not exist; if the value is replaced, the key gets the new
-/// place.
+/// The value under a key, which is created if it does not exist. If the value is replaced, the key gets
+/// the new place.
 fn enter(entries: &mut Vec<Entry>, key: String, span: Span, in_matrix: bool, is_last: bool) -> &mut Node {
     let is_it = |entry: &Entry| {
         entry.key == key || in_matrix && (alias(&key) == Some(&entry.key) || alias(&entry.key) == Some(&key))
@@ -198,7 +199,7 @@ fn enter(entries: &mut Vec<Entry>, key: String, span: Span, in_matrix: bool, is_
     &mut entry.node
 }
 
-/// Reports a name that the plan does not have, in tables where only existing names make sense.
+/// Reports a name that the plan does not contain, in tables where only existing names make sense.
 fn refuse_new_names(tree: &Node, steps: &[(Step, Span)]) -> Result<(), Box<Diagnostic>> {
     let [(Step::Key(table), first), rest @ ..] = steps else { return Ok(()) };
     if table == "use" {
@@ -222,7 +223,7 @@ fn refuse_new_names(tree: &Node, steps: &[(Step, Span)]) -> Result<(), Box<Diagn
     Err(Diagnostic::new(Code::UnknownName, message).at(Some(span.clone())).remedy(remedy).into())
 }
 
-/// The error of a step that does not exist in a value; `None` if it exists.
+/// The error for a step that does not exist in a value; `None` if the step exists.
 fn leads_nowhere(parents: &[Step], step: &Step, value: &Value) -> Option<Diagnostic> {
     let at = Dotted(parents).to_string();
     let (message, remedy) = match (step, value) {
@@ -230,7 +231,7 @@ fn leads_nowhere(parents: &[Step], step: &Step, value: &Value) -> Option<Diagnos
         (Step::Index(index), Value::List(items)) if *index < items.len() => return None,
         (Step::Index(index), Value::List(items)) => {
             let message = format!("`{at}` has no element [{index}]: it has {}", items.len());
-            (message, "the first one is [0]; to extend the list, set all of it".to_owned())
+            (message, "the first one is [0]; to extend the list, set the whole list".to_owned())
         }
         (Step::Index(_), _) => {
             (format!("`{at}` is not a list"), format!("write `{at}` and a name, or replace the whole value"))
@@ -241,9 +242,10 @@ fn leads_nowhere(parents: &[Step], step: &Step, value: &Value) -> Option<Diagnos
                 (format!("`{at}` is a list and has no `{key}`"), "set the whole list, or an element: [0]".to_owned())
             }
         },
-        (Step::Key(key), _) => {
-            (format!("`{at}` is a single value and has no field `{key}`"), format!("set all of it: {at}={{{key}: …}}"))
-        }
+        (Step::Key(key), _) => (
+            format!("`{at}` is a single value and has no field `{key}`"),
+            format!("set the whole value: {at}={{{key}: …}}"),
+        ),
     };
     Some(Diagnostic::new(Code::Set, message).remedy(remedy))
 }

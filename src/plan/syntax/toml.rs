@@ -1,4 +1,4 @@
-//! Parses TOML text into a tree. The only file that uses the TOML crate.
+//! Parses TOML text into a tree. This is the only file that uses the TOML crate.
 
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
@@ -11,7 +11,7 @@ use crate::plan::text::tree::{Entry, Node, Value};
 const DUPLICATE: &str = "duplicate key";
 
 /// Parses TOML text; several syntax errors of a file are found at once. Returns a tree if it can be
-/// trusted: if there are no errors other than duplicate keys.
+/// trusted, which is the case if there are no errors other than duplicate keys.
 pub(crate) fn read(text: &str, most_nodes: usize) -> (Option<Node>, Vec<Diagnostic>) {
     let (table, errors) = DeTable::parse_recoverable(text);
     let span = table.span();
@@ -24,8 +24,8 @@ pub(crate) fn read(text: &str, most_nodes: usize) -> (Option<Node>, Vec<Diagnost
     (trusted.then_some(node), found)
 }
 
-/// The errors by place, up to the limit: only the first syntax error of each line, because the others on
-/// it are usually its consequences.
+/// The errors by place, up to the limit. Only the first syntax error of each line is included, because
+/// others on the same line are usually consequences of the first.
 fn first_of_lines<'e>(errors: &'e [toml::de::Error], text: &str) -> Vec<&'e toml::de::Error> {
     let start = |error: &toml::de::Error| error.span().map_or(0, |span| clamp(span, text).start);
     let mut sorted: Vec<&toml::de::Error> = errors.iter().collect();
@@ -98,8 +98,7 @@ fn line_at<'t>(text: &'t str, span: Option<&Span>) -> &'t str {
     text[start..].lines().next().unwrap_or_default()
 }
 
-/// The place of the key, if exactly one table has it: TOML's parser does not report which table it was
-/// in.
+/// The place of the key, if exactly one table has it, because TOML's parser does not report the table.
 fn only_key(node: &Node, key: &str) -> Option<Span> {
     fn collect(node: &Node, key: &str, found: &mut Vec<Span>) {
         match &node.value {
@@ -134,7 +133,8 @@ fn node(value: Spanned<DeValue<'_>>) -> Node {
         DeValue::Integer(number) => integer(&number),
         DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::INFINITY)),
         DeValue::Boolean(value) => Value::Bool(value),
-        // No field of a plan is a date: as a text it produces the error of its field.
+        // No field of a plan is a date, so a date is converted to a text, which results in the usual
+        // error for the field.
         DeValue::Datetime(date) => Value::Text(date.to_string()),
         DeValue::Array(items) => Value::List(items.into_iter().map(node).collect()),
         DeValue::Table(table) => map(table),
@@ -142,7 +142,7 @@ fn node(value: Spanned<DeValue<'_>>) -> Node {
     Node::new(value, span)
 }
 
-/// TOML's limit of 64 bits does not apply to a seed, so the digits are parsed here.
+/// A seed may exceed TOML's limit of 64 bits, so the digits are parsed here.
 fn integer(number: &DeInteger<'_>) -> Value {
     let digits = number.as_str();
     i128::from_str_radix(digits, number.radix())

@@ -1,4 +1,4 @@
-//! Parses YAML text into a tree. The only file that uses the YAML crate.
+//! Parses YAML text into a tree. This is the only file that uses the YAML crate.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Value};
 
-/// Maximum nesting: deeper than any plan needs, and shallow enough for every stack.
+/// Maximum nesting depth: more than any plan needs, and small enough for every stack.
 const DEEPEST: usize = 32;
 
-/// Parses YAML text. A syntax error ends the parsing: the text after it cannot be trusted.
+/// Parses YAML text. A syntax error ends the parsing, because the text after it cannot be trusted.
 pub(crate) fn read(text: &str, most_nodes: usize) -> (Option<Node>, Vec<Diagnostic>) {
     match serde_yaml::from_str_with_options::<Spanned<Raw>>(text, options(most_nodes)) {
         Ok(raw) => (Some(raw.into_node()), Vec::new()),
@@ -28,7 +28,7 @@ fn options(most_nodes: usize) -> serde_yaml::Options {
         strict_booleans: true,
         leading_zero_numbers_as_strings: true,
         underscored_numbers_as_strings: true,
-        // All duplicates of a file are needed, not only the first: they are collected from the tree.
+        // All duplicates of a file are needed, not only the first, so they are collected from the tree.
         duplicate_keys: serde_yaml::DuplicateKeyPolicy::PassThrough,
         with_snippet: false,
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: most_nodes },
@@ -56,7 +56,8 @@ fn diagnostic(error: &serde_yaml::Error, text: &str) -> Diagnostic {
         *span = line + 1..line + 4;
     }
     let (code, message, remedy) = match error {
-        // A limit exceeded in an alias is wrapped in another error, and only the message can be inspected.
+        // If a limit is exceeded in an alias, the error is wrapped in another one, and only its message
+        // can be inspected.
         E::Budget { .. } => too_large(),
         E::AliasError { .. } if plain_message(error).contains("exceeded") => too_large(),
         E::MultipleDocuments { .. } => (
@@ -73,7 +74,7 @@ fn diagnostic(error: &serde_yaml::Error, text: &str) -> Diagnostic {
     Diagnostic::new(code, message).at(span).remedy(remedy)
 }
 
-/// The crate's message without its repetition of line and column.
+/// The crate's message, without the repeated line and column.
 fn plain_message(error: &serde_yaml::Error) -> String {
     let mut options = serde_yaml::RenderOptions::default();
     options.snippets = serde_yaml::SnippetMode::Off;
@@ -134,7 +135,7 @@ fn syntax_remedy(message: &str, text: &str, span: Option<&Span>) -> String {
     }
 }
 
-/// The parser reports bytes for values, but only line and column for syntax errors.
+/// The parser reports byte positions for values, but only line and column for syntax errors.
 fn span_of(location: Location, text: &str) -> Span {
     if location.span().byte_offset().is_some() {
         return crate::plan::text::span::clamp(bytes(location), text);
@@ -146,7 +147,7 @@ fn span_of(location: Location, text: &str) -> Span {
     crate::plan::text::span::clamp(line_start + column..line_start + column + 1, text)
 }
 
-/// A value before its places are converted to bytes.
+/// A value whose places have not been converted to bytes yet.
 enum Raw {
     Leaf(Value),
     List(Vec<Spanned<Raw>>),
@@ -167,7 +168,7 @@ trait IntoNode {
 }
 
 impl IntoNode for Spanned<Raw> {
-    /// The place of an aliased value is its definition: this is the place to change.
+    /// The place of an aliased value is its definition, because this is the place to change.
     fn into_node(self) -> Node {
         let value = match self.value {
             Raw::Leaf(value) => value,

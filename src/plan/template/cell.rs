@@ -11,7 +11,8 @@ use crate::plan::template::segments::{Part, is_template, parts};
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Value};
 
-/// The name for all flags of a server as arguments, in a separate element of a command.
+/// The name that stands for all flags of a server as arguments, written as a separate element of a
+/// command.
 const ARGS: &str = "server.args";
 
 /// A value for expressions of a cell.
@@ -36,7 +37,7 @@ pub(crate) struct CellNames {
     pub endpoint: BTreeMap<String, CellValue>,
     /// The server's flags by name, as `server.max_num_seqs`.
     pub flags: BTreeMap<String, CellValue>,
-    /// Its other facts, as `server.version`; a flag of the same name takes precedence.
+    /// The server's other facts, as `server.version`; a flag with the same name takes precedence.
     pub facts: BTreeMap<String, CellValue>,
     /// The port. If it is unknown, expressions that use it stay as written.
     pub port: Option<u16>,
@@ -58,7 +59,7 @@ impl CellMistake {
     }
 }
 
-/// A name that a text uses from the cell.
+/// A name from the cell that a text uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
     /// The name, like `server.max_num_seqs`, or `port`.
@@ -67,13 +68,13 @@ pub(crate) struct Asked {
     pub at: Range<usize>,
 }
 
-/// Whether a text is the element that becomes all flags of a server.
+/// Whether a text is the element that is replaced by all flags of a server.
 pub(crate) fn is_args(text: &str) -> bool {
     let inner = text.trim().strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
     inner.is_some_and(|inner| inner.trim() == ARGS)
 }
 
-/// The names that a text uses from the cell.
+/// The names from the cell that a text uses.
 pub(crate) fn asked(text: &str) -> Result<Vec<Asked>, CellMistake> {
     if !is_template(text) {
         return Ok(Vec::new());
@@ -89,7 +90,7 @@ pub(crate) fn asked(text: &str) -> Result<Vec<Asked>, CellMistake> {
     Ok(asked)
 }
 
-/// Evaluates a text; for a single expression the value keeps its type.
+/// Evaluates a text. If the text is a single expression, the value keeps its type.
 pub(crate) fn fill(text: &str, names: &CellNames) -> Result<CellValue, CellMistake> {
     if !is_template(text) {
         return Ok(CellValue::Text(text.to_owned()));
@@ -119,7 +120,7 @@ pub(crate) fn fill(text: &str, names: &CellNames) -> Result<CellValue, CellMista
     })
 }
 
-/// Cells have no place in the plan's text.
+/// Cells have no places in the plan's text.
 const NOWHERE: Span = 0..0;
 
 impl CellNames {

@@ -9,23 +9,24 @@ use crate::plan::text::tree::{Entry, Node, Value};
 /// Maximum length of a text that a template may produce.
 const MOST_TEXT: usize = 1 << 16;
 
-/// The remaining limits for new values.
+/// The remaining budget for new values.
 pub(super) struct Room {
-    /// Values.
+    /// Number of values.
     pub nodes: usize,
-    /// Bytes of text.
+    /// Number of bytes of text.
     pub bytes: usize,
 }
 
 impl Room {
-    /// Takes space for `more` bytes appended to a text of `length` bytes; false if not enough is left.
+    /// Reserves space for `more` bytes that are appended to a text of `length` bytes; returns false if
+    /// not enough is left.
     pub(crate) fn takes(&mut self, length: usize, more: usize) -> bool {
         let left = self.bytes.checked_sub(more).filter(|_| length + more <= MOST_TEXT);
         self.bytes = left.unwrap_or(self.bytes);
         left.is_some()
     }
 
-    /// Takes space for a copy of a value; false if not enough is left.
+    /// Reserves space for a copy of a value; returns false if not enough is left.
     pub(crate) fn takes_copy(&mut self, nodes: usize, bytes: usize) -> bool {
         let left = self.nodes.checked_sub(nodes).zip(self.bytes.checked_sub(bytes));
         (self.nodes, self.bytes) = left.unwrap_or((self.nodes, self.bytes));
@@ -33,10 +34,10 @@ impl Room {
     }
 }
 
-/// Why something is not a value of a plan.
+/// The reason why a result is not a value of a plan.
 #[derive(Debug, PartialEq)]
 pub(super) enum NoValue {
-    /// None, or undefined.
+    /// The result is none or undefined.
     Nothing,
     /// A number that is infinite or NaN.
     NoNumber,
@@ -92,8 +93,8 @@ pub(super) fn from_jinja(value: &Jinja, span: &Span, room: &mut Room) -> Result<
     })
 }
 
-/// Arithmetic leaves traces beyond the significant digits (0.1 * 3), and a division without remainder
-/// yields a whole number.
+/// Arithmetic leaves noise beyond the significant digits (0.1 * 3), and a division without remainder
+/// must yield a whole number.
 fn number(value: &Jinja) -> Result<Value, NoValue> {
     if value.is_integer() {
         return i128::try_from(value.clone()).map(Value::Int).map_err(|_| NoValue::NoNumber);
@@ -119,7 +120,7 @@ pub(super) fn as_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Bytes that an expression may copy for each use of a value.
+/// Number of bytes that an expression may copy for each use of a value.
 pub(super) fn size(node: &Node) -> usize {
     16 + match &node.value {
         Value::Text(text) => text.len(),

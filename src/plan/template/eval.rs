@@ -1,4 +1,4 @@
-//! Evaluates expressions. The only file that uses minijinja's engine.
+//! Evaluates expressions. This is the only file that uses minijinja's engine.
 
 use indexmap::IndexMap;
 use minijinja::{Environment, Error, ErrorKind, Expression, UndefinedBehavior, Value as Jinja, filters};
@@ -13,14 +13,14 @@ use crate::plan::text::tree::{Node, Value};
 /// Maximum number of steps of one expression.
 const FUEL: u64 = 10_000;
 
-/// Maximum bytes that all expressions of a plan may process: the length of the expression times the size
-/// of the values that it uses.
+/// Maximum number of bytes that all expressions of a plan may process. An expression counts as its
+/// length times the size of the values that it uses.
 const MOST_WORK: usize = 1 << 26;
 
-/// Maximum number of variables recorded as origins of a value; more do not help readers.
+/// Maximum number of variables that are recorded as origins of a value. More would not help readers.
 const MOST_ORIGINS: usize = 8;
 
-/// Filters that expressions may use: none of them turns a small value into a large one.
+/// Filters that expressions may use. None of them turns a small value into a large one.
 const FILTERS: [&str; 12] =
     ["abs", "first", "float", "int", "last", "length", "lower", "max", "min", "round", "trim", "upper"];
 
@@ -35,7 +35,7 @@ pub(super) struct Evaluator {
     work_left: usize,
 }
 
-/// A variable's value.
+/// The value of a variable, and its place.
 struct Variable {
     /// The value; `None` if it could not be computed.
     node: Option<Node>,
@@ -130,7 +130,7 @@ impl Evaluator {
     fn text(&mut self, template: &str, parts: &[Part], span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
         let (mut text, mut via, mut mistakes, mut depends) = (String::new(), Vec::new(), Vec::new(), false);
         for part in parts {
-            // A used-up limit applies to the remaining expressions too.
+            // If a limit is used up, this also applies to the remaining expressions.
             if mistakes.len() >= MOST_MISTAKES
                 || mistakes.last().is_some_and(|last: &Mistake| last.code == Code::TooLarge)
             {
@@ -168,7 +168,7 @@ impl Evaluator {
         }
     }
 
-    /// Whether each cell defines this name; a variable of the plan takes precedence.
+    /// Whether cells define this name. A variable of the plan with the same name takes precedence.
     pub(super) fn is_of_cell(&self, name: &str) -> bool {
         NAMES_OF_CELLS.contains(&name) && !self.variables.contains_key(name)
     }
@@ -185,8 +185,8 @@ impl Evaluator {
         Ok(names)
     }
 
-    /// The result of a template on loading, if cells evaluate the rest: their expressions stay as
-    /// written.
+    /// The result of a template on loading if cells evaluate the rest. The expressions that cells
+    /// evaluate stay as written.
     pub(super) fn keeping_cells(&mut self, template: &str, span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
         let parts = parts(template).map_err(|mistake| vec![mistake])?;
         let (mut text, mut via, mut mistakes) = (String::new(), Vec::new(), Vec::new());
@@ -211,7 +211,10 @@ impl Evaluator {
                     }
                 }
             } else if let Some(name) = of_plan.first() {
-                let message = format!("`{name}` is known when the plan is read, but `{}` only in a cell", of_cell[0]);
+                let message = format!(
+                    "`{name}` is known when the plan is read, but `{}` only when the cell is known",
+                    of_cell[0]
+                );
                 let remedy = "write separate expressions: \"{{ a }}{{ b }}\"";
                 mistakes.push(Mistake::new(range.clone(), message, remedy));
             } else {
@@ -242,7 +245,7 @@ impl Evaluator {
             return Ok(None);
         }
         let via = origins(&known);
-        // A single variable keeps its value, with its parts at their own places.
+        // If the expression is a single variable, the value is kept, with the places of its parts.
         if let [(name, variable)] = &known[..]
             && expression.trim() == *name
             && let Some(node) = &variable.node
@@ -317,7 +320,7 @@ fn moved(mistakes: Vec<Mistake>, by: usize) -> Vec<Mistake> {
     mistakes.into_iter().map(|mistake| mistake.moved(by)).collect()
 }
 
-/// `'x' * 1000000000` would fill the memory before any limit applies: only numbers can be multiplied.
+/// `'x' * 1000000000` would fill the memory before any limit applies, so only numbers can be multiplied.
 /// This is checked before the expression is compiled, because compilation evaluates constant parts.
 fn multiplied_text(expression: &str) -> Option<Mistake> {
     let outside = without_texts(expression);
@@ -330,7 +333,7 @@ fn multiplied_text(expression: &str) -> Option<Mistake> {
     makes_text.then(|| numbers_only(at))
 }
 
-/// The same check for the variables of an expression.
+/// Checks the same for the variables of an expression.
 fn multiplied_variable(
     expression: &str,
     compiled: &Expression<'_, '_>,
@@ -349,7 +352,7 @@ fn multiplied_variable(
 
 fn numbers_only(at: usize) -> Mistake {
     let message = "`*` multiplies numbers; an expression with `*` cannot contain texts or lists";
-    Mistake::new(at..at + 1, message, "write texts outside the braces: \"{{ n * 2 }}s\"")
+    Mistake::new(at..at + 1, message, "write text outside the braces: \"{{ n * 2 }}s\"")
 }
 
 /// Converts an error of the engine to a message for users.
@@ -384,7 +387,7 @@ fn mistake_of(error: &Error, expression: &str) -> Mistake {
     Mistake::new(at.unwrap_or(0..expression.len()), message, remedy)
 }
 
-/// Whether an expression contains something like `10s` outside of quotes.
+/// Whether an expression contains a value such as `10s` outside of quotes.
 fn has_bare_time(expression: &str) -> bool {
     let outside = without_texts(expression);
     let mut words = outside.split(|c: char| !c.is_alphanumeric() && c != '_');

@@ -1,12 +1,12 @@
 //! `{{ … }}` in values: minijinja expressions over the plan's `vars`.
 //!
-//! A value that is a single expression keeps its type; in a longer text each expression is replaced by
-//! its result. There are only expressions, no statements: no loops, no definitions, and no access to the
-//! clock, the environment or random numbers. Keys and secrets never contain expressions.
+//! A value that is a single expression keeps its type; in a longer text, each expression is replaced by
+//! its result. There are only expressions and no statements: no loops, no definitions, and no access to
+//! the clock, the environment or random numbers. Keys and secrets never contain expressions.
 //!
 //! The launch settings of a server, its hardware and its facts may also use names that each cell defines
-//! (`cell`): such expressions stay as written until the cell is known. Depends on `text` and
-//! `diagnostic`; `files` expands trees with it, `check` and `expand` evaluate cells.
+//! (`cell`): such expressions stay as written until the cell is known. This module depends on `text` and
+//! `diagnostic`. `files` uses it to expand trees, and `check` and `expand` use it to evaluate cells.
 
 pub(crate) mod cell;
 mod convert;
@@ -22,7 +22,7 @@ use crate::plan::text::tree::{Node, Value};
 use crate::units::secrecy::is_secret_name;
 
 /// Replaces every template in the tree with its value; `text` contains its places. A value that cannot
-/// be computed is replaced with a filler.
+/// be computed is replaced by a placeholder.
 pub(crate) fn expand(tree: &mut Node, text: &str) -> Vec<Diagnostic> {
     let mut templates = Templates { text, evaluator: Evaluator::new(), found: Vec::new(), in_cells: false };
     let Value::Map(entries) = &mut tree.value else { return Vec::new() };
@@ -68,8 +68,8 @@ impl Templates<'_> {
         true
     }
 
-    /// Expands a value and everything below it; false if a template has no value, so that the entry is
-    /// removed.
+    /// Expands a value and everything below it. Returns false if a template has no value, in which case
+    /// the entry is removed.
     fn value(&mut self, node: &mut Node, secret: bool) -> bool {
         match &mut node.value {
             Value::List(items) => items.retain_mut(|item| self.value(item, secret)),
@@ -105,7 +105,7 @@ impl Templates<'_> {
                 node.value = made.value;
                 node.via = made.via;
             }
-            // A dependency failed, which has been reported.
+            // A dependency failed, which has already been reported.
             Ok(None) => node.fail(),
             Err(mistakes) => {
                 let all = mistakes.into_iter().map(|mistake| self.diagnostic(mistake, template, &node.span));
@@ -119,7 +119,7 @@ impl Templates<'_> {
     /// An error at its place in the file.
     fn diagnostic(&self, mistake: Mistake, template: &str, span: &Span) -> Diagnostic {
         let Mistake { code, message, remedy, at } = mistake;
-        // If the text is written literally, each of its characters has its own place.
+        // If the text is written literally, each character has its own place.
         let written = clamp(span.clone(), self.text);
         let place = match self.text[written.clone()].find(template) {
             Some(offset) => written.start + offset + at.start..written.start + offset + at.end,

@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use crate::plan::diagnostic::error::Code;
 
-/// Maximum length of an expression, so that readers of the plan can follow it.
+/// Maximum length of an expression, so that readers of the plan can understand it.
 const MOST_EXPRESSION: usize = 1_000;
 
-/// Maximum number of expressions in a text: a longer text should be generated elsewhere and pasted in.
+/// Maximum number of expressions in a text. A text with more should be generated elsewhere and pasted
+/// in.
 const MOST_EXPRESSIONS: usize = 100;
 
 /// An error in a template.
@@ -24,12 +25,12 @@ pub(super) struct Mistake {
 }
 
 impl Mistake {
-    /// Creates an error of a template.
+    /// Creates an error about a template.
     pub(crate) fn new(at: Range<usize>, message: impl Into<String>, remedy: impl Into<String>) -> Mistake {
         Mistake { code: Code::Template, message: message.into(), remedy: remedy.into(), at }
     }
 
-    /// The error, moved into a text in which its own text begins at `by`.
+    /// The error with its place moved, for a text in which the template begins at `by`.
     pub(crate) fn moved(self, by: usize) -> Mistake {
         Mistake { at: self.at.start + by..self.at.end + by, ..self }
     }
@@ -44,7 +45,7 @@ pub(super) enum Part {
     Expression(Range<usize>),
 }
 
-/// Whether a text has an expression, or a statement, which is rejected.
+/// Whether a text contains an expression, or a statement, which is rejected.
 pub(super) fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%")
 }
@@ -81,8 +82,8 @@ pub(super) fn parts(template: &str) -> Result<Vec<Part>, Mistake> {
     Ok(parts)
 }
 
-/// The position of the `}}` of an expression that begins at `start`, ignoring quoted texts and the ends
-/// of tables.
+/// The position of the `}}` that ends an expression that begins at `start`. Quoted texts and the ends
+/// of tables are ignored.
 fn end_of(template: &str, start: usize) -> Result<usize, Mistake> {
     let mut quote = None;
     let mut depth = 0usize;
@@ -114,7 +115,7 @@ pub(super) fn word(expression: &str, name: &str) -> Option<Range<usize>> {
     found.map(|(at, _)| at..at + name.len())
 }
 
-/// The expression with every quoted text, including quotes, replaced by blanks, at the same length.
+/// The expression with every quoted text, including the quotes, replaced by blanks of the same length.
 pub(super) fn without_texts(expression: &str) -> String {
     let mut quote = None;
     let mut escaped = false;

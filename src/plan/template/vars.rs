@@ -13,7 +13,7 @@ use crate::units::secrecy::is_secret_name;
 const WORDS: [&str; 12] = ["and", "else", "false", "False", "if", "in", "is", "none", "None", "not", "or", "true"];
 
 impl Templates<'_> {
-    /// Evaluates every variable, in any written order.
+    /// Evaluates every variable, regardless of the written order.
     pub(super) fn vars(&mut self, node: &mut Node) {
         let Value::Map(entries) = &mut node.value else { return };
         for entry in entries.iter() {
@@ -63,7 +63,7 @@ impl Templates<'_> {
         self.found.push(diagnostic.at(Some(entry.key_span.clone())));
     }
 
-    /// For each variable, the others that it uses.
+    /// For each variable, the other variables that it uses.
     fn dependencies(&self, entries: &[Entry]) -> Vec<Vec<usize>> {
         let places: std::collections::HashMap<&str, usize> =
             entries.iter().enumerate().map(|(at, entry)| (entry.key.as_str(), at)).collect();
@@ -87,15 +87,15 @@ impl Templates<'_> {
         }
     }
 
-    /// Reports variables that depend on themselves; variables that use them fail silently.
+    /// Reports variables that depend on themselves. Variables that use them fail silently.
     fn circles(&mut self, entries: &mut [Entry], uses: &[Vec<usize>], waits: &[usize]) {
         let mut told = vec![false; entries.len()];
         let mut step_of = vec![usize::MAX; entries.len()];
         for start in (0..entries.len()).filter(|at| waits[*at] > 0) {
             let mut way = Vec::new();
             let mut at = start;
-            // Each of these depends on another of them, so the path returns to an earlier one, or to one
-            // already reported.
+            // Each of these variables depends on another one of them, so the path returns to an earlier
+            // variable, or to a variable that has already been reported.
             while !told[at] && step_of[at] == usize::MAX {
                 step_of[at] = way.len();
                 way.push(at);
@@ -119,13 +119,14 @@ impl Templates<'_> {
     }
 }
 
-/// The error for a variable whose template yields none: only a value that uses it can be omitted.
+/// The error for a variable whose template yields none. Only a value that uses a variable can be
+/// omitted, not the variable itself.
 fn nothing(node: &Node) -> Diagnostic {
     let remedy = "set the value that uses it to none: \"{{ a if b else none }}\"";
     Diagnostic::new(Code::Template, "a variable cannot be none").at(Some(node.span.clone())).remedy(remedy)
 }
 
-/// The place where a variable gets its value.
+/// The place where the value of a variable is set.
 fn place(entry: &Entry) -> Span {
     match entry.node.value {
         Value::List(_) | Value::Map(_) | Value::Null => entry.key_span.clone(),

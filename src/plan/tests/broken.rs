@@ -1,4 +1,5 @@
-//! Broken plans and their errors. Each snapshot shows the errors as a user sees them; read them aloud.
+//! Invalid plans and their errors. Each snapshot shows the errors as a user sees them; read the snapshots
+//! aloud.
 
 use super::*;
 
@@ -18,7 +19,8 @@ pub(super) fn plan(head: &str, sweeps: &str) -> String {
 
 const SWEEP: &str = "  s: { matrix: { endpoint: demo, model: small, batch_size: [1, 8] } }";
 
-/// Returns a sweep with these axes in addition to endpoint and model, and these entries outside its matrix.
+/// Returns a sweep with these axes in addition to endpoint and model, and with these entries outside its
+/// matrix.
 pub(super) fn sweep(axes: &str, rest: &str) -> String {
     plan("", &format!("  s:\n    matrix: {{ endpoint: [demo, vllm], model: [small], {axes} }}\n    {rest}"))
 }

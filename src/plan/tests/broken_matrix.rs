@@ -1,4 +1,4 @@
-//! Broken matrices and their errors. Read the snapshots aloud.
+//! Invalid matrices and their errors. Read the snapshots aloud.
 
 use super::broken::{errors, plan, snapshots, sweep};
 use super::*;

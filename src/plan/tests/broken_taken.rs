@@ -1,4 +1,4 @@
-//! Broken references to earlier sweeps and their errors. Read the snapshots aloud.
+//! Invalid references to earlier sweeps and their errors. Read the snapshots aloud.
 
 use super::broken::{errors, snapshots};
 use super::*;

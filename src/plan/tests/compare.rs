@@ -1,4 +1,4 @@
-//! Declarations of a plan other than its runs: `compare` and `allow`.
+//! Tests of declarations that do not affect the runs of a plan: `compare` and `allow`.
 
 use super::*;
 use crate::units::Decimal;

@@ -8,7 +8,7 @@ use super::*;
 
 const CANARY: &str = "canary-4f9a1c";
 
-/// Asserts that the text is rejected with a place and a message, and quickly: fully expanded, these texts
+/// Asserts that the text is rejected quickly, with a place and a message. Full expansion of these texts
 /// would take hours, so the time limit separates the two cases on any machine.
 fn refused(text: &str, format: Format) -> String {
     let start = Instant::now();
@@ -115,7 +115,7 @@ fn mutated(text: &'static str) -> impl Strategy<Value = String> {
     })
 }
 
-/// Reads a text in both formats and prints its errors.
+/// Reads a text in both formats and formats its errors.
 fn exercise(text: &str) {
     for format in [Format::Yaml, Format::Toml] {
         if let Err(errors) = parse(Path::new("plan"), text, format) {

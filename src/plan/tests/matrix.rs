@@ -1,4 +1,4 @@
-//! Ranges, filters and the written forms of a matrix.
+//! Tests of ranges, filters and the written forms of a matrix.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::plan::model::matrix::range::{By, Range};
 use crate::units::Decimal;
 
-/// Returns a plan whose only sweep has this matrix in addition to its endpoint and model.
+/// Returns a plan with one sweep, which has this matrix in addition to its endpoint and model.
 fn with(axes: &str) -> Loaded {
     good(
         &format!(
@@ -74,7 +74,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     /// Value k of a range of steps is `from + k × step`, computed in whole numbers; the last value is
-    /// the last one not above the end.
+    /// the highest one that does not exceed the end.
     #[test]
     fn a_range_of_steps_is_its_sum(from in decimal(), way in decimal(), step in decimal()) {
         let to = from.checked_add(way).unwrap();

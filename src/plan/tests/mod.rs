@@ -1,5 +1,5 @@
-//! Valid plans: YAML and TOML are equivalent, plans survive a round trip, places are found. `broken` has
-//! the invalid ones.
+//! Tests of valid plans: YAML and TOML are equivalent, plans survive a round trip, and places are found.
+//! `broken` contains the tests of invalid plans.
 
 mod broken;
 mod broken_matrix;
@@ -48,8 +48,8 @@ fn the_full_plan_meets_its_own_schema() {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
-/// The tables of the full plan that must contain every key: a type of the schema, and the path of its
-/// tables in a plan, with `*` for any name.
+/// The tables of the full plan that must contain every key, each as a type of the schema and the path of
+/// its tables in a plan, with `*` for any name.
 const WHOLE: [(&str, &str); 10] = [
     ("", ""),
     ("Sweep", "sweeps/*"),
@@ -63,7 +63,7 @@ const WHOLE: [(&str, &str); 10] = [
     ("Telemetry", "endpoints/*/telemetry"),
 ];
 
-/// Keys that no loaded plan has: fragments and variables are resolved during reading.
+/// Keys that no loaded plan has, because fragments and variables are resolved during reading.
 const GONE: [&str; 2] = ["use", "vars"];
 
 /// Returns the tables at a path, with `*` for any name.
@@ -165,7 +165,8 @@ fn places_point_at_what_was_written() {
     let place = |path: &str| yaml.place(&steps(path)).unwrap().to_string();
     assert_eq!(place("endpoints/vllm/url"), "plan.yaml:9:10");
     assert_eq!(place("sweeps/saturation/matrix/endpoint/1"), "plan.yaml:49:24");
-    // An axis is found under the name in the plan; a single value is found as the first of a list.
+    // An axis is found under its name in the plan, and a single value is found as the first element of a
+    // list.
     assert_eq!(place("sweeps/saturation/matrix/batch_size/3"), "plan.yaml:52:30");
     assert_eq!(place("sweeps/saturation/matrix/model/0"), "plan.yaml:50:14");
     // A value that was not written is found at its nearest written parent.

@@ -1,4 +1,4 @@
-//! Plans from several texts: fragments, variables, `--set`.
+//! Tests of plans from several texts: fragments, variables and `--set`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::*;
 
-/// Files in memory, in the folder `plans` and next to it.
+/// Files in memory, both inside and next to the folder `plans`.
 struct Memory(BTreeMap<PathBuf, String>);
 
 impl Files for Memory {
@@ -53,7 +53,7 @@ fn errors_among(files: &[(&str, &str)], set: &[&str]) -> String {
     load_among(files, set).map(|_| String::new()).unwrap_or_else(|errors| errors.render(false))
 }
 
-/// Returns the errors of the plan above with these lines added before it.
+/// Returns the errors of the plan above with these lines inserted before it.
 fn errors_with(head: &str, set: &[&str]) -> String {
     errors_among(&[("plans/p.yaml", &format!("{head}\n{PLAN}"))], set)
 }
@@ -138,7 +138,7 @@ fn a_plan_is_no_fragment_of_itself() {
 
 #[test]
 fn bombs_of_fragments_are_refused() {
-    // Each uses all that follow it; the last one is large.
+    // Each fragment uses all later ones; the last one is large.
     let count = 60;
     let text = |at: usize| {
         let uses: Vec<String> = (at + 1..count).map(|other| format!("f{other}.yaml")).collect();
@@ -232,7 +232,7 @@ fn template_bombs_are_refused() {
     assert!(errors_with(&deep, &[]).contains("E041"));
     let long = format!("vars: {{ n: 1 }}\nseed: \"{{{{ {}1 }}}}\"", "n + ".repeat(240));
     assert_eq!(errors_with(&long, &[]), "");
-    // A chain and a cycle of many variables, in the worst order.
+    // A chain and a cycle of many variables in the worst order.
     let chain: String = (0..5_000).map(|at| format!("  v{at}: \"{{{{ v{} }}}}\"\n", at + 1)).collect();
     assert_eq!(errors_with(&format!("vars:\n{chain}  v5000: 1"), &[]), "");
     assert!(errors_with(&format!("vars:\n{chain}  v5000: \"{{{{ v0 }}}}\""), &[]).contains("E022"));

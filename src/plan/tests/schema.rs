@@ -1,5 +1,5 @@
-//! The schema accepts and rejects the same plans as `check`, as far as a schema can, and describes every
-//! field for editors.
+//! Tests that the schema accepts and rejects the same plans as `check`, as far as a schema can, and that
+//! it describes every field for editors.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Returns the target of a schema node's reference; the node itself if it has none.
+/// Returns the target of a schema node's reference, or the node itself if it has no reference.
 fn target<'s>(root: &'s Value, node: &'s Value) -> &'s Value {
     let name = node["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/$defs/"));
     name.map_or(node, |name| &root["$defs"][name])
@@ -36,7 +36,7 @@ fn properties<'s>(at: &str, node: &'s Value, look: &mut impl FnMut(&str, &'s Val
                 }
             }
             for key in ["anyOf", "oneOf", "allOf"] {
-                // The properties of a table are conditions too.
+                // Here, the properties of a table are conditions too.
                 if !fields.contains_key("properties") {
                     properties(at, &node[key], look);
                 }
@@ -55,13 +55,13 @@ fn offers(root: &Value, node: &Value) -> bool {
     here || within() || (!std::ptr::eq(target, node) && offers(root, target)) || first_type(node) == "boolean"
 }
 
-/// Returns whether the value is a table or a list of tables, whose fields are described there.
+/// Returns whether the value is a table or a list of tables, whose fields are described with the table.
 fn is_table(root: &Value, node: &Value) -> bool {
     let node = target(root, node);
     first_type(node) == "object" || (first_type(node) == "array" && is_table(root, &node["items"]))
 }
 
-/// Returns the intended type of a value; an expression may replace it.
+/// Returns the intended type of a value; an expression may stand for the value.
 fn first_type(node: &Value) -> &str {
     node["type"].as_str().or_else(|| node["type"][0].as_str()).unwrap_or_default()
 }
@@ -151,8 +151,8 @@ fn plans_meet_the_schema_and_broken_ones_do_not_where_it_can_see() {
         let refuses = !validator.is_valid(&plan);
         refused += usize::from(refuses);
         let name = path.file_name().unwrap().display().to_string();
-        // The errors of a plan with several files may all be in the other files, which are then named
-        // before the places.
+        // The errors of a plan with several files may all be in other files, which are then named before
+        // the places.
         let in_another = |line: &str| line.starts_with("# expect: ") && line.split(' ').count() > 4;
         let several = plan.get("use").is_some() || text.lines().any(in_another);
         if sees && !refuses && !several && !codes.contains(&Code::Syntax) {
@@ -219,11 +219,11 @@ fn the_schema_and_the_check_agree_on_every_change_of_a_plan() {
         let codes = codes(Path::new("plan.yaml"), &mutant.to_string());
         tried += 1;
         match (validator.is_valid(&mutant), codes.is_empty()) {
-            // A field of an exclude with an empty list matches nothing; `check` accepts it.
+            // In an exclude, a field with an empty list matches nothing; `check` accepts this.
             (false, true) if what.contains("/exclude/") && what.ends_with("= []") => {}
             (false, true) => wrong.push(format!("{what}: `check` accepts it, but the schema does not")),
-            // No schema can detect dependencies between parts of a plan: the price for `budget.money`, the
-            // objective of a gate.
+            // No schema can detect dependencies between parts of a plan, such as the price for
+            // `budget.money` or the objective of a gate.
             (true, false) if what.contains("hardware") || what == " - slo" || what.starts_with("/slo ") => {}
             (true, false) => {
                 if codes.iter().any(|code| SEEN.contains(code)) {

@@ -31,7 +31,7 @@ fn or_dash(parts: Vec<String>) -> String {
 /// The rows: a label, and the cell for each engine.
 const ROWS: [(&str, Cell); 13] = [
     ("accepts `ignore_eos`", |dialect| known(dialect.ignore_eos)),
-    ("receives `ignore_eos`", |dialect| known(Some(dialect.engine.takes_ignore_eos()))),
+    ("is sent `ignore_eos`", |dialect| known(Some(dialect.engine.takes_ignore_eos()))),
     ("accepts `min_tokens`", |dialect| known(dialect.min_tokens)),
     ("reports usage of streams (`include_usage`)", |dialect| known(dialect.include_usage)),
     ("reasoning in a delta", |dialect| or_dash(dialect.reasoning.iter().map(|name| code(name)).collect())),
@@ -58,7 +58,7 @@ const ROWS: [(&str, Cell); 13] = [
     }),
     ("served model", |dialect| {
         let told = dialect.model.map(|pointer| code(pointer.trim_start_matches('/')));
-        or_dash(told.into_iter().chain(["`root` of the list".to_owned()]).collect())
+        or_dash(told.into_iter().chain(["`root` in the list of models".to_owned()]).collect())
     }),
     ("context length", |dialect| {
         or_dash(
@@ -76,13 +76,13 @@ const ROWS: [(&str, Cell); 13] = [
     }),
 ];
 
-/// Returns the generated part, between its two comments.
+/// Returns the generated part of the page, between its two comments.
 fn made() -> String {
     let mut page = BEGIN.to_owned();
     for dialect in DIALECTS.iter().filter(|dialect| dialect.engine != Engine::Openai) {
         let _ = writeln!(
             page,
-            "\n### {} (`engine: {}`)\n\nRead from {}.\n",
+            "\n### {} (`engine: {}`)\n\nSource: {}.\n",
             dialect.title,
             dialect.engine.name(),
             dialect.source

@@ -1,7 +1,8 @@
-//! The texts of a plan as data: trees of values with the places where they were written, and the places
-//! themselves.
+//! The texts of a plan as data: trees of values with the places where the values are written, and the
+//! places themselves.
 //!
-//! Independent of plans, YAML and errors. Every module in `plan` may use it; it uses none of them.
+//! This module is independent of plans, YAML and errors. Every module in `plan` may use it, and it uses
+//! none of them.
 
 pub(crate) mod alias;
 pub(crate) mod format;

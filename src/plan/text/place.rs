@@ -1,11 +1,11 @@
-//! A place in a file, as editors and terminals show it.
+//! A place in a file, in the form in which editors and terminals show it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::plan::text::span::clamp;
 
-/// A place in a file, as editors and terminals show it.
+/// A place in a file, in the form in which editors and terminals show it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The file.

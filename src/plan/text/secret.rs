@@ -11,7 +11,7 @@ use serde_with::{DisplayFromStr, serde_as};
 use crate::units::Forms;
 use crate::units::text::is_variable;
 
-/// Where to find a secret when it is needed. The secret itself never enters a plan.
+/// Where to find a secret when it is needed. A plan never contains the secret itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SecretRef {
     /// An environment variable.
@@ -51,7 +51,7 @@ impl FromStr for SecretRef {
                 "the variable of a secret is written without `$`: write {{ secret: env:{} }}",
                 shell_variable(text).unwrap_or_default()
             )),
-            // The text may be a key that was pasted in: it is not repeated.
+            // The text may be a key that was pasted in, so it is not repeated.
             _ => Err(
                 "a secret is a reference, never the secret itself: write { secret: env:NAME } or { secret: file:PATH }"
                     .to_owned(),
@@ -60,7 +60,8 @@ impl FromStr for SecretRef {
     }
 }
 
-/// The name in `$NAME` or `${NAME}`, in capitals as is usual for such names: no key looks like this.
+/// The name in `$NAME` or `${NAME}`. It must be in capitals, as is usual for such names, because no
+/// key looks like this.
 fn shell_variable(text: &str) -> Option<&str> {
     let name = text.strip_prefix('$')?;
     let name = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name);

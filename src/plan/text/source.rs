@@ -1,7 +1,9 @@
-//! The texts of a plan: its file, the fragments it uses, and the values set on the command line.
+//! The texts of a plan: its file, the fragments that it uses, and the values that are set on the
+//! command line.
 //!
-//! They are concatenated in one string, so that a place in any of them is one number: spans, trees and
-//! errors know their file without storing it, and sorting by place also sorts by file.
+//! The texts are concatenated in one string, so that a place in any of them is a single number. The
+//! file of a span, a tree or an error follows from this number and need not be stored, and sorting by
+//! place also sorts by file.
 
 use std::path::{Path, PathBuf};
 
@@ -14,17 +16,17 @@ pub(crate) struct Sources {
     files: Vec<File>,
 }
 
-/// The name of one text, and its start in the common string.
+/// The name of a text, and its start in the common string.
 #[derive(Debug, Clone)]
 struct File {
     name: PathBuf,
     start: usize,
 }
 
-/// One text of several.
+/// One of several texts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'s> {
-    /// The name in messages: the path as given, `--set` for the command line.
+    /// The name in messages: the path as given, or `--set` for the command line.
     pub name: &'s Path,
     /// The text.
     pub text: &'s str,
@@ -33,10 +35,11 @@ pub(crate) struct Source<'s> {
 }
 
 impl Sources {
-    /// Adds a text; returns the offset that converts its places to places of the common string.
+    /// Adds a text. Returns the offset that converts places in the text to places in the common
+    /// string.
     pub(crate) fn add(&mut self, name: &Path, text: &str) -> usize {
         if !self.files.is_empty() {
-            // Keeps the end of one text apart from the start of the next.
+            // Separates the end of one text from the start of the next.
             self.text.push('\n');
         }
         let start = self.text.len();
@@ -50,7 +53,7 @@ impl Sources {
         &self.text
     }
 
-    /// The same names with another common string of the same length.
+    /// The same names, with another common string of the same length.
     pub(crate) fn with_text(&self, text: String) -> Sources {
         Sources { text, files: self.files.clone() }
     }
@@ -71,7 +74,7 @@ impl Sources {
         source.place(byte.saturating_sub(source.start))
     }
 
-    /// The name of the first text: the plan's.
+    /// The name of the first text, which is the plan's.
     pub(crate) fn first_name(&self) -> &Path {
         self.files.first().map_or(Path::new(""), |file| &file.name)
     }

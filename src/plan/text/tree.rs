@@ -1,5 +1,5 @@
-//! The text of a plan as a tree of values with the places where they were written. YAML and TOML are
-//! both converted to this; later code (reading, checking, places) does not distinguish them.
+//! The text of a plan as a tree of values with the places where they were written. Both YAML and TOML
+//! are converted to such a tree; later code (reading, checking, places) does not distinguish them.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ impl From<usize> for Step {
     }
 }
 
-/// A path as users write it: `sweeps.saturation.matrix.endpoint[1]`.
+/// A path as written by users: `sweeps.saturation.matrix.endpoint[1]`.
 pub(crate) struct Dotted<'a>(pub &'a [Step]);
 
 impl fmt::Display for Dotted<'_> {
@@ -55,7 +55,7 @@ impl fmt::Display for Dotted<'_> {
 /// A value of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
-    /// YAML's null: a key without a value.
+    /// YAML's null, which is a key without a value.
     Null,
     /// true or false.
     Bool(bool),
@@ -78,12 +78,12 @@ pub(crate) struct Node {
     pub value: Value,
     /// The place; for a table or list, at least its start.
     pub span: Span,
-    /// The keys of entries that were removed because they are wrong; for a list, the indices as written.
+    /// The keys of entries that were removed because of errors; for a list, the indices as written.
     pub(crate) holes: Vec<String>,
-    /// Whether it replaces a missing or invalid value, so that reading can continue. An accepted plan
-    /// contains none.
+    /// Whether it stands in for a missing or invalid value, so that reading can continue. An accepted
+    /// plan contains no such value.
     pub(crate) filler: bool,
-    /// Whether parts of it are in other texts; its own place is complete nevertheless.
+    /// Whether parts of it are in other texts. Its own place is complete nevertheless.
     pub spread: bool,
     /// The variables that its template used, each with the place of its value.
     pub(crate) via: Vec<(String, Span)>,
@@ -100,7 +100,7 @@ pub(crate) struct Entry {
     pub node: Node,
 }
 
-/// A duplicate key in one table.
+/// A duplicate key in a table.
 pub(crate) struct Duplicate {
     /// The key.
     pub key: String,
@@ -116,14 +116,15 @@ pub(crate) struct Found<'t> {
     pub node: &'t Node,
     /// The key of the node, if it is in a table.
     pub(crate) key_span: Option<&'t Span>,
-    /// Whether the path leads through something missing or invalid that was already reported.
+    /// Whether the path leads through a missing or invalid part that was already reported.
     pub broken: bool,
     /// How many steps of the path exist.
     pub depth: usize,
 }
 
 impl Found<'_> {
-    /// The place to point at: the value, or the key of a table or list, whose own start would not help.
+    /// The place to point at: the value, or the key of a table or list, whose own start would not help
+    /// users.
     pub(crate) fn span(&self) -> Span {
         match (&self.node.value, self.key_span) {
             (Value::List(_) | Value::Map(_) | Value::Null, Some(key)) => key.clone(),
@@ -131,7 +132,7 @@ impl Found<'_> {
         }
     }
 
-    /// The variables that the template of the value used, to be shown with an error in it.
+    /// The variables that the template of the value used, which are shown with errors in the value.
     pub(crate) fn related(&self) -> impl Iterator<Item = (Span, String)> {
         self.node.via.iter().map(|(name, span)| (span.clone(), format!("`{name}` is set here")))
     }
@@ -200,7 +201,7 @@ impl Node {
     }
 
     /// Follows `path` as far as nodes exist. Also finds an axis under an alternative name, and a single
-    /// value that replaces a list.
+    /// value that stands for a list.
     pub(crate) fn walk(&self, path: &[Step]) -> Found<'_> {
         let mut found = Found { node: self, key_span: None, broken: self.filler, depth: 0 };
         for step in path {
@@ -211,7 +212,7 @@ impl Node {
                     (entry.map(|entry| (&entry.node, Some(&entry.key_span))), hole)
                 }
                 (Step::Index(index), Value::List(items)) => (items.get(*index).map(|node| (node, None)), false),
-                // A single value that replaces a list.
+                // A single value may stand for a list.
                 (Step::Index(0), _) => continue,
                 (Step::Index(_), _) => (None, false),
             };
@@ -238,7 +239,8 @@ impl Node {
         Some(node)
     }
 
-    /// Removes the last step of `path` from the tree and remembers the hole; false if it does not exist.
+    /// Removes the last step of `path` from the tree and records the removal; returns false if the step
+    /// does not exist.
     pub(crate) fn remove(&mut self, path: &[Step]) -> bool {
         let Some((last, parents)) = path.split_last() else { return false };
         let Some(parent) = self.at_mut(parents) else { return false };
@@ -260,14 +262,14 @@ impl Node {
         }
     }
 
-    /// The written index of the list element that is now at `index`, after others were removed.
+    /// The original index of the list element that is now at `index` after others were removed.
     fn place(&self, index: usize) -> usize {
         let mut holes: Vec<usize> = self.holes.iter().filter_map(|hole| hole.parse().ok()).collect();
         holes.sort_unstable();
         holes.into_iter().fold(index, |at, hole| if hole <= at { at + 1 } else { at })
     }
 
-    /// A path of this tree as its user would write it, counting the removed elements.
+    /// A path of this tree as a user would write it, counting the removed elements.
     pub(crate) fn written(&self, path: &[Step]) -> Vec<Step> {
         let mut node = Some(self);
         let mut written = Vec::with_capacity(path.len());
@@ -285,7 +287,7 @@ impl Node {
         written
     }
 
-    /// Whether this node or one below it has lost an entry.
+    /// Whether this node, or a node below it, has lost an entry.
     pub(crate) fn is_damaged(&self) -> bool {
         self.filler
             || !self.holes.is_empty()
@@ -296,7 +298,7 @@ impl Node {
             }
     }
 
-    /// The number of values in this one, including itself.
+    /// The number of values in this value, including itself.
     pub(crate) fn count(&self) -> usize {
         1 + match &self.value {
             Value::List(items) => items.iter().map(Node::count).sum(),
@@ -316,7 +318,7 @@ impl Node {
         }
     }
 
-    /// Stores its extent as its place, before it gets parts from another text.
+    /// Stores its extent as its place before it gets parts from another text.
     pub(crate) fn spread(&mut self) {
         self.span = self.extent();
         self.spread = true;

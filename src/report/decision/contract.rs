@@ -147,7 +147,7 @@ fn workloads(evidence: &Evidence) -> String {
     table(&headings, &all.into_iter().map(row).collect::<Vec<_>>())
 }
 
-/// The requested lengths; varying lengths are not given as one pair of numbers.
+/// The requested lengths; varying lengths are not shown as a pair of numbers.
 fn tokens(spec: &RunSpec) -> String {
     let content = &spec.scenario;
     match () {

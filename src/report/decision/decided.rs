@@ -1,4 +1,4 @@
-//! The decision, as stored in the record for the next call.
+//! The decision, in the form in which the record stores it for the next call.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(crate) struct Decided {
     pub(crate) on: String,
 }
 
-/// The accepted configuration, identified by what its runs have in common.
+/// The accepted configuration, identified by the attributes that its runs have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Chosen {
     sweep: String,
@@ -38,7 +38,7 @@ pub(crate) struct Chosen {
     axes: BTreeMap<String, String>,
     /// `qps` or `batch_size`.
     axis: String,
-    /// The load, if one was named.
+    /// The load, if the decision named one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) load: Option<f64>,
 }
@@ -59,7 +59,7 @@ impl Chosen {
         }
     }
 
-    /// Whether a curve belongs to this configuration and has its load.
+    /// Whether a curve belongs to this configuration and contains its load.
     pub(crate) fn is(&self, curve: &Curve) -> bool {
         let has_load = self.load.is_none_or(|load| curve.rung(load).is_some());
         has_load && Chosen::of(curve, self.load) == *self

@@ -18,7 +18,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) file: String,
     /// SHA-256 of that file.
     pub(crate) sha256: String,
-    /// Paths of the values that the call set in it; never the values themselves.
+    /// Paths of the values that the call set in the plan; never the values themselves.
     pub(crate) set: Vec<String>,
     /// How runs were selected; empty if all runs of the plan were.
     pub(crate) chosen: String,
@@ -28,9 +28,9 @@ pub(crate) struct Evidence<'a> {
     pub(crate) without: Vec<&'static str>,
     /// Loads with their results.
     pub(crate) curves: &'a [Curve<'a>],
-    /// The capacity of one instance that each curve shows; empty if the plan has no objective.
+    /// The capacity of one instance, as shown by each curve; empty if the plan has no objective.
     pub(crate) configurations: &'a [Configuration<'a>],
-    /// The paths of searches, ladders and the like.
+    /// The paths of searches, ladders and similar.
     pub(crate) trails: &'a [Trail],
     /// The comparison that the plan declares, with its results.
     pub(crate) comparison: Option<&'a Comparison>,
@@ -62,7 +62,8 @@ impl Evidence<'_> {
         self.plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo))
     }
 
-    /// The standing of each curve; for the accepted one, at its load if one was named.
+    /// The standing of each curve; for the accepted curve, its standing at the accepted load if the
+    /// decision named one.
     pub(crate) fn standings(&self, accepted: usize, load: Option<f64>) -> Vec<Standing> {
         let of = |at: usize| standing(&self.curves[at], self.configurations.get(at), load.filter(|_| at == accepted));
         (0..self.curves.len()).map(of).collect()

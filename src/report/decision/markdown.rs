@@ -1,14 +1,14 @@
-//! Foreign text in Markdown, made inert: none of its markup, links, mentions or HTML has an effect.
+//! Makes foreign text inert in Markdown, so that its markup, links, mentions and HTML have no effect.
 
 use crate::report::format::plain;
 
-/// Escapes everything that Markdown and HTML would interpret, in a text on a line of its own or after our
-/// words.
+/// Escapes everything that Markdown and HTML would interpret, in a text that is on a separate line or
+/// follows our own words.
 pub(crate) fn inert(text: &str) -> String {
     escaped(plain(text).trim())
 }
 
-/// Escapes one of our sentences, in which names are in backticks: these are code, the rest is inert.
+/// Escapes one of our own sentences. Names in backticks become code, and the rest is made inert.
 pub(super) fn prose(text: &str) -> String {
     let text = plain(text);
     let parts: Vec<&str> = text.trim().split('`').collect();
@@ -42,7 +42,7 @@ fn ends_with_www(text: &str) -> bool {
     text.len() >= 3 && text.as_bytes()[text.len() - 3..].eq_ignore_ascii_case(b"www")
 }
 
-/// Formats a name as code, in which nothing is markup.
+/// Formats a name as code, which contains no markup.
 pub(crate) fn code(text: &str) -> String {
     let text = plain(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);

@@ -1,8 +1,8 @@
-//! The record of a decision, in Markdown: the question and the contract, the accepted configuration and the
-//! others, with the numbers of `curves`, `capacity` and `compare`, and what remains unknown. Each part is a
-//! separate block, so that people can write between them.
+//! The record of a decision, in Markdown. It contains the question and the contract, the accepted and the
+//! other configurations with the numbers of `curves`, `capacity` and `compare`, and what remains unknown.
+//! Each part is a separate block, so that people can write between the blocks.
 //!
-//! Nothing here reads a file or computes a statistic. `cli/decide` puts the parts into the file.
+//! This module does not read files or compute statistics. `cli/decide` writes the parts into the file.
 
 mod contract;
 mod decided;
@@ -22,7 +22,7 @@ pub(crate) use markdown::inert;
 pub(crate) use numbers::{Kin, kin};
 pub(crate) use standing::{Outcome, Standing};
 
-/// The parts of a record, in the order of a new one.
+/// The parts of a record, in the order that they have in a new record.
 pub(crate) const PARTS: [&str; 7] =
     ["decision", "contract", "configurations", "outcome", "not-known", "stopped", "history"];
 

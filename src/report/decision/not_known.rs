@@ -1,4 +1,5 @@
-//! What remains unknown: excluded runs, undecided results, results from few runs, missing results.
+//! What remains unknown: excluded runs, undecided results, results from few runs, and missing
+//! results.
 
 use super::evidence::Evidence;
 use super::markdown::{code, inert, list, prose, sentence};
@@ -29,8 +30,9 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     let name = |at: usize| evidence.name(at);
     for best in cheapest(evidence.configurations, None) {
         let doubts = doubts(evidence.configurations, &best, None, &name);
-        items
-            .extend(doubts.iter().map(|doubt| sentence(&inert(&format!("Which is cheapest is not certain: {doubt}")))));
+        items.extend(
+            doubts.iter().map(|doubt| sentence(&inert(&format!("It is not certain which is cheapest: {doubt}")))),
+        );
     }
     items.extend(evidence.mixed.iter().map(|note| sentence(&prose(note))));
     items.extend(first(evidence.lints.iter().map(|lint| format!("Methodology lint: {lint}"))));

@@ -1,4 +1,4 @@
-//! The accepted configuration and the others, with the figures of `curves` and `capacity`.
+//! The accepted and the other configurations, with the figures of `curves` and `capacity`.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,13 +15,13 @@ use crate::report::curves::{FEW, lines, marked, unknown};
 use crate::report::format::digits;
 use crate::report::spread;
 
-/// How a configuration relates to the accepted one.
+/// How a configuration relates to the accepted configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kin {
-    /// It is the accepted one.
+    /// It is the accepted configuration.
     Accepted,
-    /// It is the accepted one under another kind of load.
+    /// It is the accepted configuration under another kind of load.
     Same,
     /// It serves the same requests differently and was not chosen.
     Rejected,
@@ -59,8 +59,8 @@ const SHOWN: [(&str, &str); 7] = [
     ("error_share", "error share#"),
 ];
 
-/// The figures of a row with their headings: those of every record, and the percentiles that the objective
-/// limits.
+/// The figures of a row with their headings: the figures of every record, and the percentiles that the
+/// objective limits.
 fn shown(slo: Option<&Slo>) -> Vec<(&'static Ordinate, String)> {
     let all = SHOWN.iter().filter_map(|(name, heading)| Some((Ordinate::named(name)?, (*heading).to_owned())));
     let mut shown: Vec<(&Ordinate, String)> = all.collect();
@@ -93,8 +93,10 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
         [] => out.push_str("Nothing else that serves the same requests was measured.\n"),
         ref rejected => {
             out.push_str(match evidence.objective() {
-                Some(_) => "Each at the highest load that holds, else at the lightest measured load:\n\n",
-                None => "Each at its heaviest load, since there is no objective:\n\n",
+                Some(_) => {
+                    "Each is shown at the highest load that holds, or at the lightest measured load if none holds:\n\n"
+                }
+                None => "Each is shown at its heaviest load, because there is no objective:\n\n",
             });
             out.push_str(&overview(evidence, rejected, standings));
             if evidence.objective().is_some() {
@@ -113,7 +115,7 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     out
 }
 
-/// The standing of each of these configurations, one sentence each.
+/// One sentence on the standing of each of these configurations.
 fn reasons(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> String {
     let why = |at: &usize| format!("{}: {}", code(&evidence.name(*at)), inert(&sentence(&standings[*at].words)));
     list(&which.iter().map(why).collect::<Vec<_>>())
@@ -129,8 +131,8 @@ fn legend(curves: &[Curve], slo: Option<&Slo>) -> String {
     let has_few = |rung: &Rung| shown().filter_map(|one| rung.figure(one)).any(|figure| figure.few_samples);
     let parts = [
         Some(
-            "In square brackets: 95 % intervals, over runs for loads with three or more, else within the run; \
-            for two runs, both values."
+            "In square brackets: 95 % intervals, over runs for loads with at least three runs, otherwise within the \
+             run; for two runs, both values."
                 .to_owned(),
         ),
         is_open.then(|| "Latencies of open loops are from the schedule.".to_owned()),
@@ -165,7 +167,7 @@ fn not_kept_up(rung: &Rung) -> &'static str {
     }
 }
 
-/// Configurations, one row each.
+/// One row for each configuration.
 fn overview(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> String {
     let shown = shown(evidence.objective());
     let mut headings = vec!["configuration", "objective", "load", "actual requests/s#", "runs"];
@@ -193,7 +195,7 @@ fn arrived(rung: &Rung) -> String {
     rung.arrived_rate().map_or_else(na, digits)
 }
 
-/// The number of counted runs, the beginnings of their ids, and the number of excluded runs.
+/// The number of runs that count, the beginnings of their ids, and the number of excluded runs.
 fn runs(rung: &Rung) -> String {
     let ids: Vec<String> = rung.runs.iter().map(|run| code(&run.labels.run_id[..8])).collect();
     let out = rung.left_out.len() + rung.excluded.len();
@@ -265,8 +267,8 @@ fn costs(evidence: &Evidence) -> String {
     out.push_str(&format!("\nMoney is in {currency}, for an instance that runs at the highest load that holds.\n"));
     if unpriced {
         out.push_str(
-            "n/a: the plan declares neither `price_per_hour` nor `owned` for that endpoint, or no \
-            watts, and `telemetry` has no energy for it.\n",
+            "n/a: the plan declares neither `price_per_hour` nor `owned` for that endpoint; or it declares no watts, \
+             and `telemetry` has no energy for it.\n",
         );
     }
     out

@@ -1,4 +1,5 @@
-//! The standing of a configuration under the objective: it holds, misses, is undecided, or was not judged.
+//! The standing of a configuration under the objective: it holds, it misses, it is undecided, or it was
+//! not judged.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,14 +29,15 @@ pub(crate) enum Outcome {
 pub(crate) struct Standing {
     /// Its outcome.
     pub(crate) outcome: Outcome,
-    /// The load of its figures: the named one, the highest that holds, else the lightest measured one (the
-    /// heaviest, if nothing was judged). `None` if none of its runs count.
+    /// The load to which its figures apply: the load that was named, or else the highest load that holds,
+    /// or else the lightest measured load (the heaviest, if nothing was judged). `None` if none of its
+    /// runs count.
     pub(crate) load: Option<f64>,
     /// The reason, in one sentence.
     pub(crate) words: String,
 }
 
-/// Returns the standing of a curve, as a whole or at one of its loads. There is no configuration if the
+/// Returns the standing of a curve, as a whole or at one of its loads. `configuration` is `None` if the
 /// plan has no objective.
 pub(crate) fn standing(curve: &Curve, configuration: Option<&Configuration>, load: Option<f64>) -> Standing {
     let measured = |rung: &&Rung| !rung.runs.is_empty();
@@ -67,7 +69,7 @@ pub(crate) fn standing(curve: &Curve, configuration: Option<&Configuration>, loa
     }
 }
 
-/// The outcome of a ladder without a load that is known to hold.
+/// The outcome of a ladder without any load that is known to hold.
 fn without_one_that_holds(found: &Bracket) -> Outcome {
     let is_open = found.holds.is_some() || !found.undecided.is_empty() || !found.unknown.is_empty();
     let has_missed = found.misses.is_some() || !found.too_dear.is_empty();
@@ -85,7 +87,9 @@ fn at_load(curve: &Curve, rung: &Rung) -> Standing {
     let (outcome, words) = match (rung.judged().and_then(|judged| judged.answer()), below) {
         (Some(Judgement::Holds), None) => (Outcome::Holds, format!("{axis} {load} holds")),
         (Some(Judgement::Holds), Some(misses)) => {
-            let words = format!("{axis} {load} holds, and the lighter {axis} {misses} misses, so it is not counted");
+            let words = format!(
+                "{axis} {load} holds, but the lighter {axis} {misses} misses, so the heavier load is not counted"
+            );
             (Outcome::Undecided, words)
         }
         (Some(Judgement::Misses), _) => (Outcome::Misses, format!("{axis} {load}: {}", why())),

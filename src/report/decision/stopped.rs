@@ -1,4 +1,4 @@
-//! Why measuring stopped, as far as the results show.
+//! Why the measurements stopped, as far as the results show this.
 
 use super::evidence::Evidence;
 use super::markdown::{code, inert, list, sentence};

@@ -1,4 +1,4 @@
-//! The decision: the first lines of a record.
+//! The decision, which is the first lines of a record.
 
 use super::decided::Decided;
 use super::evidence::Evidence;

@@ -1,8 +1,8 @@
-//! Why a page could not be created. No result can cause these errors.
+//! Errors that occur when a page cannot be created. No result can cause them.
 
 use plotters::drawing::DrawingAreaErrorKind;
 
-/// Why a page could not be created.
+/// The reason why a page could not be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
     /// The chart library could not draw.

@@ -1,7 +1,7 @@
-//! The report: one self-contained HTML file, from results that were computed before.
+//! The report: one self-contained HTML file, created from results that were computed before.
 //!
-//! `sections` turn `sources` into data (`view`), `chart` draws, `render` puts both into the templates,
-//! which escape. Nothing here reads a file or computes a statistic.
+//! `sections` convert `sources` to data (`view`), `chart` draws, and `render` inserts both into the
+//! templates, which escape texts. This module reads no files and computes no statistics.
 
 mod chart;
 mod error;
@@ -37,7 +37,7 @@ pub(crate) struct Report {
 pub(crate) struct FigureFile {
     /// The name of the file, without its extension.
     pub(crate) name: String,
-    /// The finding that it shows.
+    /// The finding that the figure shows.
     pub(crate) title: String,
     /// Its SVG.
     pub(crate) svg: String,

@@ -1,4 +1,4 @@
-//! Names of curves and runs on the page, equal to those in the output of `curves`.
+//! Names of curves and runs on the page. They are the same as in the output of `curves`.
 
 use crate::analysis::curve::{Axis, Curve};
 use crate::report::curves::{differ, title};
@@ -24,8 +24,8 @@ impl Names {
     }
 }
 
-/// The name of a curve among those with the same model and scenario: its endpoint, and its cap if it has
-/// one.
+/// The name of a curve among the curves with the same model and scenario: its endpoint, and its cap if
+/// it has one.
 pub(super) fn arm(curve: &Curve) -> String {
     let cap = curve.series.cap.map(|cap| format!(", at most {cap} in flight"));
     format!("{}{}", plain(&curve.series.endpoint), cap.unwrap_or_default())
@@ -54,13 +54,13 @@ pub(super) fn load(labels: &RunLabels) -> String {
     }
 }
 
-/// The content of a run: its scenario with further axes.
+/// The workload of a run: its scenario with further axes.
 pub(super) fn content(labels: &RunLabels) -> String {
     let axes = labels.axes.iter().map(|(axis, value)| format!(" · {}={}", plain(axis), plain(value)));
     format!("{}{}", plain(&labels.scenario), axes.collect::<String>())
 }
 
-/// The beginning of a run's id, as in tables.
+/// The beginning of a run's id, in the form used in tables.
 pub(super) fn short(id: &str) -> String {
     id.chars().take(8).collect()
 }

@@ -1,4 +1,4 @@
-//! The parts for single runs on a page, as many as it has room for, and the links to them.
+//! The parts for single runs on a page, as many as fit, and the links to them.
 
 use indexmap::IndexMap;
 
@@ -8,11 +8,11 @@ use super::sections::{self, RunPart};
 use super::sources::Sources;
 use super::view::{Block, Page, Section, Table};
 
-/// Size of a page that is still quick to open and to send, in bytes.
+/// Maximum size of a page that is still quick to open and to send, in bytes.
 const MOST_BYTES: usize = 4_800_000;
 
-/// Total size of parts below which the rest of the page need not be measured: no page of so few runs is
-/// large.
+/// Total size of parts below which the rest of the page need not be measured, because no page with so
+/// few runs is large.
 const SMALL: usize = 400_000;
 
 /// Size of a link to a part, with the lines around it, in bytes.
@@ -21,7 +21,7 @@ const AROUND: usize = 64;
 /// Headings of columns that name runs.
 const OF_RUNS: [&str; 2] = ["run", "id"];
 
-/// Adds a section with a part for each run, as far as there is room, after the table of runs.
+/// Adds a section after the table of runs, with a part for each run as far as they fit.
 pub(super) fn add(page: &mut Page, sources: &Sources) -> Result<(), PageError> {
     let runs = sections::parts(sources);
     let Some(behind) = page.sections.iter().position(|section| section.id == "runs").filter(|_| !runs.is_empty())
@@ -43,7 +43,7 @@ pub(super) fn add(page: &mut Page, sources: &Sources) -> Result<(), PageError> {
     Ok(())
 }
 
-/// The description of the section, including omissions.
+/// The description of the section, which states omissions.
 fn said(count: usize, of: usize, sources: &Sources) -> String {
     let order = "Invalid runs come first, then suspect ones, those that were given up or cannot be read, those \
                  with the lowest and the highest figures, and then the rest in the order of the plan.";
@@ -59,7 +59,8 @@ fn said(count: usize, of: usize, sources: &Sources) -> String {
     )
 }
 
-/// Links the names of runs in tables to their parts. A name that two runs share is not linked.
+/// Links the names of runs in tables to the parts for these runs. A name that two runs share is not
+/// linked.
 fn link(page: &mut Page, runs: &[RunPart]) {
     let mut anchors: IndexMap<&str, Option<&str>> = IndexMap::new();
     for run in runs {
@@ -75,7 +76,7 @@ fn link(page: &mut Page, runs: &[RunPart]) {
     }
 }
 
-/// The table of a block of its own; tables of figures are folded.
+/// The table of a block that is a table. Tables of figures are folded and not included.
 fn table(block: &mut Block) -> Option<&mut Table> {
     match block {
         Block::Table { table } => Some(table),

@@ -1,5 +1,5 @@
 //! A figure as a picture. The font is part of the program, so a picture is the same on every machine, even
-//! on one without fonts.
+//! on a machine without fonts.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::error::PageError;
 /// Number of pixels per unit of the drawing.
 const SCALE: f32 = 2.0;
 
-/// The mark of the program in the metadata of every picture.
+/// The name of the program in the metadata of every picture.
 pub(crate) const PICTURE_MARK: &str = "figure of a sweepline report";
 
 /// Draws figures as pictures.
@@ -21,7 +21,7 @@ pub(crate) struct Pictures {
 }
 
 impl Pictures {
-    /// Uses only the program's font, not those of the machine.
+    /// Uses only the program's own font, not the fonts of the machine.
     pub(crate) fn new() -> Pictures {
         let mut fonts = Database::new();
         fonts.load_font_source(Source::Binary(Arc::new(epaint_default_fonts::UBUNTU_LIGHT)));
@@ -41,7 +41,7 @@ impl Pictures {
         let mut pixels = Pixmap::new(width, height).ok_or_else(too_large)?;
         pixels.fill(Color::WHITE);
         resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
-        // The background is opaque white, so three channels are enough.
+        // The background is opaque white, so there is no need for an alpha channel.
         let channels: Vec<u8> = pixels.pixels().iter().flat_map(|dot| [dot.red(), dot.green(), dot.blue()]).collect();
         encode(&channels, (width, height), title).map_err(|error| unusable(&error))
     }

@@ -1,6 +1,6 @@
-//! Renders data as HTML. Every text is escaped here and nowhere else: templates whose names end in `.html`
-//! or `.xml` escape their values. Inserted without escaping are only the style and the script of this
-//! folder, and the drawings of the chart library, which escapes its own texts.
+//! Renders data as HTML. Every text is escaped here and nowhere else, because templates whose names end in
+//! `.html` or `.xml` escape their values. Only three things are inserted without escaping: the style and the
+//! script of this folder, and the drawings of the chart library, which escapes its own texts.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -26,14 +26,14 @@ const STYLE: &str = include_str!("templates/style.css");
 const SCRIPT: &str = include_str!("templates/script.js");
 const WATCH: &str = include_str!("templates/watch.js");
 
-/// Renders the page as a file. The browser runs only our script: its nonce is a digest of the whole page,
-/// which no text on the page can know.
+/// Renders the page as a file. The browser runs only our script, because the script's nonce is a digest of
+/// the whole page, and no text on the page can contain this digest.
 pub(super) fn render(page: &Page) -> Result<String, minijinja::Error> {
     page_with(page, None)
 }
 
-/// Renders the page for serving, with `place` as the placeholder for the current state: it polls that once
-/// per second.
+/// Renders the page for serving, with `place` as the placeholder for the current state. The page polls the
+/// state once per second.
 pub(super) fn watched(page: &Page, place: &str) -> Result<String, minijinja::Error> {
     page_with(page, Some(place))
 }
@@ -57,7 +57,7 @@ pub(super) fn live(now: Value) -> Result<String, minijinja::Error> {
     Ok(seen(&templates()?.get_template("live.html")?.render(context! { now })?))
 }
 
-/// Renders the parts for single runs separately, so that their sizes are known.
+/// Renders the parts for single runs separately, so that the size of each is known.
 pub(super) fn parts(runs: &[RunPart]) -> Result<Vec<String>, minijinja::Error> {
     let environment = templates()?;
     let template = environment.get_template("run.html")?;
@@ -74,10 +74,10 @@ pub(super) fn figure(figure: &Figure, made: &str) -> Result<String, minijinja::E
     Ok(seen(&svg))
 }
 
-/// The title above a standalone figure, in lines that fit.
+/// The title above a standalone figure, split into lines that fit.
 #[derive(Debug, Serialize)]
 struct Head {
-    /// Its lines.
+    /// Lines of the title.
     lines: Vec<String>,
     /// Font size, in coordinates of the drawing.
     size: u32,
@@ -91,7 +91,7 @@ struct Head {
 
 impl Head {
     fn of(title: &str) -> Head {
-        /// Characters that fit on a line of a drawing.
+        /// Number of characters that fit on a line of a drawing.
         const WIDE: usize = 52;
         const LINE: u32 = 40;
         let lines: Vec<String> = lines(title, WIDE);
@@ -100,7 +100,7 @@ impl Head {
     }
 }
 
-/// Splits a text into lines of at most this many characters; a longer word is broken.
+/// Splits a text into lines of at most this many characters, breaking longer words.
 fn lines(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {
@@ -128,15 +128,17 @@ fn lines(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// The final safeguard for all texts: removes invisible characters and those that change the text direction.
+/// The final safeguard for all texts, which removes invisible characters and characters that change the text
+/// direction.
 fn seen(text: &str) -> String {
     text.chars().map(|c| if is_unseen(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
-/// Renders a sentence as HTML: text between two backticks is code, everything else is escaped as usual.
+/// Renders a sentence as HTML: text between two backticks becomes code, and everything else is escaped as
+/// usual.
 fn prose(text: &str) -> Value {
     let parts: Vec<&str> = text.split('`').collect();
-    // A backtick without a partner is kept as is.
+    // An unmatched backtick is kept as is.
     let paired = (parts.len() - 1) / 2 * 2;
     let mut out = String::with_capacity(text.len());
     for (at, part) in parts.iter().enumerate() {

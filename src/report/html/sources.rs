@@ -1,4 +1,5 @@
-//! The inputs of a page. Every number in it was computed before: nothing is measured twice.
+//! The inputs of a page. Every number on the page was computed before, so nothing is computed
+//! twice.
 
 use jiff::Timestamp;
 
@@ -19,13 +20,13 @@ use crate::sweep::calibrate::{Known, Loaded};
 pub(crate) struct Sources<'a> {
     /// The plan.
     pub(crate) plan: &'a Plan,
-    /// When the page was created, in words.
+    /// When the page was created, as text.
     pub(crate) made: String,
     /// The command that executes missing runs.
     pub(crate) run_again: String,
-    /// The plan with its changes and its folder, as arguments of a command.
+    /// The plan, its changes and its folder, as arguments of a command.
     pub(crate) plan_typed: String,
-    /// The command that shows one run in full, without the run.
+    /// The command that shows one run in full, without the argument for the run.
     pub(crate) show: String,
     /// The plan's runs with results, in its order.
     pub(crate) runs: Vec<MeasuredRun<'a>>,
@@ -33,15 +34,15 @@ pub(crate) struct Sources<'a> {
     pub(crate) without: Vec<RunWithout>,
     /// Loads with their results.
     pub(crate) curves: &'a [Curve<'a>],
-    /// The capacity of one instance that each curve shows; empty if the plan has no objective.
+    /// The capacity of one instance, as shown by each curve; empty if the plan has no objective.
     pub(crate) configurations: &'a [Configuration<'a>],
     /// The result of the plan's comparison; `None` if the plan declares none.
     pub(crate) comparison: Option<&'a Comparison>,
-    /// Decoding compared with the limit of memory bandwidth.
+    /// Decoding speed compared with the limit of memory bandwidth.
     pub(crate) bound: Bound<'a>,
     /// Symptoms.
     pub(crate) diagnoses: &'a [Diagnosis],
-    /// Missing measurements of the servers.
+    /// Measurements that are missing for the servers.
     pub(crate) not_measured: String,
     /// The classes of mixes; empty if no run has a mix.
     pub(crate) classes: Vec<ClassCurves<'a>>,
@@ -83,7 +84,7 @@ pub(crate) struct MeasuredRun<'a> {
 
 /// A stretch of time in which one run, or one server, was active.
 pub(crate) struct Span {
-    /// The resource: two spans of one lane never overlap.
+    /// The resource. Two spans in one lane never overlap.
     pub(crate) lane: String,
     /// Its endpoint.
     pub(crate) endpoint: String,
@@ -102,7 +103,7 @@ pub(crate) struct Span {
 pub(crate) enum SpanKind {
     /// A run that was committed, with its verdict.
     Run(&'static str),
-    /// A server was started, until it was ready.
+    /// A server start, until the server was ready.
     ServerStart,
     /// The environment spoiled an attempt.
     Spoiled,
@@ -110,7 +111,7 @@ pub(crate) enum SpanKind {
     Failed,
     /// An attempt was interrupted, or its process was killed.
     Interrupted,
-    /// A committed run that a later one replaced.
+    /// A committed run that a later run replaced.
     Replaced,
     /// An attempt in progress.
     UnderWay,
@@ -187,13 +188,13 @@ pub(crate) struct RepeatSpread {
     pub(crate) ecdf: Ecdf,
 }
 
-/// Why a load's requests are drawn.
+/// The reason why a load's requests are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter)]
 pub(crate) enum Chosen {
-    /// It is the highest one that meets the objective.
+    /// It is the highest load that meets the objective.
     Holds,
-    /// It is the first one that misses it.
+    /// It is the first load that misses the objective.
     Misses,
-    /// It is the heaviest one that has runs.
+    /// It is the heaviest load that has runs.
     Heaviest,
 }

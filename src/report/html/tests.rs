@@ -1,4 +1,4 @@
-//! Pages of fictitious results: of maximum size, and with hostile names.
+//! Tests of pages with fictitious results: pages of maximum size, and with hostile names.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ fn record(planned: &PlannedRun, facts: &Facts) -> RunRecord {
     }
 }
 
-/// One run of a server of a known kind, whose numbers all runs of a page share.
+/// One run of a server of a known kind. All runs of a page share its numbers.
 struct Made {
     metrics: RunMetrics,
     verdict: Verdict,
@@ -76,7 +76,7 @@ fn made() -> Made {
     }
 }
 
-/// Returns one run after another, with a night between the two halves.
+/// Returns runs one after another, with a night between the two halves.
 fn timeline(records: &[RunRecord]) -> Vec<Span> {
     let at = |secs: usize| jiff::Timestamp::from_second(1_800_000_000 + secs as i64).expect("an instant");
     let from = |number: usize| 10 * number + if number >= records.len() / 2 { 30_000 } else { 0 };
@@ -183,7 +183,7 @@ fn a_thousand_runs_stay_below_five_megabytes() {
     let targets: std::collections::BTreeSet<&str> =
         page.split("href=\"#run-").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert_eq!(targets.len(), parts, "each is linked from its row, and no other");
-    // The numbers of each strip are on the page, three parts merged into one.
+    // The numbers of each strip are on the page, with three parts merged into one.
     let numbers: Vec<&str> =
         page.split("tabindex=\"0\">from s,in flight,").skip(1).filter_map(|rest| rest.split("</pre>").next()).collect();
     assert_eq!(numbers.len(), parts);

@@ -16,14 +16,14 @@ pub(super) struct Page {
     pub(super) first: First,
     /// Its sections, except those without data.
     pub(super) sections: Vec<Section>,
-    /// Missing sections, with their reasons.
+    /// Missing sections, with the reasons.
     pub(super) missing: Vec<Missing>,
 }
 
 /// The first screen.
 #[derive(Debug, Serialize)]
 pub(super) struct First {
-    /// The question: hypotheses of the plan, or what it measures.
+    /// The question: the hypotheses of the plan, or a description of what it measures.
     pub(super) question: Vec<String>,
     /// The note between a hypothesis and the answer; `None` without a hypothesis.
     pub(super) beside: Option<&'static str>,
@@ -105,7 +105,8 @@ pub(super) enum Block {
         /// The figures.
         figures: Vec<Figure>,
     },
-    /// Runs, each a part that unfolds: HTML that `render` produced before, so that its size is known.
+    /// Runs, each as a part that unfolds. `render` produced their HTML before, so that its size is
+    /// known.
     Runs {
         /// The parts.
         parts: Vec<String>,
@@ -124,7 +125,7 @@ pub(super) struct Definition {
     pub(super) key: &'static str,
     /// Its title.
     pub(super) title: &'static str,
-    /// Unit, and which direction is better.
+    /// Its unit, and which direction is better.
     pub(super) unit: String,
     /// The definition.
     pub(super) text: String,
@@ -133,11 +134,11 @@ pub(super) struct Definition {
 /// A figure with its numbers.
 #[derive(Debug, Serialize)]
 pub(super) struct Figure {
-    /// Its anchor, and the prefix of the names of files saved from it.
+    /// Its anchor, which is also the prefix of the names of files that are saved from it.
     pub(super) id: String,
     /// The finding.
     pub(super) title: String,
-    /// The notes needed to read it.
+    /// The notes that are needed to read the figure.
     pub(super) caption: Caption,
     /// The metric that it shows, with a link to its definition; `None` if it shows several.
     pub(super) metric: Option<Link>,
@@ -147,12 +148,12 @@ pub(super) struct Figure {
     pub(super) table: Table,
 }
 
-/// The notes needed to read a figure.
+/// The notes that are needed to read a figure.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Caption {
-    /// Notes below the title: n, and everything without which readers would be misled.
+    /// Notes below the title: n, and everything that is needed to avoid misleading readers.
     pub(super) shown: Vec<String>,
-    /// How it is drawn, one click away.
+    /// Notes on how it is drawn, one click away.
     pub(super) details: Vec<String>,
 }
 
@@ -196,9 +197,9 @@ pub(super) struct Column {
 pub(super) struct Cell {
     /// Its text.
     pub(super) text: String,
-    /// The exact number, as in exports, if the text has fewer digits.
+    /// The exact number as in exports, if the text has fewer digits.
     pub(super) value: Option<f64>,
-    /// The state of a run or an objective, for its colour; the text contains it too.
+    /// The state of a run or an objective, which determines the colour; the text contains it too.
     pub(super) tone: Option<&'static str>,
     /// The anchor of the part with details.
     pub(super) link: Option<String>,
@@ -216,7 +217,7 @@ impl Table {
 }
 
 impl Cell {
-    /// A text, our own or foreign.
+    /// A cell with a text, which may be foreign.
     pub(super) fn text(text: &str) -> Cell {
         Cell { text: plain(text), ..Cell::default() }
     }
@@ -234,18 +235,18 @@ impl Cell {
         }
     }
 
-    /// A number from few samples.
+    /// A number that is computed from few samples.
     pub(super) fn marked(value: f64, few: bool) -> Cell {
         let cell = Cell::number(Some(value));
         if few { Cell { text: format!("{}*", cell.text), ..cell } } else { cell }
     }
 
-    /// A number in its original form, like a load: its text is exact.
+    /// A number in its original form, such as a load, so its text is exact.
     pub(super) fn exact(value: f64) -> Cell {
         Cell { text: value.to_string(), ..Cell::default() }
     }
 
-    /// A count, likewise exact.
+    /// A count, whose text is also exact.
     pub(super) fn count(count: u64) -> Cell {
         Cell { text: count.to_string(), ..Cell::default() }
     }

@@ -1,5 +1,5 @@
 //! The page served by `report --watch`: the current state of a sweep in front of the report. The report is
-//! rebuilt now and then; the state is inserted into each response.
+//! rebuilt from time to time, and the state is inserted into each response.
 
 use minijinja::Value;
 use minijinja::value::Serde;
@@ -11,8 +11,7 @@ use super::view::{Cell, Table};
 use crate::report::format::{cut, digits, duration, plain};
 use crate::report::progress::{LiveFile, LiveRun, LiveWait, phase};
 
-/// The placeholder for the current state in a watched page. Texts are escaped, so none of them can equal
-/// it.
+/// The placeholder for the current state in a watched page. Texts are escaped, so no text can equal it.
 pub(crate) const LIVE_PLACE: &str = "<!--what-is-going-on-->";
 
 /// Maximum number of characters of an error's message.
@@ -28,7 +27,7 @@ pub(crate) struct Watched {
 pub(crate) struct LiveView {
     /// The last state of a running sweep; `None` if none is running.
     pub(crate) state: Option<LiveFile>,
-    /// Whether its process is gone.
+    /// Whether the process of the sweep is gone.
     pub(crate) is_stale: bool,
     /// The folder.
     pub(crate) folder: String,

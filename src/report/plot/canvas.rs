@@ -1,12 +1,12 @@
-//! A chart on a grid of characters: points with their intervals over a load, a limit, axes from 0 with
-//! their numbers. Points are not joined, since nothing was measured between loads.
+//! A chart on a grid of characters: points with their intervals over a load, a limit, and axes from 0
+//! with numbers. Points are not joined, because nothing was measured between loads.
 
 use crate::report::format::width;
 
 /// Number of rows of the plot area.
 const ROWS: usize = 13;
 
-/// Ratio of the heaviest to the lightest load from which the axis is logarithmic.
+/// Minimum ratio of the heaviest to the lightest load for a logarithmic axis.
 const LOG_FROM: f64 = 10.0;
 
 /// A limit is drawn if it is at most this many times the highest value; beyond that it would flatten the
@@ -19,7 +19,7 @@ const ENDS_WITHIN: f64 = 3.0;
 /// The characters of a chart.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Glyphs {
-    /// One per curve.
+    /// One marker for each curve.
     pub(super) markers: [char; 6],
     /// Marks a place where several curves have a point.
     pub(super) several: char,
@@ -85,12 +85,12 @@ pub(super) struct Drawn {
     pub(super) is_limit_above: bool,
     /// Whether an interval is truncated at the upper edge.
     pub(super) is_cut: bool,
-    /// Whether several curves have a point in one place.
+    /// Whether several curves have a point at the same place.
     pub(super) has_several: bool,
 }
 
 impl Chart<'_> {
-    /// Draws the chart, at most `columns` wide; `None` without a point.
+    /// Draws the chart, at most `columns` wide; `None` if there is no point.
     pub(super) fn draw(&self, columns: usize, glyphs: &Glyphs) -> Option<Drawn> {
         let points = || self.curves.iter().flatten();
         let most = points().map(|point| point.value).reduce(f64::max)?;
@@ -128,7 +128,7 @@ impl Chart<'_> {
     }
 }
 
-/// The ticks of the vertical axis: a number of steps of equal size.
+/// The ticks of the vertical axis, which are a number of steps of equal size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Steps {
     size: f64,
@@ -136,17 +136,17 @@ struct Steps {
 }
 
 impl Steps {
-    /// Steps of 1, 2, 2.5 or 5 times a power of ten, as many as fall on rows, that reach a value with the
-    /// least excess.
+    /// Steps of 1, 2, 2.5 or 5 times a power of ten that fall on rows and reach a value with the least
+    /// excess.
     fn to(reach: f64) -> Steps {
         if !(reach.is_finite() && reach > 0.0) {
             return Steps { size: 0.25, count: 4 };
         }
         let power = 10f64.powf(reach.log10().floor());
         let sizes = [0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0].map(|times| times * power);
-        // The coarser of two with the same reach.
+        // The coarser of two choices that reach equally far.
         let all = sizes.into_iter().flat_map(|size| [6, 4, 3].map(|count| Steps { size, count }));
-        // Tolerate floating-point error for whole numbers of steps.
+        // Floating-point errors are tolerated for whole numbers of steps.
         let reaching = all.filter(|steps| steps.top() >= reach * (1.0 - 1e-9));
         reaching
             .min_by(|a, b| a.top().total_cmp(&b.top()).then(a.count.cmp(&b.count)))
@@ -179,7 +179,7 @@ struct Scale {
     low: f64,
     high: f64,
     is_log: bool,
-    /// Columns between the first and the last load.
+    /// Number of columns between the first and the last load.
     span: usize,
     before: usize,
     slots: usize,
@@ -243,7 +243,7 @@ struct Canvas<'g> {
 }
 
 impl Canvas<'_> {
-    /// The row of a value, from the bottom; the topmost one for values above.
+    /// The row of a value, counted from the bottom; the topmost row for values above the chart.
     fn row(&self, value: f64) -> usize {
         let place = (value / self.top).clamp(0.0, 1.0);
         (place * (ROWS - 1) as f64).round() as usize
@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn points_in_one_place_are_told_apart_or_said() {
         let curves = [vec![at(1.0, 10.0, None)], vec![at(1.0, 10.0, None)]];
-        // Next to each other: each has its own column.
+        // The loads are adjacent, but each has its own column.
         assert!(!drawn(&curves, None, &Glyphs::UNICODE).has_several);
         let close = [vec![at(1.0, 10.0, None), at(1.01, 10.0, None), at(9.0, 10.0, None)]];
         assert!(drawn(&close, None, &Glyphs::UNICODE).has_several);

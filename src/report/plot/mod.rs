@@ -1,5 +1,6 @@
-//! Curves as character charts (`curves --plot`): throughput, TTFT and TPOT over load, a marker for each
-//! curve, with intervals and the objective's line. Points that are n/a are not drawn, and counted below.
+//! Curves as character charts (`curves --plot`): throughput, TTFT and TPOT over load, with a marker for
+//! each curve, intervals, and a line for the objective. Points that are n/a are not drawn but are
+//! counted below the chart.
 
 mod canvas;
 
@@ -16,13 +17,13 @@ use super::{grid, screen};
 /// Figures that are drawn if they have values.
 const DRAWN: [&str; 4] = ["output_throughput", "ttft_p50", "ttft_p99", "tpot_p50"];
 
-/// Drawn instead of output throughput if there are no tokens.
+/// The figure that is drawn instead of output throughput if there are no tokens.
 const WITHOUT_TOKENS: &str = "request_throughput";
 
-/// Maximum number of curves per chart: the number of markers.
+/// Maximum number of curves per chart, which is the number of markers.
 const MOST_CURVES: usize = 6;
 
-/// Renders the charts of all curves, one for each model and scenario, and the conclusions of each curve
+/// Renders the charts of all curves, one for each model and scenario, with the conclusions of each curve
 /// below.
 pub(crate) fn plots(curves: &[Curve], slo: Option<&Slo>, is_unicode: bool) -> String {
     let glyphs = if is_unicode { Glyphs::UNICODE } else { Glyphs::ASCII };
@@ -77,7 +78,8 @@ struct One<'s, 'c, 'a> {
 }
 
 impl One<'_, '_, '_> {
-    /// Its title, the chart, its legend and the notes needed to read it; `None` without a point.
+    /// Its title, the chart, its legend, and the notes that are needed to read it; `None` if there is no
+    /// point.
     fn text(&self) -> Option<String> {
         let points: Vec<Vec<Point>> = self.curves.iter().map(|curve| self.points(curve)).collect();
         let limit = self.slo.and_then(|slo| self.reading.limit(slo));
@@ -115,7 +117,7 @@ impl One<'_, '_, '_> {
         title.trim_end_matches(", ").to_owned()
     }
 
-    /// The marker of each curve, and the other signs that were drawn.
+    /// Explains the marker of each curve, and the other signs that were drawn.
     fn legend(&self, limit: Option<String>, drawn: &Drawn) -> String {
         let Glyphs { markers, several, interval, limit: line, .. } = self.glyphs;
         let name = |curve: &&Curve| {
@@ -155,7 +157,8 @@ impl One<'_, '_, '_> {
     }
 }
 
-/// Whether the locale indicates a terminal with Unicode; an unset locale does, as everywhere else.
+/// Whether the locale indicates a terminal with Unicode. An unset locale does, as everywhere else in the
+/// program.
 pub(crate) fn is_unicode() -> bool {
     let said = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
     let said = said.map(|locale| locale.to_ascii_lowercase()).find(|locale| !locale.is_empty());

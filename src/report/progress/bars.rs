@@ -1,5 +1,5 @@
-//! Bars for a terminal: one for the sweep, and above it a live line for each wait and two to four for each
-//! active run.
+//! Bars for a terminal: one bar for the sweep and, above it, a live line for each wait and two to four
+//! lines for each active run.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::face::Face;
 use super::state::LiveSweep;
 use super::words;
 
-/// Columns in front of a live line: a margin of two, the spinner, and a blank.
+/// Number of columns before a live line: a margin of two, the spinner, and a blank.
 const MARGIN: usize = 4;
 
 /// The bars of a sweep.

@@ -10,7 +10,7 @@ pub(super) trait Face: Send {
     fn draw(&mut self, now: &LiveSweep);
     /// Prints whole lines about events.
     fn print(&mut self, text: &str);
-    /// Removes everything temporary.
+    /// Removes all temporary output.
     fn close(&mut self);
 }
 

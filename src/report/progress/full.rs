@@ -1,6 +1,6 @@
-//! The full-screen view of a running sweep: each run with its current figures and their recent history, and
-//! the log of events below. It uses the terminal's alternate screen; the log is printed again on the
-//! primary screen when the sweep ends.
+//! The full-screen view of a running sweep: each run with its current figures and their recent history,
+//! with the log of events below. It uses the terminal's alternate screen. When the sweep ends, the log is
+//! printed again on the primary screen.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -142,7 +142,8 @@ impl Full {
     }
 }
 
-/// A figure and its last minute, scaled from 0 to the maximum, which is shown; empty if nothing is known.
+/// A figure and its history over the last minute, scaled from 0 to the maximum, which is shown. Empty if
+/// nothing is known.
 fn curve(name: &str, value: Option<String>, values: &VecDeque<Option<f64>>, columns: usize) -> String {
     let head = format!("  {name:<7}{:<22}", value.unwrap_or_else(|| "n/a".to_owned()));
     let most = values.iter().flatten().copied().fold(0.0, f64::max);
@@ -211,7 +212,7 @@ mod tests {
         lately.take(&LiveRun { sent_per_s: None, tokens_per_s: Some(120.0), ..run() });
         lately.take(&run());
         let log = ["14:05:01 [1/3] lean · short · 5 qps · valid".to_owned()].into();
-        // Not entered, since the test has no terminal.
+        // The alternate screen is not entered, because the test has no terminal.
         let full = Full { log, lately: HashMap::from([(2, lately)]) };
         let now = LiveSweep { runs: 3, settled: 1, left_s: Some(70.0), running: vec![run()], ..LiveSweep::default() };
         insta::assert_snapshot!(full.screen(&now, (64, 24)).join("\n"), @r"

@@ -16,7 +16,7 @@ pub(crate) struct ProgressLine<'a> {
     event: Kind,
     /// The run of the event; null if it concerns none.
     run: Option<RunName<'a>>,
-    /// The endpoint of the event; null if it concerns none, or a run.
+    /// The endpoint of the event; null if the event concerns no endpoint, or a run.
     endpoint: Option<&'a str>,
     /// The event in words, as `--progress plain` prints it; null for `status`.
     text: Option<&'a str>,
@@ -41,7 +41,7 @@ struct RunName<'a> {
 pub(crate) enum Kind {
     /// A note that concerns no run and no endpoint.
     Note,
-    /// An endpoint responds, is slow, busy or far, or cannot be used.
+    /// An endpoint responds; is slow, busy or far away; or cannot be used.
     Endpoint,
     /// A server is being started, is ready, or is restarted.
     Server,
@@ -53,7 +53,7 @@ pub(crate) enum Kind {
     Committed,
     /// The state of a search or a ladder, and the run that it requests next.
     Chosen,
-    /// A cell ended before all of its repeats were executed: the others are skipped.
+    /// A cell ended before all of its repeats were executed; the remaining repeats are skipped.
     Pruned,
     /// A run failed.
     Failed,

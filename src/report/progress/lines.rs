@@ -15,14 +15,15 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    /// Reports the current state after this long a silence.
+    /// The silence after which the current state is printed.
     pub(super) fn new(every: Duration) -> Plain {
         Plain { every, last: Instant::now() }
     }
 }
 
 impl Face for Plain {
-    /// Prints a line for each active run and each wait after a long silence: a log shows no bars.
+    /// Prints a line for each active run and each wait after a long silence, because a log shows no
+    /// bars.
     fn draw(&mut self, now: &LiveSweep) {
         if self.last.elapsed() < self.every {
             return;

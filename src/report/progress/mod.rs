@@ -1,7 +1,7 @@
-//! Progress of a running sweep on stderr: bars, lines, JSON or full screen ([`Style`]).
+//! Progress of a running sweep on stderr, as bars, lines, JSON or full screen ([`Style`]).
 //!
-//! `Screen` turns events into words; `tracker` keeps the state of the sweep, `ticker` passes it to a face a
-//! few times per second.
+//! `Screen` converts events to words, `tracker` keeps the state of the sweep, and `ticker` passes the state
+//! to a face a few times per second.
 
 mod bars;
 mod events;
@@ -50,7 +50,7 @@ pub(crate) enum Talk {
     Quiet,
     /// One line per event.
     Normal,
-    /// Also details that are usually omitted: probes, ids.
+    /// One line per event, and details that are usually omitted, such as probes and ids.
     Verbose,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Manner {
     pub(crate) talk: Talk,
     /// The face.
     pub(crate) style: Style,
-    /// Interval between reports of the current state, for faces that print lines; `None` for the face's
+    /// Interval between reports of the current state for faces that print lines; `None` for the face's
     /// default.
     pub(crate) every: Option<Duration>,
 }
@@ -87,14 +87,14 @@ pub(crate) struct Screen {
     manner: Manner,
     /// Whether lines start with the time of day.
     with_times: bool,
-    /// Draws from the first event to the last; `None` if only errors are printed.
+    /// The ticker, which draws from the first event to the last; `None` if only errors are printed.
     ticker: Option<Ticker>,
     total: usize,
-    /// Sources of further runs: unfinished searches and ladders, and sweeps that wait for an earlier one.
+    /// Sources of further runs: unfinished searches and ladders, and sweeps that wait for an earlier sweep.
     open: HashSet<String>,
     /// The reason for waiting, by endpoint.
     waiting: HashMap<String, String>,
-    /// Time that the sweep takes for each second of its runs: below 1 if runs go in parallel.
+    /// Time that the sweep takes for each second of its runs; below 1 if runs are executed in parallel.
     pace: f64,
 }
 
@@ -112,12 +112,12 @@ impl Screen {
         }
     }
 
-    /// Prints the local time of day before each line: a nightly run is read in the morning.
+    /// Prints the local time of day before each line, because a nightly run is read in the morning.
     pub(crate) fn with_times(self) -> Screen {
         Screen { with_times: true, ..self }
     }
 
-    /// For a sweep that takes `pace` seconds for each second of its runs.
+    /// Sets the pace: the sweep takes `pace` seconds for each second of its runs.
     pub(crate) fn at_pace(self, pace: f64) -> Screen {
         Screen { pace, ..self }
     }
@@ -166,7 +166,7 @@ impl Screen {
             }
             Event::Endpoint { endpoint, result } => self.answered(endpoint, result),
             Event::Chosen { pool, standing, next } => {
-                // A run that an earlier sweep also requested already has its number.
+                // A run that an earlier sweep also requested already has a number.
                 self.total = next.iter().fold(self.total, |total, run| total.max(run.number));
                 match next {
                     Some(_) => drop(self.open.insert(pool.clone())),
@@ -223,8 +223,8 @@ impl Screen {
         }
     }
 
-    /// Reports an endpoint that responds after a wait, or whose wait has ended; for others only problems
-    /// are reported, unless verbose.
+    /// Reports an endpoint that responds after a wait, or whose wait has ended. For other endpoints, only
+    /// problems are reported, unless the output is verbose.
     fn answered(&mut self, endpoint: &str, result: &Result<String, String>) {
         let was_waited_for = self.waiting.remove(endpoint).is_some();
         match result {
@@ -238,7 +238,7 @@ impl Screen {
     }
 
     fn started(&self, run: &RunView) {
-        // The live display already shows it.
+        // The live display already shows this.
         if matches!(self.manner.style, Style::Plain | Style::Json) {
             let takes = duration(run.expected_ns().div_ceil(1_000_000_000));
             let text = format!("{} {} started, about {takes}", self.place(run), run.name);
@@ -246,7 +246,7 @@ impl Screen {
         }
     }
 
-    /// Prints a line when a wait begins and when its reason changes; in between, the live display shows the
+    /// Prints a line when a wait begins and when its reason changes. In between, the live display shows the
     /// time.
     fn waiting(&mut self, endpoint: &str, waiting: &Waiting) {
         let Waiting { reason, waited, within } = waiting;

@@ -37,7 +37,8 @@ impl Phases {
         }
     }
 
-    /// The phases that began since the last poll; for a load, including those that ended in between.
+    /// The phases that began since the last poll. For a load, these include phases that ended in
+    /// between.
     pub(super) fn began(&mut self) -> Vec<(RunView, LivePhase)> {
         let of = |running: &mut Running| {
             let began = since(running.told, now(&running.progress));
@@ -48,7 +49,7 @@ impl Phases {
     }
 }
 
-/// The current phase of a run; `None` before its load begins, unless it waits for something.
+/// The current phase of a run; `None` before its load begins, unless the run waits for something.
 fn now(progress: &Progress) -> Option<LivePhase> {
     if progress.settling.get() > 0 {
         return Some(LivePhase::Settle);
@@ -66,7 +67,7 @@ fn now(progress: &Progress) -> Option<LivePhase> {
     (progress.elapsed_ns() > 0).then_some(phase)
 }
 
-/// The phases that began between `told` and `now`.
+/// The phases that began after `told`, up to `now`.
 fn since(told: Option<LivePhase>, now: Option<LivePhase>) -> Vec<LivePhase> {
     let Some(now) = now.filter(|now| told != Some(*now)) else { return Vec::new() };
     let place = |phase: LivePhase| OF_LOAD.iter().position(|known| *known == phase);

@@ -1,6 +1,6 @@
-//! Writes the state of a sweep into `live.json`, about once per second, on a separate thread: neither the
-//! engine nor the sweep waits for the disk. Best effort: if the file cannot be written, there is nothing to
-//! watch, but results are unaffected.
+//! Writes the state of a sweep to `live.json` about once per second, on a separate thread, so neither the
+//! engine nor the sweep waits for the disk. This is best effort: if the file cannot be written, there is
+//! nothing to watch, but results are not affected.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -30,7 +30,7 @@ struct Sweep {
 }
 
 impl Publisher {
-    /// Starts to publish the sweep of a plan in `file`; the sweep takes `pace` seconds for each second of
+    /// Starts publishing the sweep of a plan in `file`. The sweep takes `pace` seconds for each second of
     /// its runs.
     pub(crate) fn start(plan: &str, file: &Path, pace: f64) -> Publisher {
         let tracker = Tracker::new(pace);
@@ -39,7 +39,7 @@ impl Publisher {
         let of_writer = Arc::clone(&sweep);
         let write = move || {
             loop {
-                // Do not hold the lock during the write: a stalled disk must not block events.
+                // The lock is not held during the write, because a stalled disk must not block events.
                 let Some((file, text)) = of_writer.lock().ok().and_then(|mut sweep| sweep.text()) else { return };
                 place(&file, &text);
                 std::thread::park_timeout(EVERY);

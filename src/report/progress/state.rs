@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::Moment;
 
-/// Format of `live.json`; increased when a reader of the old one would misread the new one.
+/// Format of `live.json`. It is increased when a reader of the old format would misread the new one.
 pub(crate) const FORMAT: u32 = 1;
 
-/// The state of a running sweep: `live.json` in the results folder, replaced about once per second and
-/// removed at the end. It is valid only while its process holds the folder's lock.
+/// The state of a running sweep: `live.json` in the results folder, which is replaced about once per second
+/// and removed at the end. It is valid only while its process holds the folder's lock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LiveFile {
     /// Format of this file: 1.
@@ -29,11 +29,12 @@ pub(crate) struct LiveFile {
 /// A running sweep.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LiveSweep {
-    /// Runs of the selection, as far as they are known.
+    /// Number of runs of the selection, as far as they are known.
     pub(crate) runs: usize,
-    /// Whether there may be more: searches and ladders are in progress, or sweeps wait for an earlier one.
+    /// Whether there may be more runs, because searches or ladders are in progress, or sweeps wait for an
+    /// earlier one.
     pub(crate) may_grow: bool,
-    /// Runs that this sweep does not execute: they have results, or are skipped.
+    /// Runs that this sweep does not execute, because they have results or are skipped.
     pub(crate) settled: usize,
     /// Runs that it has committed.
     pub(crate) committed: usize,
@@ -51,8 +52,8 @@ pub(crate) struct LiveSweep {
     pub(crate) running: Vec<LiveRun>,
     /// Endpoints that the sweep waits for.
     pub(crate) waiting: Vec<LiveWait>,
-    /// The latest problem: a run that failed, was spoiled or given up, with its reason; null if there was
-    /// none.
+    /// The latest problem, which is a run that failed, was spoiled or was given up, with its reason; null
+    /// if there was none.
     pub(crate) last_trouble: Option<String>,
 }
 
@@ -77,7 +78,7 @@ pub(crate) struct LiveRun {
     pub(crate) id: String,
     /// Its name for people.
     pub(crate) name: String,
-    /// The state of the search or ladder that requested it, like `between 24 and 28 qps, 6 runs so far`;
+    /// The state of the search or ladder that requested it, such as `between 24 and 28 qps, 6 runs so far`;
     /// null if none did.
     #[serde(default)]
     pub(crate) standing: Option<String>,
@@ -87,8 +88,8 @@ pub(crate) struct LiveRun {
     pub(crate) phase_s: f64,
     /// Planned length of the phase, in seconds; an upper bound for `drain`, null for `settle`.
     pub(crate) phase_length_s: Option<f64>,
-    /// Minimum number of requests of the window, if its planned time is over and they are not reached yet;
-    /// else null.
+    /// Minimum number of requests of the window, if its planned time is over and that number is not reached
+    /// yet; else null.
     pub(crate) requests_wanted: Option<u64>,
     /// Requests of the window so far.
     pub(crate) requests_in_window: u64,
@@ -129,11 +130,11 @@ pub(crate) enum LivePhase {
     Idle,
     /// The load rises.
     Fill,
-    /// The load has risen, and measuring has not started.
+    /// The load has risen, and the window has not started yet.
     Stabilize,
     /// The window.
     Measure,
-    /// The last requests of the window end.
+    /// The last requests of the window are finishing.
     Drain,
 }
 

@@ -1,5 +1,5 @@
-//! Redraws a face a few times per second on a separate thread: neither the engine nor the sweep waits for a
-//! terminal.
+//! Redraws a face a few times per second on a separate thread, so neither the engine nor the sweep waits
+//! for a terminal.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -45,7 +45,7 @@ impl Ticker {
         Ticker { shared, thread }
     }
 
-    /// Takes an event, and shows its effect at once.
+    /// Takes an event and shows its effect at once.
     pub(super) fn take(&self, event: &Event) {
         let mut shared = locked(&self.shared);
         shared.tracker.take(event);

@@ -1,4 +1,4 @@
-//! The state of a running sweep, updated by its events: [`LiveSweep`] at any time.
+//! The state of a running sweep. Events update it, and it is available as [`LiveSweep`] at any time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) const RECENT: f64 = 5.0;
 pub(super) struct Tracker {
     /// Everything except values that are read on demand.
     sweep: LiveSweep,
-    /// Time that the sweep takes for each second of its runs: below 1 if runs go in parallel.
+    /// Time that the sweep takes for each second of its runs; below 1 if runs are executed in parallel.
     pace: f64,
     /// Total time of each run that has not ended, in nanoseconds, by number.
     remaining: HashMap<usize, u64>,
@@ -55,7 +55,7 @@ struct Seen {
 }
 
 impl Tracker {
-    /// A sweep that takes `pace` seconds for each second of its runs.
+    /// Creates the state of a sweep that takes `pace` seconds for each second of its runs.
     pub(super) fn new(pace: f64) -> Tracker {
         Tracker { pace, ..Tracker::default() }
     }
@@ -123,7 +123,7 @@ impl Tracker {
         }
     }
 
-    /// Registers a wait for an endpoint, replacing the previous one.
+    /// Registers a wait for an endpoint, replacing the previous wait.
     fn wait(&mut self, endpoint: &str, reason: &str, since: Instant, within: Option<Duration>) {
         self.waits.retain(|wait| wait.endpoint != endpoint);
         self.waits.push(Wait { endpoint: plain(endpoint), reason: plain(reason), since, within });
@@ -133,7 +133,7 @@ impl Tracker {
         self.sweep.last_trouble = Some(plain(&format!("{of}: {what}")));
     }
 
-    /// Ends a run; with `for_good` it does not come back.
+    /// Ends a run; with `for_good`, it does not come back.
     fn off(&mut self, run: &RunView, for_good: bool) {
         self.running.retain(|running| running.run.number != run.number);
         if for_good {
@@ -182,7 +182,7 @@ impl Running {
         let now = Instant::now();
         self.seen.push(Seen { at: now, sent: ended.get() + in_flight.get(), token_events: token_events.get() });
         let is_old = |seen: &Seen| now.duration_since(seen.at).as_secs_f64() > RECENT;
-        // Keep one value from before the span, so that rates cover all of it.
+        // One value from before the span is kept, so that rates cover the whole span.
         let old = self.seen.iter().take_while(|seen| is_old(seen)).count();
         self.seen.drain(..old.saturating_sub(1));
     }
@@ -220,7 +220,7 @@ impl Running {
         }
     }
 
-    /// The current phase, its time so far in seconds, and its planned length.
+    /// The current phase, its elapsed time in seconds, and its planned length.
     fn phase(&self) -> (LivePhase, f64, Option<f64>) {
         let (progress, phases) = (&self.progress, &self.run.phases);
         if progress.settling.get() > 0 {
@@ -241,7 +241,7 @@ impl Running {
     }
 
     /// Requests sent and token events received per second over the last seconds; `None` at the beginning,
-    /// when a figure would be meaningless.
+    /// when the figures would be meaningless.
     fn rates(&self) -> [Option<f64>; 2] {
         let (Some(first), Some(last)) = (self.seen.first(), self.seen.last()) else { return [None; 2] };
         let seconds = last.at.duration_since(first.at).as_secs_f64();

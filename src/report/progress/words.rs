@@ -1,4 +1,4 @@
-//! A running sweep in words: parts of lines, the most important first.
+//! Describes a running sweep in words, as parts of lines with the most important ones first.
 
 use super::state::{LivePhase, LiveRun, LiveSweep, LiveWait};
 use crate::report::format::{digits, duration};
@@ -6,7 +6,7 @@ use crate::report::screen::MOST;
 use crate::units::Nanos;
 use crate::units::text::counted;
 
-/// The phase of a run, and for how long it lasts.
+/// The phase of a run, and how long it lasts.
 pub(crate) fn phase(run: &LiveRun) -> String {
     let passed = duration(run.phase_s as u64);
     let length = run.phase_length_s.map(length).unwrap_or_default();
@@ -18,7 +18,7 @@ pub(crate) fn phase(run: &LiveRun) -> String {
             let most = run.at_most_s.map(|most| format!(", at most {}", self::length(most))).unwrap_or_default();
             format!("measure {passed}, waiting for {wanted} requests: {}{most}", run.requests_in_window)
         }
-        // Drain ends with the last measured request; its length is only an upper bound.
+        // Drain ends with the last measured request, so its length is only an upper bound.
         (LivePhase::Drain, _) => format!("drain {passed} of at most {length}"),
         _ => format!("{name} {passed} of {length}"),
     }
@@ -42,7 +42,7 @@ pub(super) fn figures(run: &LiveRun) -> Vec<String> {
     parts.into_iter().flatten().collect()
 }
 
-/// The number of failed requests and the error of the latest; `None` if none failed.
+/// The number of failed requests, and the error of the latest one; `None` if none failed.
 pub(super) fn errors(run: &LiveRun) -> Option<String> {
     let last = run.latest_failure.as_ref().map(|what| format!(", last: {what}")).unwrap_or_default();
     (run.failed > 0).then(|| format!("{}{last}", counted(run.failed as usize, "error")))
@@ -73,7 +73,8 @@ pub(super) fn terminal() -> (usize, usize) {
     known.unwrap_or((usize::from(MOST), 24))
 }
 
-/// As many whole parts as fit, the most important first: a truncated figure would be a wrong figure.
+/// As many whole parts as fit, with the most important ones first, because a truncated figure would be a
+/// wrong figure.
 pub(super) fn fitting(parts: &[String], columns: usize) -> String {
     let mut line = String::new();
     for part in parts {
@@ -86,7 +87,7 @@ pub(super) fn fitting(parts: &[String], columns: usize) -> String {
     cut(&line, columns)
 }
 
-/// Truncates a line of words to its place.
+/// Truncates a line of words to the available space.
 pub(super) fn cut(line: &str, columns: usize) -> String {
     match line.chars().count() > columns {
         true => line.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
@@ -95,7 +96,7 @@ pub(super) fn cut(line: &str, columns: usize) -> String {
 }
 
 /// A run in lines of at most this many columns: its name and phase, the state of the search that requested
-/// it, its figures, its errors.
+/// it, its figures, and its errors.
 pub(super) fn lines(run: &LiveRun, columns: usize) -> Vec<String> {
     let phase = phase(run);
     let both = format!("{} · {phase}", run.name);

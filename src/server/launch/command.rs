@@ -10,10 +10,10 @@ use rustix::process::Signal;
 
 use super::processes::signal_group;
 
-/// Interval between checks whether it has ended.
+/// Interval between checks whether the command has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs a command to its end, or kills it at the deadline. Its output is discarded.
+/// Runs a command to its end, or kills it at the deadline. The output is discarded.
 pub(super) fn run_within(command: &[String], env: &BTreeMap<String, String>, folder: &Path, deadline: Instant) {
     let Some((program, arguments)) = command.split_first() else { return };
     let mut started = Command::new(program);

@@ -1,4 +1,4 @@
-//! A launched server as a sweep holds it, and the errors of its start.
+//! A launched server, as a sweep uses it, and the errors of starting it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -22,12 +22,12 @@ use crate::units::Nanos;
 pub const SUPERVISE: &str = "supervise";
 /// Lines of a server's output that an error quotes.
 const TAIL_LINES: usize = 8;
-/// How long a port is probed for a listener.
+/// How long a port is probed to see whether something listens on it.
 const PORT_TRIAL: Duration = Duration::from_millis(300);
-/// Time that a supervisor has beyond its server's own time before it is killed.
+/// How much longer than its server a supervisor may take to end before it is killed.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// Why a server does not run.
+/// Why a server is not running.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
     /// The program does not exist.
@@ -35,10 +35,10 @@ pub enum LaunchError {
     NoProgram {
         /// The program as written in the plan.
         program: String,
-        /// The place where it was looked for.
+        /// Where the program was looked for.
         place: String,
     },
-    /// The operating system cannot start it.
+    /// The operating system cannot start the program.
     #[error("cannot start `{program}`: {reason}; correct `launch`")]
     NotStarted {
         /// The program as written in the plan.
@@ -62,14 +62,14 @@ pub enum LaunchError {
         /// The address that accepted a connection.
         address: String,
     },
-    /// It ended before it was ready.
+    /// The server ended before it was ready.
     #[error("the server ended {how} after {after} without being ready{tail}")]
     Ended {
         /// The exit code or signal.
         how: String,
-        /// The time that it ran.
+        /// How long the server ran.
         after: Nanos,
-        /// Its last lines, and the location of the rest.
+        /// The last lines of its output, and the location of the rest.
         tail: String,
     },
     /// An error of sweepline itself.
@@ -78,7 +78,7 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    /// Whether the plan or the machine must be changed first, so that trying again does not help.
+    /// Whether the plan or the machine must be changed first, because trying again does not help.
     pub fn is_final(&self) -> bool {
         match self {
             LaunchError::NoProgram { .. } | LaunchError::NotStarted { .. } => true,
@@ -88,7 +88,7 @@ impl LaunchError {
     }
 }
 
-/// A server that sweepline started. Ends when this value is dropped.
+/// A server that sweepline started. The server ends when this value is dropped.
 #[derive(Debug)]
 pub struct Launched {
     supervisor: Child,
@@ -96,13 +96,13 @@ pub struct Launched {
     watch: ServerWatch,
 }
 
-/// The observable state of a launched server, independent of where the server itself is kept.
+/// The observable state of a launched server, independently of which value owns the server.
 #[derive(Debug, Clone)]
 pub struct ServerWatch {
     alive: Arc<AtomicBool>,
-    /// How its process ended, and when.
+    /// How the server's process ended, and when.
     ended: Arc<Mutex<Option<(String, Instant)>>>,
-    /// Whether all of its processes are gone.
+    /// Whether all of the server's processes are gone.
     gone: Arc<AtomicBool>,
     log: PathBuf,
     mark: String,
@@ -112,7 +112,7 @@ pub struct ServerWatch {
 }
 
 impl Launched {
-    /// Starts a server, which need not be ready yet.
+    /// Starts a server. The server may not be ready yet when this returns.
     pub fn start(order: &LaunchOrder) -> Result<Launched, LaunchError> {
         let program = order.command.first().cloned().unwrap_or_default();
         find_program(&program, &order.folder, order.env.get("PATH").map(String::as_str))?;
@@ -128,7 +128,8 @@ impl Launched {
             .arg(SUPERVISE)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Its own group: Ctrl-C in a terminal reaches only sweepline.
+            // The server has its own process group, so that Ctrl-C in a terminal reaches only
+            // sweepline.
             .process_group(0)
             .spawn()
             .map_err(wrong)?;
@@ -168,7 +169,7 @@ impl Launched {
         Ok(Launched { supervisor, pipe: Some(pipe), watch })
     }
 
-    /// Returns its observable state.
+    /// Returns the server's observable state.
     pub fn watch(&self) -> &ServerWatch {
         &self.watch
     }
@@ -180,7 +181,7 @@ impl Launched {
 }
 
 impl ServerWatch {
-    /// Returns a flag that turns false when the server's process is gone.
+    /// Returns a flag that becomes false when the server's process has ended.
     pub fn alive(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.alive)
     }
@@ -195,18 +196,18 @@ impl ServerWatch {
         self.started_at
     }
 
-    /// Returns the file of its output.
+    /// Returns the path of the server's output.
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// Returns the longest time that its end may take.
+    /// Returns the longest time that ending the server may take.
     fn longest_end(&self) -> Duration {
         self.stop_within.saturating_mul(2) + GRACE
     }
 
-    /// Waits until all processes of a server that has ended are gone: its children may hold its
-    /// port and its devices.
+    /// Waits until all processes of a server that has ended are gone, because its children may hold
+    /// its port and its devices.
     pub fn wait_until_gone(&self) {
         let deadline = Instant::now() + self.longest_end();
         while !self.gone.load(Ordering::Relaxed) && Instant::now() < deadline {
@@ -214,12 +215,13 @@ impl ServerWatch {
         }
     }
 
-    /// Returns how its process ended, once it has: `with exit code 1`.
+    /// Returns how the server's process ended, for example `with exit code 1`; `None` while it
+    /// runs.
     pub fn ended(&self) -> Option<String> {
         self.ended.lock().ok()?.as_ref().map(|(how, _)| how.clone())
     }
 
-    /// Returns the error that it ended before it was ready; `None` while it runs.
+    /// Returns the error that the server ended before it was ready; `None` while it runs.
     pub fn early_end(&self) -> Option<LaunchError> {
         let (how, at) = self.ended.lock().ok()?.clone()?;
         let after = Nanos::from(at.saturating_duration_since(self.started));
@@ -232,17 +234,18 @@ impl ServerWatch {
     }
 
     /// Returns the bytes that the server's processes have read from storage so far; `None` if the system
-    /// does not report it.
+    /// does not report this.
     pub fn storage_read_bytes(&self) -> Option<u64> {
         processes::storage_read_bytes(&self.mark)
     }
 
-    /// Returns that it ended during a run.
+    /// Returns the message that the server ended during a run.
     pub fn death(&self) -> Option<String> {
         Some(format!("the server ended {}{}", self.ended()?, self.tail()))
     }
 
-    /// Returns the last lines of its output and the location of the rest, to append to a message.
+    /// Returns the last lines of the server's output and the location of the rest, to append to a
+    /// message.
     pub fn tail(&self) -> String {
         let place = self.log.display();
         match log::tail(&self.log, TAIL_LINES) {
@@ -260,11 +263,11 @@ impl Drop for Launched {
         while Instant::now() < deadline {
             match self.supervisor.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(5)),
-                // A supervisor that was killed has left its server to the listening thread.
+                // If the supervisor was killed, the listening thread ends the server.
                 _ => return self.watch.wait_until_gone(),
             }
         }
-        // The supervisor hangs; its lease stays, and the next sweep finishes the work.
+        // The supervisor hangs. Its lease stays, and the next sweep ends the remaining processes.
         let _ = self.supervisor.kill();
         let _ = self.supervisor.wait();
     }
@@ -286,8 +289,8 @@ fn said(lines: &mut impl BufRead) -> Result<Said, LaunchError> {
         .map_err(|error| LaunchError::Supervisor(format!("unexpected message `{}`: {error}", line.trim())))
 }
 
-/// Detects the end of the server, and of its supervisor. If the supervisor was killed, the rest is ended
-/// here, by its lease.
+/// Detects the end of the server, and of its supervisor. If the supervisor was killed, the remaining
+/// processes are ended here, using its lease.
 fn listen(
     mut lines: impl BufRead + Send + 'static,
     watch: ServerWatch,
@@ -307,7 +310,7 @@ fn listen(
         }
         watch.alive.store(false, Ordering::Relaxed);
         let _ = std::io::copy(&mut lines, &mut std::io::sink());
-        // A supervisor that ended by itself has removed its lease.
+        // A supervisor that ended normally has removed its lease.
         if let Some(left) = LeftServer::at(&lease) {
             left.end(&|reference| secrets.get(reference).cloned());
         }
@@ -316,7 +319,7 @@ fn listen(
     Ok(())
 }
 
-/// Whether a program exists: at its path, relative to `folder`, or in a folder of `PATH`.
+/// Whether a program exists, either at its path, relative to `folder`, or in a folder of `PATH`.
 pub fn find_program(program: &str, folder: &Path, path: Option<&str>) -> Result<(), LaunchError> {
     let no = |place: String| LaunchError::NoProgram { program: program.to_owned(), place };
     if program.contains('/') {
@@ -330,8 +333,8 @@ pub fn find_program(program: &str, folder: &Path, path: Option<&str>) -> Result<
     }
 }
 
-/// Returns a file that this system lacks and every launched server needs: `/proc` lists a server's processes,
-/// and `/dev/null` is their standard input.
+/// Returns a file that every launched server needs and that this system lacks. `/proc` lists a server's
+/// processes, and `/dev/null` is their standard input.
 fn missing_file() -> Option<&'static str> {
     let needed: &[&str] = if cfg!(target_os = "linux") { &["/proc/self/stat", "/dev/null"] } else { &["/dev/null"] };
     needed.iter().copied().find(|path| !Path::new(path).exists())

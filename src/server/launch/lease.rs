@@ -1,4 +1,5 @@
-//! Leases: records of a running server, with which a later sweep ends a server whose supervisor was killed.
+//! Leases: records of a running server, which a later sweep uses to end a server whose supervisor was
+//! killed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,14 +16,14 @@ use crate::server::host::host_name;
 
 /// The suffix of lease files.
 const SUFFIX: &str = ".lease.json";
-/// Time that a supervisor that lost its sweep may take beyond its server's own time.
+/// How much longer than its server a supervisor may take to end after its sweep has ended.
 const GRACE: Duration = Duration::from_secs(10);
 /// Interval between checks.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a killed process may take to be gone.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
 
-/// The record of a server. Without secrets: secret variables are stored as references.
+/// The record of a server. It contains no secrets: secret variables are stored as references.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Lease {
     endpoint: String,
@@ -41,7 +42,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Creates the lease of this supervisor, before its server is started.
+    /// Creates the lease of this supervisor before the server is started.
     pub(super) fn new(order: &Order) -> Lease {
         let own = std::process::id();
         let is_secret = |name: &&String| order.secret_references.contains_key(*name);
@@ -66,7 +67,7 @@ impl Lease {
         self.server = Some(pid);
     }
 
-    /// Writes it atomically, so that readers never see half of it.
+    /// Writes the lease atomically, so that readers never see an incomplete one.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
         let beside = path.with_extension("part");
@@ -86,8 +87,8 @@ pub struct LeftServer {
     lease: Lease,
 }
 
-/// Returns the servers that earlier sweeps left running, by the leases in a folder. Unreadable
-/// files are ignored.
+/// Returns the servers that earlier sweeps left running, according to the leases in a folder.
+/// Unreadable files are ignored.
 pub fn left_servers(servers: &Path) -> Vec<LeftServer> {
     let entries = std::fs::read_dir(servers).into_iter().flatten().flatten();
     let mut left: Vec<LeftServer> = entries
@@ -100,7 +101,7 @@ pub fn left_servers(servers: &Path) -> Vec<LeftServer> {
 }
 
 impl LeftServer {
-    /// The endpoint that it was launched for.
+    /// The endpoint that the server was launched for.
     pub fn endpoint(&self) -> &str {
         &self.lease.endpoint
     }
@@ -111,7 +112,8 @@ impl LeftServer {
         Some(LeftServer { path: path.to_owned(), lease })
     }
 
-    /// Ends what is left of it, and returns what was done. `secret` returns the value behind a reference.
+    /// Ends the remaining processes of the server, and returns a description of what was done. `secret`
+    /// returns the secret behind a reference.
     pub fn end(self, secret: &dyn Fn(&str) -> Option<String>) -> String {
         let LeftServer { path, lease } = self;
         let Lease { endpoint, host, .. } = &lease;
@@ -125,7 +127,7 @@ impl LeftServer {
         let within = Duration::from_millis(lease.stop_within_ms);
         let is_this_boot = lease.boot == processes::boot();
         let deadline = Instant::now() + within + GRACE;
-        // Its pipe closed with the sweep: it is ending the server now.
+        // The supervisor's pipe closed when the sweep ended, so it is ending the server now.
         while is_this_boot && processes::is_alive(lease.supervisor, lease.supervisor_started) {
             if Instant::now() >= deadline {
                 processes::signal(lease.supervisor, Signal::KILL);

@@ -1,5 +1,5 @@
-//! The output of a server: its beginning and its end are kept, whatever it prints in between, and
-//! without secrets.
+//! The output of a server. The beginning and the end are kept, however much is printed in between,
+//! and secrets are removed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use crate::units::secrecy::without_secrets;
 use crate::units::text::is_unseen;
 
-/// Size of each file of a log in bytes: its beginning, and two files for the newest output.
+/// Size of each file of a log in bytes. One file contains the beginning, and two contain the newest
+/// output.
 const MOST_BYTES: u64 = 4 * 1024 * 1024;
 /// Longer lines are split.
 const LONGEST_LINE: usize = 64 * 1024;
 /// Bytes at the end of a log that are searched for its last lines.
 const TAIL_BYTES: u64 = 16 * 1024;
-/// Characters of a line that are quoted.
+/// Number of characters of a line that are quoted.
 const LONGEST_QUOTED: usize = 300;
 
 /// A log that is being written: `NAME.log` with the beginning, then `NAME.log.1` and `NAME.log.2`
@@ -23,7 +24,7 @@ pub(super) struct Log {
     path: PathBuf,
     file: File,
     written: u64,
-    /// Number of files that were filled.
+    /// Number of files that have been filled.
     filled: u64,
     secrets: Vec<String>,
     line: Vec<u8>,
@@ -56,7 +57,7 @@ impl Log {
                 self.end_of_line();
             }
         }
-        // A line without its end may be a prompt or a progress bar, and a user may be reading the log now.
+        // An incomplete line may be a prompt or a progress bar, and a user may be following the log.
         if !self.line.is_empty() && self.secrets.is_empty() {
             self.end_of_line();
         }
@@ -114,7 +115,7 @@ fn end_of(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    // The first line is incomplete if the file is longer.
+    // The first line is incomplete if the file is longer than the part that was read.
     Ok(match text.split_once('\n') {
         Some((_, rest)) if length > TAIL_BYTES => rest.to_owned(),
         _ => text,

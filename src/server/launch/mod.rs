@@ -1,10 +1,10 @@
 //! Servers that sweepline starts.
 //!
-//! Each runs below a supervisor, a process of sweepline's own program that holds the read end of a pipe
-//! from the sweep: when the sweep stops it, or is gone (even by `kill -9`), the supervisor runs the plan's
-//! `stop`, ends the process group by TERM and then KILL, and ends the processes that left the group, whose
-//! subreaper it is. If the supervisor itself is killed, a lease in the results folder records the rest of
-//! the work, and the next sweep does it first (`lease`).
+//! Each server runs below a supervisor, a process of sweepline's own program that holds the read end of a
+//! pipe from the sweep. When the sweep closes the pipe, or ends (even by `kill -9`), the supervisor runs
+//! the plan's `stop`, ends the process group with TERM and then KILL, and ends processes that left the
+//! group, for which it is the subreaper. If the supervisor itself is killed, a lease in the results folder
+//! records what remains to be ended, and the next sweep does that first (`lease`).
 
 mod command;
 mod launched;

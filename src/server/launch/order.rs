@@ -1,4 +1,5 @@
-//! The messages between a sweep and a supervisor: first one line of JSON each way, then events.
+//! The messages between a sweep and a supervisor. First, one line of JSON goes each way; events
+//! follow.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,24 +16,25 @@ pub struct LaunchOrder {
     pub command: Vec<String>,
     /// Environment variables in addition to those of sweepline itself, with secrets in plain text.
     pub env: BTreeMap<String, String>,
-    /// The secret values among them, which are never written.
+    /// The secret values among these variables, which are never written to disk.
     pub secrets: Vec<String>,
     /// References of secret variables, by name, so that a later sweep can run `stop` with them.
     pub secret_references: BTreeMap<String, String>,
-    /// The folder in which it runs.
+    /// The folder in which the command runs.
     pub folder: PathBuf,
-    /// The command that ends it, if any.
+    /// The command that ends the server, if any.
     pub stop: Option<Vec<String>>,
-    /// Time that it has to end before it is killed.
+    /// How long the server may take to end before it is killed.
     pub stop_within: Duration,
     /// The folder for its log and its lease.
     pub servers: PathBuf,
 }
 
-/// The variable that all processes of a server carry, by which processes that left the group are found.
+/// The environment variable of all processes of a server, which is used to find processes that left the
+/// group.
 pub(super) const MARK: &str = "SWEEPLINE_SERVER";
 
-/// The order for a supervisor. It travels through a pipe because it holds secrets, and it does not
+/// The order for a supervisor. Because it contains secrets, it is sent through a pipe and does not
 /// implement `Debug`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Order {
@@ -50,12 +52,12 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Creates an order with its own log and lease.
+    /// Creates an order with new paths for its log and its lease.
     pub(super) fn new(order: &LaunchOrder) -> Order {
         let LaunchOrder { endpoint, command, env, secrets, secret_references, folder, stop, stop_within, servers } =
             order.clone();
         let name = unused_name(&servers, &endpoint);
-        // A supervisor resolves paths from its own folder, which is ours.
+        // A supervisor resolves paths relative to its current folder, which is the same as ours.
         let servers = std::fs::canonicalize(&servers).unwrap_or(servers);
         Order {
             command,
@@ -72,7 +74,7 @@ impl Order {
         }
     }
 
-    /// Returns the values of its secret variables by the references that replace them in a lease.
+    /// Returns the values of the secret variables by the references that replace them in a lease.
     pub(super) fn secrets_by_reference(&self) -> BTreeMap<String, String> {
         let value = |(name, reference): (&String, &String)| Some((reference.clone(), self.env.get(name)?.clone()));
         self.secret_references.iter().filter_map(value).collect()
@@ -83,7 +85,7 @@ impl Order {
     }
 }
 
-/// Returns an unused log name: time and endpoint, as a valid file name.
+/// Returns an unused log name, made of time and endpoint as a valid file name.
 fn unused_name(servers: &Path, endpoint: &str) -> String {
     let safe: String = endpoint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect();
     let base = format!("{}-{safe}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S"));
@@ -98,7 +100,7 @@ fn unused_name(servers: &Path, endpoint: &str) -> String {
 pub(super) enum Said {
     /// The server's process was started.
     Started {
-        /// Its process id.
+        /// The process id of the server.
         pid: u32,
     },
     /// The server's process was not started.

@@ -1,4 +1,4 @@
-//! Processes of this machine: those below this one, and those with a server's mark.
+//! Processes of this machine: descendants of this process, and processes with a server's mark.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group
 
 use super::order::MARK;
 
-/// A process as `/proc` shows it.
+/// A process as described in `/proc`.
 struct Seen {
     pid: u32,
     parent: u32,
@@ -32,13 +32,13 @@ fn all() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Returns when a process was started, in ticks since boot: together with its id this identifies
-/// one process.
+/// Returns when a process was started, in ticks since boot. Together with its id, this identifies
+/// the process uniquely.
 pub(super) fn start_of(pid: u32) -> Option<u64> {
     seen(pid).map(|seen| seen.started)
 }
 
-/// Whether exactly this process is alive.
+/// Whether this very process is still alive.
 pub(super) fn is_alive(pid: u32, started: u64) -> bool {
     seen(pid).is_some_and(|seen| seen.started == started && !seen.is_zombie)
 }
@@ -50,7 +50,7 @@ pub(super) fn children_of(parent: u32) -> Vec<u32> {
 }
 
 /// Reaps dead children except `spared`, for which another thread waits: a supervisor inherits orphans of
-/// its server, and a process group exists until all of its dead are reaped.
+/// its server, and a process group exists until all of its dead members are reaped.
 pub(super) fn reap(spared: u32) {
     let own = std::process::id();
     let dead = all().filter_map(seen).filter(|seen| seen.parent == own && seen.is_zombie && seen.pid != spared);
@@ -76,8 +76,8 @@ pub(super) fn carries(pid: u32, mark: &str) -> bool {
     environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
 }
 
-/// Returns the bytes that the processes with a mark have read from storage, without those from the page
-/// cache; `None` if no process reports any.
+/// Returns the bytes that the processes with a mark have read from storage, not counting reads from the
+/// page cache; `None` if no process reports them.
 pub(super) fn storage_read_bytes(mark: &str) -> Option<u64> {
     let of = |pid: &u32| -> Option<u64> {
         let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;

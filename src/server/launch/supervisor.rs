@@ -1,5 +1,5 @@
 //! The supervisor: a process between a sweep and the server that it launched. It holds the read end of a
-//! pipe from the sweep and ends the server when that closes.
+//! pipe from the sweep and ends the server when the pipe closes.
 
 use std::io::{self, BufRead, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -22,16 +22,16 @@ const KILLED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The events of a supervisor.
 enum Happened {
-    /// The server's process ended.
+    /// The server's process has ended.
     Ended(io::Result<ExitStatus>),
-    /// The sweep ends the server, or is gone.
+    /// The sweep requests the end of the server, or has ended itself.
     Stop,
 }
 
 /// Runs as a supervisor: reads its order from standard input, and returns when all processes of the
 /// server are gone.
 pub fn supervise() -> io::Result<()> {
-    // Orphans of the server become our children, so that none escapes.
+    // Orphans of the server become our children, so that no process escapes.
     let _ = set_child_subreaper(Some(rustix::process::getpid()));
     let mut first = String::new();
     io::stdin().lock().read_line(&mut first)?;
@@ -73,7 +73,8 @@ fn spawn(order: &Order) -> io::Result<Child> {
     let mut command = Command::new(program);
     command.args(arguments).envs(&order.env).env(MARK, &order.mark).current_dir(&order.folder);
     let child = command.stdin(Stdio::null()).stdout(for_out).stderr(for_err).process_group(0).spawn()?;
-    // The command holds the write ends of the pipe, which would otherwise never close.
+    // Dropped because the command holds the write ends of the pipe, which would otherwise never
+    // close.
     drop(command);
     std::thread::Builder::new().name("server log".to_owned()).spawn(move || log.copy(output))?;
     Ok(child)
@@ -85,7 +86,7 @@ fn wait_for(mut child: Child, sender: Sender<Happened>) -> io::Result<()> {
     Ok(())
 }
 
-/// Any input through the pipe, or its end, means that the server must end.
+/// Any input from the pipe, or its end, means that the server must be ended.
 fn listen(sender: Sender<Happened>) -> io::Result<()> {
     let listen = move || {
         let mut line = String::new();
@@ -96,17 +97,18 @@ fn listen(sender: Sender<Happened>) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for events, and leaves no process of the server behind.
+/// Waits for events, and then ends every process of the server.
 fn attend(order: &Order, pid: u32, happened: &Receiver<Happened>) {
     let is_gone = match happened.recv() {
-        // A command like `docker run -d` has done its work; the server runs elsewhere until `stop`.
+        // A command like `docker run -d` ends at once, while the server runs elsewhere until
+        // `stop`.
         Ok(Happened::Ended(Ok(status))) if status.success() && order.stop.is_some() => {
             let _ = happened.recv();
             true
         }
         Ok(Happened::Ended(status)) => {
             say(&Said::Ended { how: how(&status) });
-            // Its remaining processes may hold the port and the device.
+            // Remaining processes of the server may hold the port and the device.
             end(order, pid, happened, true);
             return;
         }
@@ -126,7 +128,7 @@ fn how(status: &io::Result<ExitStatus>) -> String {
     }
 }
 
-/// Runs `stop`, then sends TERM, then KILL, until nothing is left.
+/// Runs `stop`, then sends TERM, then KILL, until no process is left.
 fn end(order: &Order, pid: u32, happened: &Receiver<Happened>, mut is_gone: bool) {
     let deadline = Instant::now() + order.stop_within();
     if let Some(stop) = &order.stop {

@@ -64,13 +64,13 @@ fn client(is_plain: bool) -> ClientOptions {
 
 fn retries() -> RetryConfig {
     let backoff = BackoffConfig { max_backoff: Duration::from_secs(10), ..BackoffConfig::default() };
-    // Tests may shorten it; never in builds without debug assertions.
+    // Tests may shorten this time, but only in builds with debug assertions.
     let chosen = || std::env::var("SWEEPLINE_RETRIES_MS").ok()?.parse().ok();
     let all = chosen().filter(|_| cfg!(debug_assertions)).map_or(RETRIES, Duration::from_millis);
     RetryConfig { backoff, max_retries: 20, retry_timeout: all }
 }
 
-/// Returns the error for an invalid address, without parts that may be a password.
+/// Returns the error for an invalid address, without parts that may contain a password.
 fn wrong(url: &str, why: impl Into<String>) -> ObjectError {
     let shown = match (url.split_once("://"), url.contains(['@', '?'])) {
         (Some((scheme, _)), true) => format!("{scheme}://…"),

@@ -1,19 +1,20 @@
-//! Claims record which worker measures a run and which worker holds a server: one object each time a worker
-//! takes one.
+//! Claims record which worker measures a run and which worker holds a server. One object is created each
+//! time a worker takes a run or a server.
 //!
 //! ```text
 //! claims/<id>/<epoch>.json                created once by the worker that takes the run, which rewrites it as a heartbeat
 //! claims/server-<digest>/<epoch>.json     the same for a server, named by the SHA-256 of its name
 //! ```
 //!
-//! A worker keeps a server until it has no runs left, so that no other worker sends requests in between.
+//! A worker keeps a server until it has no runs left, so that no other worker sends requests to it in
+//! between.
 //!
-//! A run is open if its last epoch was given back, or has had no heartbeat for longer than its lease; the
-//! worker that creates the next epoch owns it. All times are the store's: an object's last write is
-//! compared with the store's clock, as seen by the probe. So the clocks of workers need not agree. A
-//! claim only saves work and decides nothing: a worker that was disconnected for longer than its lease
-//! may measure a run that another one has taken over. Then the commit, which can be created only once,
-//! decides which result stands.
+//! A run is open if its last claim (epoch) was given back, or has had no heartbeat for longer than its
+//! lease. The worker that creates the next epoch owns the run. All times are the store's: the time of an
+//! object's last write is compared with the store's clock, as measured by the probe, so the clocks of
+//! workers need not agree. A claim only saves work and decides nothing: a worker that was disconnected
+//! for longer than its lease may measure a run that another worker has taken over. The commit, which can
+//! be created only once, then decides which result stands.
 
 use std::sync::Arc;
 
@@ -27,16 +28,16 @@ use super::held::{Claim, LEASE, lease, locked};
 use crate::store::hex::hex;
 use crate::store::record::FORMAT;
 
-/// Additional time before a claim is considered dead: stores report times in whole seconds.
+/// Additional time before a claim is considered dead, because stores report times in whole seconds.
 const ALLOWANCE_MS: i64 = 2_000;
-/// Number of times a run is checked again if other workers take or give it back in the meantime.
+/// Number of times a run is checked again if other workers take it or give it back in the meantime.
 const LOOKS: u32 = 4;
 
 /// The claim state of a run.
 enum Claimed {
-    /// No worker has it; the number of earlier claims.
+    /// No worker has the run; contains the number of earlier claims.
     Open(u32),
-    /// A worker has it, possibly this one.
+    /// A worker has the run, possibly this one.
     By(Box<Claim>),
 }
 
@@ -58,8 +59,8 @@ impl ObjectResults {
             };
             let key = self.key(&["claims", id, &format!("{epoch:08}.json")]);
             let text = self.claims.claim(false);
-            // The created object is read back: a store that occasionally lets two writers create it then
-            // shows one of them the other's content.
+            // The created object is read back. If a store occasionally lets two writers create the same
+            // object, one of them then sees the other's content.
             if self.create(&key, &text)? && self.get(&key)?.is_none_or(|there| there == text) {
                 locked(&self.claims.held).insert(id.to_owned(), key);
                 self.keep_alive();
@@ -69,13 +70,13 @@ impl ObjectResults {
         Ok(false)
     }
 
-    /// Returns whether another worker has a run.
+    /// Whether another worker has a run.
     pub(super) fn is_taken(&self, id: &str) -> Result<bool, ObjectError> {
         Ok(matches!(self.claimed(id)?, Claimed::By(claim) if claim.worker != self.claims.worker))
     }
 
-    /// Takes a server for this process; returns false if another worker has it. Unlike for a run, losing a
-    /// server to another worker is detected, because a server may be needed for hours.
+    /// Takes a server for this process; returns false if another worker has it. Losing a server to another
+    /// worker is detected, unlike losing a run, because a server may be needed for hours.
     pub(super) fn take_server(&self, server: &str) -> Result<bool, ObjectError> {
         let name = server_name(server);
         if locked(&self.claims.held).contains_key(&name) {
@@ -91,7 +92,7 @@ impl ObjectResults {
         Ok(is_taken)
     }
 
-    /// Returns whether another worker has a server.
+    /// Whether another worker has a server.
     pub(super) fn is_server_taken(&self, server: &str) -> Result<bool, ObjectError> {
         self.is_taken(&server_name(server))
     }
@@ -100,8 +101,8 @@ impl ObjectResults {
         Ok(matches!(self.claimed(id)?, Claimed::By(claim) if claim.worker == self.claims.worker))
     }
 
-    /// Removes earlier claims on a run or server that this process has taken. Best effort: leftovers are
-    /// harmless. The last claim stays, so that epochs are never reused.
+    /// Removes earlier claims on a run or server that this process has taken. Best effort, because
+    /// remaining claims are harmless. The last claim stays, so that epochs are never reused.
     fn forget_earlier(&self, id: &str) {
         let Some(own) = locked(&self.claims.held).get(id).cloned() else { return };
         let mut keys = Vec::new();
@@ -126,9 +127,10 @@ impl ObjectResults {
             }
         })?;
         let Some((epoch, found)) = last else { return Ok(Claimed::Open(0)) };
-        // It was removed in the meantime, with the run's commit; the caller checks for the commit.
+        // The claim was removed in the meantime because the run was committed; the caller checks
+        // for the commit.
         let Some(text) = self.get(&found.location)? else { return Ok(Claimed::Open(0)) };
-        // A claim that cannot be read is valid for as long as one of ours.
+        // A claim that cannot be read is considered valid for as long as a claim of this worker.
         let claim: Claim = serde_json::from_slice(&text).unwrap_or(Claim {
             format: FORMAT,
             worker: String::new(),
@@ -139,7 +141,7 @@ impl ObjectResults {
         Ok(if claim.released || is_dead { Claimed::Open(epoch) } else { Claimed::By(Box::new(claim)) })
     }
 
-    /// Removes the claims of a committed run. Best effort: leftovers do no harm.
+    /// Removes the claims of a committed run. Best effort, because remaining claims are harmless.
     pub(super) fn forget_claims(&self, id: &str) {
         locked(&self.claims.held).remove(id);
         let mut keys = Vec::new();
@@ -148,8 +150,8 @@ impl ObjectResults {
         }
     }
 
-    /// Gives back every run and server that was taken. Best effort: any that remain become open when their
-    /// lease ends.
+    /// Gives back every run and server that this process has taken. Best effort: claims that remain expire
+    /// at the end of their lease.
     pub(super) fn give_back(&self) {
         let held = std::mem::take(&mut *locked(&self.claims.held));
         for key in held.values() {
@@ -157,7 +159,8 @@ impl ObjectResults {
         }
     }
 
-    /// Sends heartbeats for the runs that are taken, three per lease; starts with the first run taken.
+    /// Sends heartbeats for the runs that this process has taken, three per lease; starts when the
+    /// first run is taken.
     fn keep_alive(&self) {
         self.alive.get_or_init(|| {
             let (objects, held, text) =

@@ -10,9 +10,10 @@ use crate::store::StoreError;
 /// A failure to reach, read or write results on object storage.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
-    /// An address that names no store.
+    /// An address that does not identify a store.
     #[error(
-        "`{url}` is not an address of object storage ({why}): s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, file:///folder"
+        "`{url}` is not an address of object storage ({why}): write one like s3://bucket/prefix, gs://bucket/prefix, \
+         az://container/prefix or file:///folder"
     )]
     Address {
         /// The address, without parts that may be secret.
@@ -20,12 +21,12 @@ pub enum ObjectError {
         /// The reason.
         why: String,
     },
-    /// The environment does not contain enough to reach the store.
+    /// The environment does not contain all settings that are needed to reach the store.
     #[error("{url}: {why}")]
     Unusable {
         /// The address.
         url: String,
-        /// What is missing.
+        /// The missing settings.
         why: String,
     },
     /// Missing, expired or wrong credentials.
@@ -50,7 +51,7 @@ pub enum ObjectError {
         /// The address.
         url: String,
     },
-    /// The store did not respond, or not as expected, after several attempts.
+    /// The store did not respond or returned an unexpected response, even after several attempts.
     #[error("cannot {doing} {key} at {url} ({why}): nothing is lost, run the same command again")]
     Failed {
         /// The address.
@@ -62,7 +63,7 @@ pub enum ObjectError {
         /// The reason.
         why: String,
     },
-    /// The store lets several writers create one object.
+    /// The store lets several writers create the same object.
     #[error(
         "{url} ignores \"create if absent\" ({winners} of {writers} writers created the same object), so two \
          sweeps could overwrite each other's \
@@ -89,7 +90,7 @@ pub enum ObjectError {
     /// An error of the local results folder.
     #[error(transparent)]
     Folder(#[from] StoreError),
-    /// No thread for requests.
+    /// No thread could be started for requests.
     #[error("cannot start a thread for requests to object storage ({0}): raise the process limit (`ulimit -u`)")]
     NoThread(io::Error),
 }
@@ -107,7 +108,7 @@ pub enum Doing {
 }
 
 impl ObjectError {
-    /// Converts a store's error into the one that leads to the user's remedy.
+    /// Converts a store's error into the one that contains the user's remedy.
     pub(super) fn of(url: &str, doing: Doing, key: &Key, source: object_store::Error) -> ObjectError {
         use object_store::Error;
         let (url, key) = (url.to_owned(), key.to_string());
@@ -118,7 +119,8 @@ impl ObjectError {
                 ObjectError::Refused { url, doing, key, why, variables }
             }
             Error::NotFound { .. } => ObjectError::NoBucket { url },
-            // Listings, and S3's status 400 for an expired token, have no error kind.
+            // Errors of listings, and S3's status 400 for an expired token, have no specific error
+            // kind.
             _ if NO_BUCKET.iter().any(|word| why.contains(word)) => ObjectError::NoBucket { url },
             _ if REFUSALS.iter().any(|word| why.contains(word)) => {
                 let variables = credentials_of(&url);

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::record::FORMAT;
 
-/// Validity of a claim without a heartbeat.
+/// How long a claim is valid without a heartbeat.
 pub(super) const LEASE: Duration = Duration::from_secs(60);
 
-/// Returns the lease; tests may shorten it, never in builds without debug assertions.
+/// Returns the lease. Tests may shorten it, but only in builds with debug assertions.
 pub(super) fn lease() -> Duration {
     let chosen = || std::env::var("SWEEPLINE_LEASE_MS").ok()?.parse().ok();
     chosen().filter(|_| cfg!(debug_assertions)).map_or(LEASE, Duration::from_millis)
@@ -25,11 +25,12 @@ pub(super) fn lease() -> Duration {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Claim {
     pub(super) format: u32,
-    /// Its worker: host and process, for readers, and digits that are unique to the worker.
+    /// The worker that made the claim: host and process, for people, and digits that are unique to
+    /// the worker.
     pub(super) worker: String,
-    /// Its validity without a heartbeat.
+    /// How long the claim is valid without a heartbeat.
     pub(super) lease_ms: u64,
-    /// Whether it was given back.
+    /// Whether the claim was given back.
     #[serde(default)]
     pub(super) released: bool,
 }
@@ -47,14 +48,15 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    /// Creates it without claims. `digits` are unique to this worker.
+    /// Creates an empty set of claims. `digits` are unique to this worker.
     pub(super) fn of(digits: &str) -> Claims {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let worker = format!("{host}, process {}, {digits}", std::process::id());
         Claims { worker, held: Held::default(), ahead_ms: AtomicI64::new(0) }
     }
 
-    /// Records the store's clock: an object written between these two local instants has that time.
+    /// Records the store's clock: an object that was written between these two local instants has
+    /// that time on the store's clock.
     pub(super) fn set_clock(&self, before: Timestamp, after: Timestamp, written: &ObjectMeta) {
         let ahead = written.last_modified.timestamp_millis() - before.as_millisecond().midpoint(after.as_millisecond());
         self.ahead_ms.store(ahead, Ordering::Relaxed);
@@ -67,14 +69,14 @@ impl Claims {
         serde_json::to_vec(&claim).unwrap_or_default()
     }
 
-    /// Returns how long ago an object was written, by the store's clock.
+    /// Returns how long ago an object was written, according to the store's clock.
     pub(super) fn age_ms(&self, found: &ObjectMeta) -> i64 {
         Timestamp::now().as_millisecond() + self.ahead_ms.load(Ordering::Relaxed)
             - found.last_modified.timestamp_millis()
     }
 }
 
-/// Locks the claims for a moment.
+/// Locks the claims for a short access.
 pub(super) fn locked(held: &Held) -> MutexGuard<'_, BTreeMap<String, Key>> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,7 +12,7 @@ pub(super) fn run_of(name: &str) -> Option<&str> {
     name.strip_suffix(".json").filter(|id| is_short_id(id))
 }
 
-/// Returns the name of a `run.json` that came second.
+/// Returns the name of a `run.json` that was committed too late.
 pub(super) fn attempt_of(id: &str, digest: &str) -> String {
     format!("{id}.{digest}.json")
 }

@@ -1,10 +1,10 @@
-//! Results on object storage: the same commit, shared by many.
+//! Results on object storage, with the same kind of commit as in a folder, shared by many workers.
 //!
 //! A run is committed by creating `runs/<id>.json`, with the bytes of its `run.json`. A store allows that
-//! only once: of two writers that commit the same run, one wins, and the result of the other is kept as
-//! an attempt. Row files are under `rows/<id>/<digest>/`, named by the digest of that `run.json`, so two
-//! writers never write one object, and a repeated upload has the same content. Row files are uploaded
-//! before the commit.
+//! only once: of two writers that commit the same run, one wins, and the other's result is kept as an
+//! attempt. Row files are stored under `rows/<id>/<digest>/`, where the digest is that of the `run.json`.
+//! So two writers never write the same object, and a repeated upload has the same content. Row files are
+//! uploaded before the commit.
 //!
 //! ```text
 //! runs/<id>.json                    the commit; created once, never changed
@@ -14,16 +14,16 @@
 //! packs/<digest>.json               many commits in one object (`packs`)
 //! ```
 //!
-//! A results folder may be a copy of them (`remote`): it has every `run.json`, and fetches row files when
-//! they are read.
+//! A results folder may be a copy of these shared results (`remote`). It contains every `run.json`, and
+//! fetches row files when they are read.
 //!
 //! A kill between two steps leaves row files that no commit refers to; another push resumes the upload.
 //! Reads check every byte against the digests in `run.json`, as in a folder.
 //!
-//! **What this rests on:** the store implements "create if absent" correctly (`If-None-Match: *` on S3).
-//! If it ignores the condition, every writer wins. Before the first push, `probe` tests it with
-//! concurrent writers, and rejects a store in which more than one wins. That detects stores that never
-//! check and most that check too late; it proves nothing about a store that fails once a month.
+//! **Assumption:** the store implements "create if absent" correctly (`If-None-Match: *` on S3). If it
+//! ignores the condition, every writer wins. Before the first push, `probe` tests it with concurrent
+//! writers, and rejects a store in which more than one wins. This detects stores that never check the
+//! condition and most that check it too late. It cannot detect a store that fails once a month.
 
 mod address;
 mod claims;
@@ -68,11 +68,13 @@ pub struct ObjectResults {
     url: String,
     /// The runs that this process has taken.
     claims: Claims,
-    /// Set once heartbeats are sent for them.
+    /// Whether heartbeats are being sent for these runs.
     alive: OnceLock<()>,
-    /// Runs that were not committed there, each with the time of that check.
+    /// Runs that were not committed on the store when last checked, each with the time of that
+    /// check.
     absent: Mutex<HashMap<String, Instant>>,
-    /// Runs that this process has committed there and that are in no pack yet, each with its folder.
+    /// Runs that this process has committed on the store and that are not in a pack yet, each with
+    /// its folder.
     committed: Mutex<Vec<(String, PathBuf)>>,
     runtime: Runtime,
 }
@@ -80,7 +82,7 @@ pub struct ObjectResults {
 impl ObjectResults {
     /// Returns the results at `url`: `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`
     /// or `file:///folder`. Credentials come from the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`); an
-    /// address that contains any is rejected. Sends no request yet.
+    /// address that contains credentials is rejected. Does not send a request yet.
     pub fn open(url: &str) -> Result<ObjectResults, ObjectError> {
         let (objects, prefix) = address::connect(url)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -106,7 +108,7 @@ impl ObjectResults {
         &self.url
     }
 
-    /// Returns the short ids of the runs that are committed there, sorted.
+    /// Returns the short ids of the runs that are committed on the store, sorted.
     pub fn runs(&self) -> Result<Vec<String>, ObjectError> {
         let mut ids = Vec::new();
         self.each_run(|id| ids.push(id.to_owned()))?;
@@ -114,7 +116,7 @@ impl ObjectResults {
         Ok(ids)
     }
 
-    /// Passes on the short id of every run that is committed there.
+    /// Passes on the short id of every run that is committed on the store.
     fn each_run(&self, mut tell: impl FnMut(&str)) -> Result<(), ObjectError> {
         self.each(&self.key(&["runs"]), |found| {
             if let Some(id) = found.location.filename().and_then(keys::run_of) {
@@ -123,8 +125,8 @@ impl ObjectResults {
         })
     }
 
-    /// Passes on every object of a folder, page by page: each page is requested after the previous one
-    /// was processed.
+    /// Passes on every object of a folder page by page. Each page is requested after the previous
+    /// one was processed.
     fn each(&self, folder: &Key, mut tell: impl FnMut(ObjectMeta)) -> Result<(), ObjectError> {
         let mut listed = self.objects.list(Some(folder));
         while let Some(found) = self.wait(futures_util::StreamExt::next(&mut listed)) {

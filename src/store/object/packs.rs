@@ -1,12 +1,13 @@
-//! Many commits in one object, so that a reader without any of them need not fetch each one separately.
+//! Packs contain many commits in one object, so that a reader that has none of them does not have to
+//! fetch each one separately.
 //!
 //! ```text
 //! packs/<digest>.json      the run.jsons of up to 1000 commits, named by its SHA-256; never changed
 //! ```
 //!
-//! A process that commits many runs writes packs of them at the end. A pack is never rewritten, and
-//! nothing depends on it: a run is committed if `runs/<id>.json` exists, and a run that is in no pack is
-//! fetched from there.
+//! A process that commits many runs writes packs of these commits at the end. A pack is never rewritten,
+//! and nothing depends on it: a run is committed if `runs/<id>.json` exists, and a run that is not in
+//! any pack is fetched from that object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,7 +27,7 @@ use crate::store::record::FORMAT;
 
 /// Maximum number of commits in a pack.
 const MOST: usize = 1000;
-/// Minimum number of commits for a pack.
+/// Minimum number of commits in a pack.
 const WORTH: usize = 100;
 
 /// The content of a pack.
@@ -38,8 +39,8 @@ struct Pack {
 }
 
 impl ObjectResults {
-    /// Writes packs of these commits, if there are enough: short ids, each with the folder of its
-    /// `run.json`.
+    /// Writes packs of these commits, if there are enough of them. Each commit is given as its
+    /// short id and the folder of its `run.json`.
     pub(super) fn pack(&self, commits: &[(String, PathBuf)]) -> Result<(), ObjectError> {
         if commits.len() < WORTH {
             return Ok(());
@@ -57,8 +58,8 @@ impl ObjectResults {
         Ok(())
     }
 
-    /// Passes on the packed commits that are in `missing`, and removes them from it. Skips packs that
-    /// cannot be read.
+    /// Passes on the packed commits that are in `missing`, and removes their ids from it. Skips packs
+    /// that cannot be read.
     pub(super) fn unpack(
         &self,
         layout: &Layout,
@@ -112,7 +113,7 @@ fn name(key: &Key) -> Option<&str> {
     key.filename().and_then(|name| name.strip_suffix(".json"))
 }
 
-/// Records the runs in a pack. Best effort: without it the pack is fetched again.
+/// Records the runs in a pack. Best effort: if this fails, the pack is fetched again later.
 fn keep_index<'a>(path: &Path, ids: impl Iterator<Item = &'a String>) {
     let text: String = ids.flat_map(|id| [id.as_str(), "\n"]).collect();
     let beside = path.with_extension(std::process::id().to_string());

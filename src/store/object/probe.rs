@@ -8,9 +8,9 @@ use super::{ObjectResults, SIDE_BY_SIDE};
 use crate::units::NonceSeed;
 
 impl ObjectResults {
-    /// Has several writers create one object concurrently, and one more after them. Fails unless exactly
-    /// one of them succeeds, and if nothing can be written. The object is removed again; its time shows
-    /// the store's clock.
+    /// Has several writers create one object concurrently, and one more writer after them. Fails unless
+    /// exactly one of them succeeds, or if nothing can be written. The object is then removed; its
+    /// timestamp shows the store's clock.
     pub fn probe(&self) -> Result<(), ObjectError> {
         let name = NonceSeed::random().map_err(ObjectError::NoThread)?.to_string();
         let key = self.key(&["probes", &name]);

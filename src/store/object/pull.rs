@@ -1,4 +1,4 @@
-//! From object storage to a results folder.
+//! Copies runs from object storage to a results folder.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -22,23 +22,23 @@ const PART: u64 = 16 * 1024 * 1024;
 /// The result of pulling a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pulled {
-    /// It is now committed in the folder; contains the number of bytes fetched.
+    /// The run is now committed in the folder.
     Committed {
-        /// The bytes.
+        /// The number of bytes fetched.
         bytes: u64,
     },
     /// The same result was already in the folder.
     There,
     /// Another result of the same run is in the folder, and stays.
     Other,
-    /// It is not committed there.
+    /// The run is not committed on the store.
     Missing,
 }
 
 impl ObjectResults {
-    /// Pulls these runs (short ids) into a results folder, and checks each against the digests of its
-    /// `run.json` before it is committed; unusable local runs are replaced. Returns the result for each,
-    /// in order.
+    /// Pulls these runs (short ids) into a results folder, and checks each one against the digests in
+    /// its `run.json` before committing it; unusable local runs are replaced. Returns the result for
+    /// each, in order.
     ///
     /// Fails at the first run that cannot be fetched; earlier runs stay committed, and another pull
     /// resumes there.
@@ -62,7 +62,7 @@ impl ObjectResults {
             self.fetch(&dir.join(name), file, &["rows", id, &digest, name])?;
             bytes += file.bytes;
         }
-        // Last, as in every commit: a folder with a run.json is complete.
+        // Written last, as in every commit, because a folder with a run.json is complete.
         write(&dir.join(RUN_JSON), |file| Ok(file.write_all(&text)?))?;
         disk::sync_dir(&dir)?;
         failpoint("before_adoption");
@@ -81,7 +81,7 @@ impl ObjectResults {
         if short(&record.id) != id {
             return Err(damaged(format!("it belongs to run {}", short(&record.id))));
         }
-        // The names become file names here.
+        // The names in the record become file names here.
         let is_name = |name: &String| !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
         match record.files.keys().find(|name| !is_name(name) || *name == RUN_JSON) {
             Some(name) => Err(damaged(format!("it lists {name:?}, which is not a file of a run"))),
@@ -93,7 +93,7 @@ impl ObjectResults {
     pub(super) fn fetch_file(&self, dir: &Path, record: &RunRecord, name: &str) -> Result<(), ObjectError> {
         let id = short(&record.id);
         let text = folder::json(&dir.join(RUN_JSON))?;
-        // Requests exactly the files that this run.json lists.
+        // Fetches exactly the files that this run.json lists.
         let found = self.checked(id, &text)?;
         let Some(file) = found.files.get(name) else {
             let dir = dir.to_owned();

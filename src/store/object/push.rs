@@ -1,4 +1,4 @@
-//! From a results folder to object storage.
+//! Copies runs from a results folder to object storage.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -25,16 +25,17 @@ const LOOKS: u32 = 3;
 /// The result of pushing a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
-    /// It is now committed there; contains the number of bytes sent.
+    /// The run is now committed on the store.
     Committed {
-        /// The bytes.
+        /// The number of bytes sent.
         bytes: u64,
     },
-    /// The same result was already committed there.
+    /// The same result was already committed on the store.
     There,
-    /// Another result of the same run is committed there, and stays; this one is kept as an attempt.
+    /// Another result of the same run is already committed on the store and stays; this one is kept
+    /// as an attempt.
     Second {
-        /// The bytes.
+        /// The number of bytes sent.
         bytes: u64,
     },
 }
@@ -52,10 +53,10 @@ impl ObjectResults {
         Ok(pushed)
     }
 
-    /// Pushes the run in `dir`.
+    /// Pushes the run in the folder `dir`.
     pub(super) fn push_one(&self, dir: &Path) -> Result<Pushed, ObjectError> {
         let folder = Folder::open(dir)?;
-        // Uses one open folder, so that all files belong to one commit.
+        // Reads through one open folder, so that all files belong to one commit.
         let record = RunRecord::read_in(&folder)?;
         let text = folder.json(RUN_JSON)?;
         let id = short(&record.id);
@@ -72,9 +73,9 @@ impl ObjectResults {
         failpoint("before_shared_commit");
         for _ in 0..LOOKS {
             self.create(&self.key(&["runs", &keys::commit_of(id)]), &text)?;
-            // The stored object decides, not the response: the response to an earlier try may have been
-            // lost, and a store that occasionally lets two writers create one object lets the second one
-            // win.
+            // The stored object decides, not the response. The response to an earlier try may have been
+            // lost, and if a store occasionally lets two writers create the same object, the second one
+            // wins.
             match self.committed(id)? {
                 Some(committed) if committed == text => return Ok(Pushed::Committed { bytes }),
                 Some(_) => {
@@ -89,13 +90,13 @@ impl ObjectResults {
         Err(ObjectError::Failed { url: self.url.clone(), doing: Doing::Write, key: key.to_string(), why })
     }
 
-    /// Returns the `run.json` that is committed there; `None` without a commit.
+    /// Returns the `run.json` that is committed on the store; `None` if there is no commit.
     pub(super) fn committed(&self, id: &str) -> Result<Option<Vec<u8>>, ObjectError> {
         self.get(&self.key(&["runs", &keys::commit_of(id)]))
     }
 
-    /// Sends a file, unless it is there with its size: its key identifies its content. Returns the number
-    /// of bytes sent.
+    /// Sends a file, unless the store already has an object of this size under its key, because the key
+    /// identifies the content. Returns the number of bytes sent.
     fn send(&self, folder: &Folder, name: &str, key: &Key) -> Result<u64, ObjectError> {
         let (file, size) = folder.file(name)?;
         match self.wait(self.objects.head(key)) {

@@ -16,9 +16,9 @@ use crate::store::layout::{Layout, RUN_JSON};
 use crate::store::record::RunRecord;
 use crate::store::remote::{Remote, SHARED, Standing, unsent};
 
-/// Maximum number of runs that are requested one by one; for more, the store is listed.
+/// Maximum number of runs that are requested one by one; if there are more, the store is listed.
 const ONE_BY_ONE: usize = 128;
-/// Time for which a run that was not committed is not checked again.
+/// How long a run that was found uncommitted is not checked again.
 const MOMENT: Duration = Duration::from_secs(3);
 
 impl Remote for ObjectResults {
@@ -49,13 +49,13 @@ impl Remote for ObjectResults {
     }
 
     fn claim(&self, layout: &Layout, id: &str, server: Option<&str>) -> Result<Standing, StoreError> {
-        // First, so that a worker that is behind skips the runs that others have committed, with one
-        // request each.
+        // Checked first, so that a worker that is behind skips the runs that others have committed,
+        // with one request for each.
         if let Some(text) = self.committed(id)? {
             self.copy(layout, id, &text)?;
             return Ok(Standing::Committed);
         }
-        // The server comes first: a worker that cannot get it must not take the run.
+        // The server is taken first, because a worker that cannot get it must not take the run.
         if let Some(server) = server
             && !self.take_server(server)?
         {
@@ -64,7 +64,8 @@ impl Remote for ObjectResults {
         if !self.take(id)? {
             return Ok(Standing::Taken);
         }
-        // Checked again: the previous owner of the run may have committed it before.
+        // Checked again, because the previous owner of the run may have committed it in the
+        // meantime.
         let Some(text) = self.committed(id)? else { return Ok(Standing::Open) };
         self.copy(layout, id, &text)?;
         self.forget_claims(id);
@@ -90,7 +91,7 @@ impl Remote for ObjectResults {
     fn release(&self) {
         self.give_back();
         let committed = std::mem::take(&mut *self.committed.lock().unwrap_or_else(PoisonError::into_inner));
-        // Best effort: runs that are in no pack are fetched separately.
+        // Best effort: runs that are not in a pack are fetched separately.
         let _ = self.pack(&committed);
     }
 }
@@ -115,8 +116,8 @@ impl ObjectResults {
             self.unpack_many(layout, &mut listed)?;
             return fetch_all(listed);
         };
-        // Runs in a pack are committed. Only if more than a few are in no pack, the whole store is
-        // listed.
+        // Runs in a pack are committed. The whole store is listed only if more than a few runs are
+        // not in a pack.
         self.unpack_many(layout, &mut missing)?;
         if missing.len() > ONE_BY_ONE {
             let mut listed = BTreeSet::new();
@@ -127,7 +128,7 @@ impl ObjectResults {
         fetch_all(missing)
     }
 
-    /// Takes missing commits from packs, if there are more than a few.
+    /// Takes missing commits from packs, if more than a few are missing.
     fn unpack_many(&self, layout: &Layout, missing: &mut BTreeSet<String>) -> Result<(), ObjectError> {
         match missing.len() > ONE_BY_ONE {
             true => self.unpack(layout, missing, &|id, text| self.copy(layout, id, text)),
@@ -144,7 +145,8 @@ impl ObjectResults {
         absent.get(id).is_some_and(|asked| asked.elapsed() < MOMENT)
     }
 
-    /// Sends a run of the folder, and updates the folder to the result that stands.
+    /// Sends a run of the folder to the store, and updates the folder to the result that stands
+    /// there.
     fn commit_one(&self, layout: &Layout, id: &str) -> Result<(), ObjectError> {
         let dir = layout.run(id);
         match self.push_one(&dir)? {

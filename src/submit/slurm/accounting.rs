@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use crate::submit::program::call;
 use crate::submit::{JobState, Queue};
 
-/// Returns the final states of these jobs, according to sacct. Empty without sacct, or if accounting is
-/// disabled or its database is down: their final states then remain unknown.
+/// Returns the final states of these jobs, according to sacct. The result is empty if there is no
+/// sacct, if accounting is disabled, or if its database is down; the final states then remain unknown.
 pub fn ended(job_name: &str, jobs: &[&str]) -> Queue {
     let arrays: BTreeSet<&str> = jobs.iter().filter_map(|job| job.split('_').next()).collect();
     if arrays.is_empty() {
@@ -28,12 +28,13 @@ fn read(said: &str, job_name: &str, jobs: &[&str]) -> Queue {
         let state = columns.next()?.split(' ').next()?;
         let (code, node) = (columns.next()?, columns.next()?);
         let state = JobState { state: state.to_owned(), reason: reason(code), node: node.to_owned() };
-        // Jobs that accounting lists as running but the queue does not were lost with a controller.
+        // Jobs that accounting lists as running but the queue does not list were lost with a
+        // controller.
         (name == job_name && !state.is_live()).then(|| (id.to_owned(), state))
     };
     let known: Vec<(String, JobState)> = said.lines().filter_map(of).collect();
     let one = |job: &&str| {
-        // The last one, if a job ID was reused.
+        // If a job ID was reused, the last job counts.
         let (_, state) = known.iter().rev().find(|(id, _)| covers(id, job))?;
         Some(((*job).to_owned(), state.clone()))
     };

@@ -1,4 +1,4 @@
-//! Slurm: job arrays, and their state in its queue.
+//! Slurm: job arrays, and their state in Slurm's queue.
 
 mod accounting;
 mod queue;

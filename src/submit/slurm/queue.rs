@@ -1,12 +1,12 @@
-//! Slurm's own programs: sbatch, squeue, scancel. Their output in named columns is the same in all
-//! versions since 2014.
+//! Calls Slurm's own programs: sbatch, squeue and scancel. Their output in named columns is the
+//! same in all versions since 2014.
 
 use std::path::Path;
 
 use crate::submit::program::call;
 use crate::submit::{JobState, Queue, Wait};
 
-/// Returns the jobs of this name from squeue, including ended ones that Slurm still lists.
+/// Returns the jobs with this name from squeue, including ended ones that Slurm still lists.
 pub fn queue(job_name: &str) -> Result<Queue, String> {
     let name = format!("--name={job_name}");
     let format = "--format=%F|%K|%T|%r|%N";
@@ -25,7 +25,7 @@ fn read(said: &str) -> Queue {
     Queue::of(said.lines().filter_map(job))
 }
 
-/// Returns sbatch's option for dependencies; `None` without any.
+/// Returns sbatch's option for dependencies; `None` if there are none.
 pub fn hold_back<'a>(waits: impl Iterator<Item = (&'a str, Wait)>) -> Option<String> {
     let kind = |wait: Wait| match wait {
         Wait::Ended => "afterany",
@@ -35,14 +35,14 @@ pub fn hold_back<'a>(waits: impl Iterator<Item = (&'a str, Wait)>) -> Option<Str
     (!all.is_empty()).then(|| format!("--dependency={}", all.join(",")))
 }
 
-/// Submits a script; returns the number of its array.
+/// Submits a script; returns the number of the job array.
 pub fn submit(script: &Path, dependency: Option<&str>) -> Result<String, String> {
     let script = script.to_string_lossy();
     let mut arguments = vec!["--parsable", "--kill-on-invalid-dep=yes"];
     arguments.extend(dependency);
     arguments.push(&script);
     let said = call("sbatch", &arguments)?;
-    // With several clusters, the name of the cluster follows a semicolon.
+    // If there are several clusters, the name of the cluster follows after a semicolon.
     let job = said.trim().split(';').next().unwrap_or_default().to_owned();
     match job.parse::<u64>() {
         Ok(_) => Ok(job),

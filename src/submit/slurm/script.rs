@@ -8,23 +8,23 @@ use crate::submit::{Element, Wait, still_waits};
 use crate::units::Nanos;
 use crate::units::text::quoted;
 
-/// Maximum number of times an element is requeued before a user has to look at it.
+/// Maximum number of times an element is requeued before a user has to investigate.
 const RESTARTS: u32 = 3;
 /// Maximum time before the end of a job's time limit at which it is signaled to stop.
 const NOTICE: u64 = 120;
 
-/// The command of the scripts, and its paths.
+/// The command in the scripts, and the paths that it uses.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The program.
     pub program: PathBuf,
     /// The folder in which jobs start.
     pub folder: PathBuf,
-    /// The plan's file, relative to it.
+    /// The plan's file, relative to this folder.
     pub plan: PathBuf,
-    /// The results folder, relative to it.
+    /// The results folder, relative to this folder.
     pub results: PathBuf,
-    /// Further flags of `run`, quoted for a shell, each with a leading blank.
+    /// Other flags of `run`, quoted for a shell, each with a leading blank.
     pub flags: String,
     /// The name of the jobs.
     pub job_name: String,
@@ -32,12 +32,12 @@ pub struct Call {
     pub submission: PathBuf,
 }
 
-/// Elements with the same resources and dependencies: one job array.
+/// Elements with the same resources and dependencies, which form one job array.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array {
-    /// The positions of its elements.
+    /// The positions of the elements.
     pub elements: Vec<usize>,
-    /// The elements that it depends on.
+    /// The elements that the array depends on.
     pub waits: BTreeMap<usize, Wait>,
 }
 
@@ -104,7 +104,7 @@ impl Array {
     }
 
     fn options(&self, number: usize, resources: &Resources, call: &Call) -> Vec<String> {
-        // A percent sign starts a pattern.
+        // A percent sign would start a pattern.
         let folder = call.submission.display().to_string().replace('%', "%%");
         let log = format!("{folder}/job-{number}-%a.log");
         let mut options = vec![
@@ -140,7 +140,8 @@ fn days(time: Nanos) -> String {
     format!("{}-{:02}:{:02}:{:02}", seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60)
 }
 
-/// The commands of every element: `run`, its exit code for `status`, and the one for Slurm.
+/// The commands of every element: `run`, writing its exit code for `status`, and returning an exit
+/// code for Slurm.
 const BODY: &str = r#"
 exit_file={exit}"$SLURM_ARRAY_TASK_ID.exit"
 rm -f "$exit_file"

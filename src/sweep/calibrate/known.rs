@@ -1,4 +1,4 @@
-//! Finds what earlier calibrations show about this machine.
+//! Finds the calibration that applies to this machine.
 
 use std::cmp::Ordering;
 use std::path::PathBuf;
@@ -28,8 +28,8 @@ pub enum Known {
 pub fn known(store: &Store, here: &Environment) -> Result<Known, StoreError> {
     let mut elsewhere = None;
     for path in store.calibrations()? {
-        // A calibration of another program, a damaged one, and one without measurements tell
-        // nothing about this machine.
+        // A calibration of another program, a damaged one, and one without measurements contain no
+        // information about this machine.
         let Ok(calibration) = store.calibration::<Calibration>(&path) else { continue };
         if calibration.loads.is_empty() {
             continue;
@@ -57,9 +57,9 @@ fn difference(there: &Environment, here: &Environment) -> Option<String> {
 /// A measured run, as its load on the generator.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Loaded {
-    /// Its name.
+    /// The name of the run.
     pub name: String,
-    /// How hard the load was.
+    /// How heavy the load was.
     pub pressure: Pressure,
     /// How the generator was built.
     pub engine: LoadEngine,
@@ -68,21 +68,21 @@ pub struct Loaded {
     pub http: Option<Http2>,
     /// How requests got their connections.
     pub connections: Connections,
-    /// Whether it was an open loop.
+    /// Whether the run was an open loop.
     pub open: bool,
 }
 
 impl Loaded {
     /// Whether `measured` shows how the generator behaves under such a run: it was built the same
     /// way, used the same HTTP version, opened connections as often, and the load was at least as
-    /// hard in every respect.
+    /// heavy in every respect.
     fn is_shown_by(&self, measured: &Measured) -> bool {
         let opens = |connections| connections == Connections::PerRequest;
         let same = measured.load.engine == self.engine && opens(measured.load.connections) == opens(self.connections);
         same && measured.load.http == self.http && self.pressure.is_within(&measured.pressure)
     }
 
-    /// Compares how well two covering loads represent this run: loads of its own kind first, then
+    /// Compares how well two covering loads represent this run: loads of the same kind first, then
     /// the lightest.
     fn compare(&self, a: &Measured, b: &Measured) -> Ordering {
         let other_kind = |one: &Measured| one.load.is_open() != self.open;
@@ -92,21 +92,22 @@ impl Loaded {
 }
 
 impl Searched {
-    /// The tried loads; of a load that was tried twice, the second attempt.
+    /// The loads that were tried. If a load was tried twice, this is the second attempt.
     fn last_tries(&self) -> impl Iterator<Item = &Measured> {
         self.steps.chunk_by(|a, b| a.load == b.load).filter_map(<[Measured]>::last)
     }
 }
 
 impl Calibration {
-    /// All measurements: loads and steps of the searches; of a step that was tried twice, the
-    /// second attempt.
+    /// All measurements, of loads and of steps of the searches. If a step was tried twice, this is
+    /// the second attempt.
     pub fn measured(&self) -> impl Iterator<Item = &Measured> {
         self.loads.iter().chain(self.searches.iter().flat_map(Searched::last_tries))
     }
 
-    /// Returns the measured load that shows how the generator behaves under `run`: the lightest, preferably
-    /// one of its kind. A lower load of the same shape that did not hold outweighs it.
+    /// Returns the measured load that shows how the generator behaves under `run`. This is the lightest
+    /// such load, preferably of the same kind. A lower load of the same shape that did not hold outweighs
+    /// it.
     pub(crate) fn covering(&self, run: &Loaded) -> Option<&Measured> {
         let best = self.measured().filter(|measured| run.is_shown_by(measured)).min_by(|a, b| run.compare(a, b))?;
         let failed = self.measured().filter(|other| {

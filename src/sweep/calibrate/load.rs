@@ -1,4 +1,5 @@
-//! The loads that a calibration measures: those of a plan, or one given by flags, as runs against the mock.
+//! The loads that a calibration measures: the loads of a plan, or one load given by flags, as runs against
+//! the mock.
 
 use crate::plan::RequestFields;
 use std::fmt;
@@ -23,13 +24,14 @@ use crate::workload::lengths::{Expected, expected};
 /// Fill and stabilize times of every load.
 const FILL: Nanos = Nanos::from_millis(300);
 const STABILIZE: Nanos = Nanos::from_millis(200);
-/// Requests needed for a 99th percentile (METRICS, Percentiles): the window is prolonged to reach them.
+/// Requests needed for a 99th percentile (METRICS, Percentiles). The window is extended until it
+/// contains this many.
 const ENOUGH: u64 = 368;
-/// The factor by which a window is prolonged at most.
+/// The maximum factor by which a window is extended.
 const AT_MOST: u64 = 3;
 /// Time to start the mock and read its log, in addition to the load itself.
 const AROUND: Nanos = Nanos::from_millis(500);
-/// More streams than any load has: nothing waits in the mock.
+/// More streams than any load has, so that no request waits in the mock.
 const SLOTS: u32 = 1_000_000;
 
 /// One load on the generator.
@@ -52,13 +54,13 @@ pub struct CalibrationLoad {
     pub connections: Connections,
     /// How the generator is built.
     pub engine: LoadEngine,
-    /// The mock's time from an arrival to the first token.
+    /// The mock's time from the arrival of a request to the first token.
     pub ttft: Nanos,
     /// The mock's time between tokens.
     pub itl: Nanos,
 }
 
-/// The timing of the mock, if the caller sets it.
+/// The timing of the mock, if the caller specifies it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Timing {
     /// Time to the first token.
@@ -68,7 +70,8 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// Applies this timing over the figures of an endpoint's own mock, and those over the mock's defaults.
+    /// Applies this timing on top of the figures of an endpoint's own mock, which are applied on top of
+    /// the mock's defaults.
     fn over(self, figures: Option<&MockFigures>) -> (Nanos, Nanos) {
         let default = MockFigures::default();
         let figures = figures.unwrap_or(&default);
@@ -76,7 +79,7 @@ impl Timing {
     }
 }
 
-/// Maximum number of loads of a search or ladder for all of them to be measured.
+/// If a search or ladder has at most this many loads, all of them are measured.
 const FEW_LOADS: usize = 8;
 
 /// Returns the distinct loads of a plan's runs, and of the possible runs of its searches and ladders,
@@ -108,8 +111,8 @@ pub(crate) fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) ->
     loads
 }
 
-/// Picks runs from a pool: one of each load, or if there are many, loads that are twice as heavy as the one
-/// before, and the heaviest. The cost to the generator changes little in between.
+/// Picks runs from a pool: one of each load. If there are many loads, picks loads that are each twice as
+/// heavy as the previous one, and the heaviest, because the generator's cost changes little in between.
 fn spread(pool: &Pool) -> impl Iterator<Item = &PlannedRun> {
     let loads = pool.loads();
     let (few, heaviest) = (loads.len() <= FEW_LOADS, loads.last().copied());
@@ -125,12 +128,13 @@ fn spread(pool: &Pool) -> impl Iterator<Item = &PlannedRun> {
     members.map(|member| &member.run)
 }
 
-/// Returns the load of a run; of a rate profile its highest rate, held constant, because the generator must
-/// sustain that rate.
+/// Returns the load of a run. For a rate profile this is the highest rate, held constant, because the
+/// generator must sustain that rate.
 fn at_peak(spec: &RunSpec) -> Load {
     match (&spec.load, Course::new(&spec.load, &spec.phases)) {
         (Load::Open { arrivals, cap, .. }, Some(course)) if arrivals.profile.is_some() => {
-            // Rounded up to a thousandth of a request per second, so that the rate prints briefly.
+            // Rounded up to a thousandth of a request per second, so that the printed rate is
+            // short.
             let thousandths = (course.peak() * 1e3).ceil().min(1e15) as i64;
             Load::Open { qps: Decimal::new(thousandths.max(1), 3), arrivals: arrivals.process.into(), cap: *cap }
         }
@@ -138,8 +142,8 @@ fn at_peak(spec: &RunSpec) -> Load {
     }
 }
 
-/// Returns the same content with all requests of the average length: the generator's cost depends
-/// on their sum.
+/// Returns the same content with all requests of the average length, because the generator's cost
+/// depends on the sum of the lengths.
 fn of_one_length(content: &Content) -> Content {
     let Expected { prompt, output } = expected(content);
     // Responses without tokens have no output to request.
@@ -151,7 +155,7 @@ fn of_one_length(content: &Content) -> Content {
     Content { prompt_tokens, output_tokens, turns, ..shared }
 }
 
-/// Creates one load of short prompts that differ.
+/// Creates one load of short, distinct prompts.
 pub(crate) fn of_flags(load: Load, (prompt_tokens, output_tokens): (u32, u32), timing: Timing) -> CalibrationLoad {
     let content = Content { prompt_tokens, output_tokens, ..Content::default() };
     let (ttft, itl) = timing.over(None);
@@ -182,7 +186,7 @@ impl CalibrationLoad {
         let whole = u32::try_from(level).unwrap_or(u32::MAX);
         let load = match &self.load {
             Load::Closed { .. } => Load::Closed { batch_size: whole },
-            // A cap would hold back the load that the search looks for.
+            // A cap would hold back the very load that the search looks for.
             Load::Open { arrivals, .. } => {
                 Load::Open { qps: Decimal::from(whole), arrivals: arrivals.clone(), cap: None }
             }
@@ -190,7 +194,7 @@ impl CalibrationLoad {
         CalibrationLoad { load, ..self.clone() }
     }
 
-    /// Whether two loads differ in their level only.
+    /// Whether two loads differ only in their level.
     pub(crate) fn is_shaped_like(&self, other: &CalibrationLoad) -> bool {
         self.at_level(1) == other.at_level(1)
     }
@@ -203,7 +207,7 @@ impl CalibrationLoad {
         }
     }
 
-    /// Whether it is an open loop.
+    /// Whether the load is an open loop.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.load, Load::Open { .. })
     }
@@ -235,7 +239,7 @@ impl CalibrationLoad {
         [FILL, STABILIZE, window, self.answer(), AROUND].into_iter().fold(Nanos::ZERO, Nanos::saturating_add)
     }
 
-    /// Returns the run that puts this load on the mock.
+    /// Returns the run that applies this load to the mock.
     pub fn spec(&self, at_least: Nanos) -> RunSpec {
         let figures = self.figures();
         RunSpec {
@@ -278,7 +282,8 @@ impl CalibrationLoad {
         }
     }
 
-    /// The mock's behavior: the given timing and no queue, so that its responses are known.
+    /// The mock's behavior, with the given timing and no queue, so that the times of its responses
+    /// are known.
     pub fn figures(&self) -> MockFigures {
         MockFigures { ttft: self.ttft, itl: self.itl, slots: SLOTS, ..MockFigures::default() }
     }
@@ -286,7 +291,7 @@ impl CalibrationLoad {
     fn phases(&self, at_least: Nanos) -> Phases {
         let at_most = longest_window(at_least);
         let measure = Measure { duration: at_least, min_requests: Some(ENOUGH), at_most: Some(at_most) };
-        // Waits for every measured request, with headroom for a slow machine.
+        // The drain waits for every measured request, with headroom for a slow machine.
         let drain = Nanos(self.answer().0.saturating_mul(2)).saturating_add(Nanos::from_secs(10));
         Phases {
             idle: None,
@@ -302,7 +307,8 @@ fn longest_window(at_least: Nanos) -> Nanos {
     Nanos(at_least.0.saturating_mul(AT_MOST))
 }
 
-/// `batch 8 · 50 → 256 tokens · TTFT 20ms, ITL 4ms`, followed by everything that is not the default.
+/// `batch 8 · 50 → 256 tokens · TTFT 20ms, ITL 4ms`, followed by all settings that differ from the
+/// default.
 impl fmt::Display for CalibrationLoad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let prompt = self.content.system_tokens + self.content.prompt_tokens;

@@ -1,4 +1,5 @@
-//! Measures one load: the mock in its own process, the engine as in any run, then rows and log compared.
+//! Measures one load: the mock runs in its own process and the engine as in any run, and then the rows
+//! are compared with the mock's log.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,24 +29,24 @@ pub struct Measured {
     pub load: CalibrationLoad,
     /// Length of the measure window in seconds.
     pub(crate) window_s: f64,
-    /// How hard the load actually was.
+    /// The actual load on the generator.
     pub pressure: Pressure,
     /// The generator's errors.
     pub errors: Errors,
     /// The generator's costs.
     pub cost: Cost,
-    /// The source of time stamps.
+    /// The source of timestamps.
     pub stamps: Stamps,
 }
 
 /// Why a load was not measured.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// It was stopped.
+    /// The calibration was stopped.
     Stopped,
-    /// No request fell into its window.
+    /// No request fell into the window.
     Empty,
-    /// It failed; other loads may still succeed.
+    /// The measurement failed; other loads may still succeed.
     Failed(String),
 }
 
@@ -55,7 +56,7 @@ impl<E: std::error::Error> From<E> for Trouble {
     }
 }
 
-/// Measures one load. Meanwhile rows and log lie in `folder`, as they do for runs.
+/// Measures one load. During the measurement, rows and log are stored in `folder`, as for runs.
 pub(super) fn measure(
     load: &CalibrationLoad,
     at_least: Nanos,

@@ -1,6 +1,6 @@
 //! Calibration: the generator's own error on this machine under loads like a plan's, and the highest load at
-//! which this error stays small. Calibration measures a server whose every response is known: the mock, in
-//! its own process.
+//! which this error stays small. It measures the mock, a server whose responses are all known, in a separate
+//! process.
 
 mod known;
 mod load;
@@ -30,9 +30,10 @@ use search::Search;
 
 /// Format of a calibration file. Incremented when a reader of the old format would misread the new one.
 const FORMAT: u32 = 1;
-/// The most requests in flight that the search tries: well within the ports of one address.
+/// The maximum number of requests in flight that the search tries, well within the number of ports
+/// of one address.
 const MOST_IN_FLIGHT: u64 = 16_384;
-/// Files that the process has open in addition to those of the run, with headroom.
+/// Number of files that the process has open in addition to those of the run, with headroom.
 const OTHER_FILES: u64 = 64;
 
 /// A load that was not measured.
@@ -42,14 +43,15 @@ pub struct Unmeasured {
     pub load: CalibrationLoad,
     /// The reason.
     pub reason: String,
-    /// Whether an error occurred; otherwise there was no time for it, or it is too light for a window.
+    /// Whether an error occurred. If not, there was no time for the load, or the load is too light for
+    /// a window.
     pub failed: bool,
 }
 
 /// The search for the highest load of one kind that holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Searched {
-    /// The tried loads in order; a load that failed was tried twice.
+    /// The loads that were tried, in order; a load that failed was tried twice.
     pub steps: Vec<Measured>,
     /// The highest batch size or rate that held, if all lower ones that were tried also held.
     pub holds_to: Option<CalibrationLoad>,
@@ -68,9 +70,9 @@ pub struct Calibration {
     pub started: Moment,
     /// End time, in UTC.
     pub ended: Moment,
-    /// The machine and the program: a calibration applies to no others.
+    /// The machine and the program; a calibration applies to no others.
     pub environment: Environment,
-    /// The name of the plan whose loads these are; null if flags gave the load.
+    /// The name of the plan that the loads come from; null if the load was given by flags.
     pub plan: Option<String>,
     /// The requested loads that were measured, heaviest first.
     pub loads: Vec<Measured>,
@@ -85,21 +87,21 @@ pub struct Calibration {
 pub struct Task {
     /// The plan's name, if the loads come from a plan.
     pub plan: Option<String>,
-    /// The loads, heaviest first.
+    /// The loads to measure, heaviest first.
     pub loads: Vec<CalibrationLoad>,
-    /// Shortest window of a load.
+    /// Minimum length of the window of a load.
     pub at_least: Nanos,
     /// Time limit from the start: no step begins that is expected to end later.
     pub within: Nanos,
     /// Whether to search for the highest load that holds.
     pub search: bool,
-    /// The most files that the process may have open.
+    /// The maximum number of files that the process may have open.
     pub(crate) most_files: u64,
 }
 
 impl Task {
-    /// Returns why a load cannot be measured with so few open files, and how to raise the limit;
-    /// `None` if they suffice.
+    /// Returns why a load cannot be measured with this limit on open files, and how to raise the
+    /// limit; `None` if the limit suffices.
     pub(crate) fn lack_of_files(&self) -> Option<String> {
         let needs = |load: &CalibrationLoad| {
             let demand = demand(&load.spec(self.at_least));
@@ -115,7 +117,7 @@ impl Task {
 /// Progress of a calibration.
 #[derive(Debug, Clone, Copy)]
 pub enum Said<'a> {
-    /// A load is about to be measured; the estimated time.
+    /// A load is about to be measured; contains the estimated time.
     Begun(&'a CalibrationLoad, Nanos),
     /// A load was measured.
     Measured(&'a Measured),
@@ -161,10 +163,10 @@ impl Bench<'_> {
     /// Measures the requested loads.
     fn loads(&mut self) -> Result<(Vec<Measured>, Vec<Unmeasured>), Stopped> {
         let (mut measured, mut unmeasured) = (Vec::new(), Vec::new());
-        // The search needs as much time as the loads.
+        // The search is given as much time as the loads.
         let share = if self.task.search { Nanos(self.task.within.0 / 2) } else { self.task.within };
         for load in self.task.loads.clone() {
-            // The heaviest load is measured however little time there is.
+            // The heaviest load is measured even if there is too little time.
             let none_yet = measured.is_empty() && unmeasured.is_empty();
             if !none_yet && !self.has_time(&load, share) {
                 let reason = "no time left; raise --within".to_owned();
@@ -190,7 +192,7 @@ impl Bench<'_> {
         Ok((measured, unmeasured))
     }
 
-    /// Runs one search for each kind of load, from the heaviest of the kind.
+    /// Runs one search for each kind of load, starting from the heaviest load of the kind.
     fn searches(&mut self, loads: &[Measured]) -> Result<Vec<Searched>, Stopped> {
         let kinds: Vec<&Measured> = [false, true]
             .into_iter()
@@ -209,8 +211,8 @@ impl Bench<'_> {
     fn search(&mut self, heaviest: &Measured, loads: &[Measured], until: Nanos) -> Result<Searched, Stopped> {
         let shape = &heaviest.load;
         let mut search = Search::new(shape.level(), self.most(shape));
-        // Rates below 1 cannot be doubled. A load that the table shows as not holding must not be
-        // covered by any claim.
+        // Rates below 1 cannot be doubled. No claim may cover a load that the table shows as not
+        // holding.
         for one in loads.iter().filter(|one| one.load.level() > 0 && one.load.is_shaped_like(shape)) {
             search.learn(one.load.level(), one.errors.holds());
         }
@@ -237,8 +239,8 @@ impl Bench<'_> {
         Ok(Searched { steps, holds_to: load(search.held()), fails_at: load(search.failed()), ended_early })
     }
 
-    /// Checks whether a load holds, and repeats the measurement if it does not: a hiccup of the machine is
-    /// not the generator's limit. `None` if there is no time.
+    /// Checks whether a load holds. If it does not, repeats the measurement, because a hiccup of the
+    /// machine is not the generator's limit. `None` if there is no time.
     fn step(
         &mut self,
         load: &CalibrationLoad,

@@ -1,7 +1,7 @@
 //! The search for the highest load that holds: doubling, then bisection. A pure function of the
 //! observations.
 
-/// The results of the levels tried so far.
+/// The search, with the results of the levels tried so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Search {
     held: Option<u64>,
@@ -24,8 +24,8 @@ impl Search {
         } else {
             self.failed = Some(self.failed.map_or(level, |failed| failed.min(level)));
         }
-        // A lower level that failed outweighs a higher one that held: the claimed level must hold
-        // all the way up.
+        // A lower level that failed outweighs a higher one that held, because the claimed level
+        // must hold all the way up.
         if let (Some(held), Some(failed)) = (self.held, self.failed)
             && held >= failed
         {
@@ -42,7 +42,7 @@ impl Search {
             (None, Some(failed)) => (failed > 1).then_some(failed / 2),
             (Some(held), Some(failed)) => {
                 let distance = failed - held;
-                // An eighth: machines vary by more than that from one minute to the next.
+                // An eighth, because machines vary by more than that from one minute to the next.
                 (distance > (held / 8).max(1)).then_some(held + distance / 2)
             }
         }

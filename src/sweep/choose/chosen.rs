@@ -13,30 +13,33 @@ use crate::plan::model::search::Objective;
 pub struct Chosen {
     /// Finished members, by position in the pool, in the order in which they were requested.
     pub finished: Vec<usize>,
-    /// Finished members that are invalid and were replaced by members with a usable result: the outcome
-    /// relies on none of them.
+    /// Finished members that are invalid and were replaced by members with a usable result. The outcome
+    /// does not rely on them.
     pub replaced: Vec<usize>,
-    /// Of a search: finished members at loads above the found one at which the server failed so many
-    /// requests that the run is invalid. The search counts them as misses, which it looks for.
+    /// For a search: finished members at loads above the found one, where the server failed so many
+    /// requests that the run is invalid. The search counts them as misses, which it expects above
+    /// the found load.
     pub beyond: Vec<usize>,
-    /// Of a search: the objective that requested each of these, and the next one; empty for others.
+    /// For a search: the objective that requested each finished member and the next one; empty for
+    /// other pools.
     pub asked_for: Vec<Objective>,
-    /// The member that is requested next; `None` at the end.
+    /// The member that is requested next; `None` if the pool has ended.
     pub next: Option<usize>,
-    /// The highest load that is not too much and the lowest that is, as far as they are known, for the
-    /// objective that is currently searched.
+    /// The highest load that is known not to be too much and the lowest that is known to be too much,
+    /// for the objective that is currently searched.
     pub between: (Option<f64>, Option<f64>),
-    /// How it ended; with several objectives, for the first that is not a cost.
+    /// How the pool ended; with several objectives, how it ended for the first objective that is
+    /// not a cost.
     pub end: Option<Ended>,
-    /// Of a search: the result for each requested objective, in their order, followed by further limits of
-    /// the plan's objective.
+    /// For a search: the result for each requested objective, in their order, followed by further limits
+    /// of the plan's objective.
     pub parts: Vec<Part>,
-    /// Of a search: the latency of the objective that the load above the found one misses by most, if
-    /// several are limited.
+    /// For a search: of the objective's latencies, the one by which the load above the found one
+    /// misses most, if several are limited.
     pub binds: Option<Objective>,
-    /// Of a search for the best settings of a server: its state.
+    /// For a search for the best settings of a server: the state of the search.
     pub settings: Option<Settings>,
-    /// Of a ladder: loads that ran without a valid run.
+    /// For a ladder: loads that were measured but have no valid run.
     pub silent: Vec<f64>,
     /// The unit of loads: `qps`, `in flight`.
     pub(super) unit: &'static str,
@@ -51,7 +54,7 @@ pub enum Ended {
     Settings(halving::Outcome),
     /// A ladder whose loads all ran.
     WholeLadder,
-    /// A ladder that ended early after this load, for this reason, with this many loads skipped.
+    /// A ladder that ended early.
     Cut {
         /// The last load that ran.
         load: f64,
@@ -67,22 +70,24 @@ pub enum Ended {
 pub struct Part {
     /// The objective.
     pub of: Objective,
-    /// Whether the plan requests it: runs for other objectives are evaluated for it as they are.
+    /// Whether the plan requests this objective. If not, it is only evaluated on the runs for other
+    /// objectives.
     pub is_asked: bool,
-    /// The highest load that meets it and the lowest that does not, as far as they are known.
+    /// The highest load that is known to meet the objective and the lowest that is known not to
+    /// meet it.
     pub between: (Option<f64>, Option<f64>),
-    /// Its answer; `None` while it is searched, and if it is not requested.
+    /// The answer; `None` while the search continues, or if the objective is not requested.
     pub answer: Option<PartAnswer>,
 }
 
 /// The answer for one objective.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PartAnswer {
-    /// The highest load that meets it.
+    /// The highest load that meets the objective.
     Highest {
-        /// How its search ended.
+        /// How the search for the objective ended.
         outcome: Outcome,
-        /// Whether the load above was shown to miss, rather than only observed to.
+        /// Whether the load above was shown to miss, rather than only observed to miss.
         is_miss_shown: bool,
     },
     /// The load from which tokens are cheap enough.
@@ -102,8 +107,8 @@ impl Part {
         }
     }
 
-    /// Returns how its search ended; `None` while it continues. For a cost, `below_range` means that the
-    /// lightest load is cheap enough, and `above_range` that none is.
+    /// Returns how the search for this objective ended; `None` while it continues. For a cost,
+    /// `below_range` means that the lightest load is cheap enough, and `above_range` that no load is.
     pub fn end(&self) -> Option<&'static str> {
         Some(match self.answer.as_ref()? {
             PartAnswer::Highest { outcome, .. } => outcome.end.name(),
@@ -114,13 +119,13 @@ impl Part {
         })
     }
 
-    /// The subject that is met, for a sentence.
+    /// The name of the objective, for use in a sentence.
     fn what(&self) -> &'static str {
         if self.of == Objective::Slo { "the objective" } else { "it" }
     }
 
-    /// Returns its answer as a sentence without the end; `binds` is the latency that the load above
-    /// misses by most.
+    /// Returns the answer as a sentence without its end; `binds` is the latency by which the load
+    /// above misses most.
     fn said(&self, unit: &str, binds: Option<Objective>) -> String {
         match &self.answer {
             Some(PartAnswer::Highest { outcome, is_miss_shown }) => self.highest(outcome, *is_miss_shown, unit, binds),
@@ -150,7 +155,7 @@ impl Part {
             true => format!("{load} misses it{of}"),
             false => format!("{load} missed it{of} as observed"),
         });
-        // Without a run that shows it, a search derives it from the curve through all its runs.
+        // If no run shows the load, the search derives it from the curve through all its runs.
         let is_of_answer = |caveat: &Caveat| matches!(caveat, Caveat::NotShown { .. });
         let is_shown = !outcome.caveats.iter().any(is_of_answer);
         let meets =
@@ -206,7 +211,7 @@ impl Chosen {
         }
     }
 
-    /// Whether it has ended with a result or an obstacle, rather than for lack of valid runs.
+    /// Whether the pool has ended with a result or an obstacle, rather than for lack of valid runs.
     pub fn is_answered(&self) -> bool {
         match &self.end {
             Some(Ended::Search(outcome)) => !matches!(outcome.end, End::OutOfProbes | End::TooFewRequests),
@@ -221,7 +226,7 @@ impl Chosen {
         there.map(|member| &member.run).collect()
     }
 
-    /// Returns the members that exist or are requested, by position in the pool.
+    /// Returns the members that have run or are requested, by position in the pool.
     pub fn members(&self) -> Vec<usize> {
         self.finished.iter().copied().chain(self.next).collect()
     }
@@ -249,7 +254,7 @@ impl Chosen {
     }
 }
 
-/// Its state in a few words: `between 24 and 28 qps, 6 runs so far`.
+/// Returns the state of the pool in a few words: `between 24 and 28 qps, 6 runs so far`.
 impl fmt::Display for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = self.unit;

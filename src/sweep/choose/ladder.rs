@@ -1,5 +1,5 @@
-//! A ladder that ends early: its loads run from the lightest up, and the first for which its stop rule is
-//! shown to apply is the last.
+//! A ladder that ends early. Its loads run from the lightest up, and the last one is the first to which
+//! the stop rule is shown to apply.
 
 use super::chosen::{Chosen, Ended};
 use super::judge::{Judge, Said};

@@ -10,14 +10,14 @@ use crate::plan::Aim;
 use crate::plan::model::search::Objective;
 use crate::sweep::event::RunView;
 
-/// A pool whose best settings are searched for.
+/// A pool that is searched for its best settings.
 pub(super) struct Optimizing<'p> {
     pub pool: &'p Pool,
     pub optimized: &'p Optimized,
 }
 
 impl Optimizing<'_> {
-    /// Returns its state.
+    /// Returns the state of the pool.
     pub(super) fn stands(&self, judge: &dyn Judge) -> Chosen {
         let question = self.question();
         let mut chosen = Chosen::nothing(self.optimized.aim.unit());
@@ -33,7 +33,7 @@ impl Optimizing<'_> {
             }
             chosen.finished.push(at);
             let meets = self.meets(judge, &chosen.finished, configuration);
-            // Goodput includes its limits, so the objective is not a separate condition.
+            // Goodput already includes the limits, so the objective is not a separate condition.
             let asked = if self.optimized.aim == Aim::Goodput { Meets::NotAsked } else { meets };
             trials.saw(judge.tried(run, self.optimized.aim), (configuration, rung), asked);
         };
@@ -98,8 +98,9 @@ impl Optimizing<'_> {
         of.map(|member| &member.run).collect()
     }
 
-    /// Returns whether a setting meets the objective, from all of its runs together; as observed in the
-    /// last run, which is the longest.
+    /// Returns whether a setting meets the objective, judged from all of its runs together. If this is
+    /// undecided, the observation in the last run, which is the longest, decides whether the setting
+    /// seems to meet it.
     fn meets(&self, judge: &dyn Judge, finished: &[usize], configuration: usize) -> Meets {
         let runs = self.runs(finished, configuration);
         if !self.asks() || runs.is_empty() {
@@ -114,7 +115,8 @@ impl Optimizing<'_> {
         }
     }
 
-    /// Returns the largest possible number of runs: every setting in every rung, and some once more.
+    /// Returns the largest possible number of runs, that is, every setting in every rung, with some
+    /// of them repeated once.
     pub(super) fn most_runs(&self) -> usize {
         let first = self.pool.members.iter().filter(|member| member.trial.is_some_and(|trial| trial.repeat == 0));
         (first.count() + halving::AGAIN).min(self.pool.members.len())
@@ -147,7 +149,7 @@ struct Trials {
     seen: Vec<Seen>,
     /// Why a run is inconclusive, or why its setting cannot be chosen.
     why: Vec<Option<String>>,
-    /// Starts of servers that were counted.
+    /// Starts of servers that have been counted.
     starts: Vec<String>,
 }
 
@@ -165,7 +167,7 @@ impl Trials {
     }
 
     fn saw(&mut self, tried: Tried, (configuration, rung): (usize, usize), meets: Meets) {
-        // A server that stays up for several runs started once.
+        // A server that stays up for several runs is counted as one start.
         let start = tried.start.filter(|start| !self.starts.contains(&start.at));
         let seconds = start.as_ref().map(|start| start.seconds);
         self.starts.extend(start.map(|start| start.at));
@@ -174,7 +176,7 @@ impl Trials {
     }
 }
 
-/// Returns the outcome for the setting of a run after it.
+/// Returns the outcome for the setting of a run after that run.
 fn became(run: &Seen, seen: &[Seen], stands: &Stands) -> Became {
     let is_alive = stands.alive.contains(&run.configuration);
     let has_longer = seen.iter().any(|other| other.configuration == run.configuration && other.rung > run.rung);

@@ -1,6 +1,6 @@
 //! A search for one or several objectives. Each has its own search over the same loads, and each run is
-//! evaluated for all of them, so the searches take turns: the first that still requests a run gets it, and
-//! the others use its result.
+//! evaluated for all of them, so the searches take turns: the first one that still requests a run gets it,
+//! and the others use its result.
 
 use super::chosen::{Chosen, Ended, Part, PartAnswer};
 use super::judge::Judge;
@@ -9,27 +9,27 @@ use crate::analysis::slo::Answer;
 use crate::expand::{Pool, Searched};
 use crate::plan::model::search::Objective;
 
-/// A pool that is searched.
+/// A pool that is searched for its highest load.
 pub(super) struct Searching<'p> {
     pub pool: &'p Pool,
     pub search: &'p Searched,
 }
 
-/// The search for one objective, with the results of all runs so far for it.
+/// The search for one objective, with the results of all runs so far for this objective.
 struct Track {
     of: Objective,
     probes: Vec<Probe>,
     answer: Option<PartAnswer>,
 }
 
-/// The request of a track.
+/// The next run that a track requests.
 enum Asks {
     Run { load: f64, repeat: u32, confirms: bool },
     Nothing,
 }
 
 impl Searching<'_> {
-    /// Returns its state.
+    /// Returns the state of the pool.
     pub(super) fn stands(&self, judge: &dyn Judge) -> Chosen {
         let question = self.question();
         let track = |of: &Objective| Track { of: *of, probes: Vec::new(), answer: None };
@@ -63,8 +63,8 @@ impl Searching<'_> {
         chosen
     }
 
-    /// Returns the finished runs at loads above all found ones at which the server failed too many
-    /// requests.
+    /// Returns the finished runs in which the server failed too many requests, at loads above all
+    /// found ones.
     fn beyond(&self, chosen: &Chosen, judge: &dyn Judge) -> Vec<usize> {
         let latencies = chosen.parts.iter().filter(|part| part.of != Objective::CostPerMillion);
         let Some(found) = latencies.filter_map(|part| part.found().0).reduce(f64::max) else { return Vec::new() };
@@ -97,7 +97,7 @@ impl Searching<'_> {
             };
             (*of, chosen.finished.iter().map(said).collect::<Vec<Probe>>())
         };
-        // If only one latency is limited, it is the whole objective.
+        // If only one latency is limited, that limit is the whole objective.
         let is_told = |of: &&Objective| self.search.limits.len() > 1 && !self.search.meets.contains(of);
         let further: Vec<(Objective, Vec<Probe>)> = self.search.limits.iter().filter(is_told).map(of_limit).collect();
         let asked = tracks.into_iter().map(|track| (track.of, track.probes, track.answer, true));
@@ -122,7 +122,7 @@ impl Searching<'_> {
         chosen.parts = parts;
     }
 
-    /// Uses all runs of a load to show what its long run alone is too short to show.
+    /// Uses all runs of a load, because its long run alone may be too short to show the result.
     fn hears_all_runs(&self, outcome: &mut Outcome, of: Objective, chosen: &Chosen, judge: &dyn Judge) {
         outcome.caveats.retain(|caveat| {
             let Caveat::NotShown { load } = caveat else { return true };
@@ -130,8 +130,8 @@ impl Searching<'_> {
         });
     }
 
-    /// Returns the latency of the objective that is missed by most at the lightest missing load above the
-    /// found one, if several are limited.
+    /// Returns which of the objective's latencies is missed by most at the lightest missing load above
+    /// the found one, if several are limited.
     fn binds(&self, parts: &[Part], finished: &[usize], judge: &dyn Judge) -> Option<Objective> {
         let slo = parts.iter().find(|part| part.of == Objective::Slo)?;
         let (_, Some(missed)) = slo.found() else { return None };
@@ -146,7 +146,7 @@ impl Searching<'_> {
         (self.search.limits.len() > 1 && most.1 > 1.0).then_some(most.0)
     }
 
-    /// Returns the largest number of runs that it can take, whatever is measured.
+    /// Returns the largest number of runs that the search can take, whatever the measurements are.
     pub(super) fn most_runs(&self) -> usize {
         let question = self.question();
         let of = |objective: &Objective| match objective {
@@ -165,8 +165,8 @@ impl Searching<'_> {
 }
 
 impl Track {
-    /// Returns the run that it requests. A search that has ended requests no more, whatever the
-    /// runs of others show.
+    /// Returns the run that the search requests. A search that has ended requests no further runs,
+    /// whatever the runs of other searches show.
     fn asks(&mut self, question: &Question) -> Asks {
         while self.answer.is_none() {
             if self.of == Objective::CostPerMillion {
@@ -179,7 +179,7 @@ impl Track {
             match search::next(question, &self.probes) {
                 Next::Probe { load, repeat } => return Asks::Run { load, repeat, confirms: false },
                 Next::Confirm { load, repeat } => {
-                    // A long run that another objective requested confirms this one as well.
+                    // A long run that another objective requested also confirms this objective.
                     let there = |probe: &&mut Probe| probe.confirms && !probe.own && probe.load == load;
                     match self.probes.iter_mut().find(there) {
                         Some(probe) => probe.own = true,
@@ -199,7 +199,7 @@ impl Track {
         self.answer = Some(PartAnswer::Highest { outcome, is_miss_shown });
     }
 
-    /// It requests one more run of a load than exist: its runs disagree.
+    /// The search requests one more run of a load than exist, because the existing ones disagree.
     fn ends_without_runs(&mut self, standing: Standing) {
         if self.of == Objective::CostPerMillion {
             self.answer = Some(PartAnswer::Cheapest(Cheapest::Unknown));
@@ -210,8 +210,8 @@ impl Track {
     }
 }
 
-/// Returns the highest load that meets an objective and the lowest that does not; for a cost, the lowest
-/// that does comes first as well.
+/// Returns the highest load that meets an objective and the lowest that does not. For a cost, the first
+/// value is the lowest load that meets it.
 fn between(question: &Question, of: Objective, probes: &[Probe]) -> (Option<f64>, Option<f64>) {
     if of != Objective::CostPerMillion {
         let standing = search::standing(question, probes);

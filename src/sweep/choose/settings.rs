@@ -14,28 +14,28 @@ pub struct Settings {
     pub aim: Aim,
     /// All settings, in the order of the matrix.
     pub all: Vec<Setting>,
-    /// Their runs, in the order in which they were requested.
+    /// The runs of all settings, in the order in which they were requested.
     pub runs: Vec<SettingRun>,
     /// The current rung, from 1.
     pub rung: usize,
     /// Number of rungs.
     pub rungs: usize,
-    /// How it ended.
+    /// How the search ended.
     pub outcome: Option<Outcome>,
 }
 
 /// One finished run of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SettingRun {
-    /// Its position in the pool.
+    /// The position of the run in the pool.
     pub member: usize,
-    /// Its setting, by position among all.
+    /// The position of its setting among all settings.
     pub setting: usize,
-    /// Its rung, from 1.
+    /// The rung of the run, from 1.
     pub rung: usize,
-    /// Its own value; `None` if the run is invalid or was given up.
+    /// The value of this run; `None` if the run is invalid or was given up.
     pub value: Option<f64>,
-    /// The outcome for its setting.
+    /// The outcome of the run for its setting.
     pub became: Became,
 }
 
@@ -43,27 +43,29 @@ pub struct SettingRun {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Became {
-    /// It went on to a longer run.
+    /// The setting went on to a longer run.
     WentOn,
-    /// It is unlikely to be better than the best by more than the tolerance, or is shown to be worse.
+    /// The setting is unlikely to be better than the best by more than the tolerance, or is shown to
+    /// be worse.
     LeftOut,
-    /// It cannot be chosen: the run is invalid because of the server, or was given up, or it misses
-    /// the objective.
+    /// The setting cannot be chosen, because the run is invalid due to the server, the run was
+    /// given up, or the setting misses the objective.
     NotToChoose,
-    /// Nothing: the client spoiled the run, which is inconclusive.
+    /// There is no outcome, because the client spoiled the run, which is inconclusive.
     SaysNothing,
-    /// It could not be distinguished from others that advanced, and the budget left no time for a longer run.
+    /// The setting could not be distinguished from others that advanced, and the budget left no time for a
+    /// longer run.
     NoTime,
-    /// It is the best.
+    /// The setting is the best.
     Best,
-    /// It is among those that cannot be distinguished at the end.
+    /// The setting is one of several that cannot be distinguished at the end.
     Undecided,
     /// Other runs of this rung come first.
     Open,
 }
 
 impl Became {
-    /// The name in files.
+    /// Returns the name of the outcome in files.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -86,17 +88,19 @@ impl Became {
 /// The results of one setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
-    /// Its values on `server` axes.
+    /// The values of the setting on `server` axes.
     pub name: String,
-    /// Number of its runs.
+    /// Number of runs of the setting.
     pub runs: usize,
-    /// Its estimate; `None` without a conclusive run, and if it cannot be chosen.
+    /// The estimate of the metric; `None` if there is no conclusive run, or if the setting cannot
+    /// be chosen.
     pub estimate: Option<Estimate>,
-    /// Whether it meets the plan's objective, from all of its runs together.
+    /// Whether the setting meets the plan's objective, judged from all of its runs together.
     pub meets: Meets,
-    /// Number of requests in the windows of these runs; 0 without an objective.
+    /// Number of requests in the windows of these runs; 0 if there is no objective.
     pub requests: u64,
-    /// Why the last of its runs is inconclusive, or why it cannot be chosen: `invalid: client_late`.
+    /// Why the last of its runs is inconclusive, or why the setting cannot be chosen: `invalid:
+    /// client_late`.
     pub why: Option<String>,
 }
 
@@ -104,7 +108,8 @@ impl Setting {
     fn with_value(&self, aim: Aim) -> String {
         match self.estimate {
             Some(Estimate { value, low, high, .. }) => {
-                // None of these can be below 0, even if an interval from a normal deviation is.
+                // None of these can be below 0, even if an interval based on a normal distribution
+                // is.
                 let [low, high] = [low.max(0.0), high].map(digits);
                 format!("{} with {} {} ({low} to {high})", self.name, digits(value), aim.unit())
             }
@@ -129,8 +134,8 @@ impl Settings {
 }
 
 impl Settings {
-    /// Returns the caveats of the answer: limits of the evidence for the named settings, and why others
-    /// were not named.
+    /// Returns the caveats of the answer: the limits of the evidence for the named settings, and why
+    /// other settings were not named.
     fn caveats(&self, outcome: &Outcome) -> Vec<String> {
         let mut caveats = Vec::new();
         let named = |at: usize| outcome.best == Some(at) || outcome.rivals.contains(&at);
@@ -145,11 +150,11 @@ impl Settings {
                 }
                 (_, Some(why)) if setting.estimate.is_none() => Some(format!("{name} cannot be chosen ({why})")),
                 (Meets::Seems, _) if is_named => Some(format!(
-                    "{name} is not shown to meet the objective by {}",
+                    "{name} is not shown by {} to meet the objective",
                     counted(setting.requests as usize, "request")
                 )),
                 (Meets::SeemsNot, _) if is_named => Some(format!(
-                    "{name} missed the objective as observed, not shown by {}",
+                    "{name} missed the objective as observed, but this is not shown by {}",
                     counted(setting.requests as usize, "request")
                 )),
                 _ => None,
@@ -159,12 +164,14 @@ impl Settings {
         if !outcome.unaffordable.is_empty() {
             let names: Vec<&str> = outcome.unaffordable.iter().map(|at| self.all[*at].name.as_str()).collect();
             let names = names.join(", ");
-            caveats.push(format!("not distinguished from the others, and no time for a longer run: {names}"));
+            caveats.push(format!(
+                "could not be distinguished from the others, and there was no time for a longer run: {names}"
+            ));
         }
         caveats
     }
 
-    /// Returns how many runs of other settings are inconclusive, in words; `None` if there are none.
+    /// Returns how many runs of other settings are inconclusive, as text; `None` if there are none.
     fn spoiled(&self, told: &[usize]) -> Option<String> {
         let is_spoiled = |run: &&SettingRun| run.became == Became::SaysNothing && !told.contains(&run.setting);
         match self.runs.iter().filter(is_spoiled).count() {

@@ -1,4 +1,4 @@
-//! The part of the scheduler that probes servers: before anything is sent, before runs, and after a
+//! The part of the scheduler that probes servers before anything is sent, before runs, and after a
 //! failure.
 
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::sweep::first_look::FirstLook;
 use crate::sweep::live::Live;
 use crate::sweep::ready::{Asking, LOOK_UP, ProbeOutcome, Waiting};
 use crate::sweep::{hooks, perform};
-/// For how long the first look at a server makes another one unnecessary.
+/// How long the result of the first probe of a server remains valid.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// A probe without a response for this long is reported.
 const SLOW_PROBE: Duration = Duration::from_secs(2);
 
 impl<'a> Scheduler<'a, '_> {
-    /// Probes every server once, all at the same time, before anything is sent. Problems that
-    /// require an edit end the sweep here, all in one message; the scheduler waits for other
-    /// servers when their runs come.
+    /// Probes every server once, all at the same time, before anything is sent. If there are
+    /// problems that require an edit, the sweep ends here, with all of them in one message. For
+    /// other servers that are not ready, the scheduler waits when their runs come.
     pub(super) fn first_look(&mut self) -> Result<(), SweepError> {
         let mut names: Vec<String> = self.runs_left.keys().cloned().collect();
         let mut wrong = self.wrong_launches(&names);
@@ -62,7 +62,8 @@ impl<'a> Scheduler<'a, '_> {
         if wrong.is_empty() { Ok(()) } else { Err(SweepError::Endpoints(wrong)) }
     }
 
-    /// Returns the problems of hooks before anything is sent: endpoint and reason, each once.
+    /// Returns the problems of hooks that are known before anything is sent, as endpoint and
+    /// reason, without duplicates.
     pub(super) fn wrong_hooks(&self) -> Vec<(String, String)> {
         let Sweep { plan, folder, expansion, todo, .. } = self.sweep;
         let mut wrong: Vec<(String, String)> = Vec::new();
@@ -79,8 +80,8 @@ impl<'a> Scheduler<'a, '_> {
         wrong
     }
 
-    /// Returns the probe of an endpoint before runs like `spec`; before the first of them it covers
-    /// `all_models` of its runs.
+    /// Returns the probe of an endpoint before runs like `spec`. Before the first of these runs,
+    /// the probe covers `all_models` of the endpoint's runs.
     pub(super) fn asking(&self, name: &str, spec: &Arc<RunSpec>, all_models: bool) -> Asking {
         let endpoint = self.sweep.plan.endpoints[name].clone();
         let live = self.servers.get(name);
@@ -162,7 +163,7 @@ impl<'a> Scheduler<'a, '_> {
         self.spawn(node, move || Answer::Probed(Box::new(asking.wait(pause, left, &halt, tell))))
     }
 
-    /// Reports once for each slow server what the sweep waits for.
+    /// Reports, once for each slow server, that the sweep is waiting for it.
     pub(super) fn tell_slow_probes(&mut self) {
         let slow = |_: &NodeIndex, asked: &mut Unanswered| asked.since.elapsed() > SLOW_PROBE;
         for (_, Unanswered { endpoint, url, .. }) in self.unanswered.extract_if(slow) {
@@ -184,7 +185,7 @@ impl<'a> Scheduler<'a, '_> {
         if let Some(started) = asked.launched {
             let live = self.servers.entry(endpoint.to_owned()).or_default();
             (live.start, live.target) = (None, None);
-            // The previous one has ended, or did not exist.
+            // The previous server has ended, or did not exist.
             let before = live.launched.replace(started);
             self.retire(endpoint, before);
         }
@@ -209,14 +210,14 @@ impl<'a> Scheduler<'a, '_> {
         Ok(())
     }
 
-    /// Reports that a server is not near, if the plan declares it so.
+    /// Reports that a server is not near, if the plan declares that it is.
     pub(super) fn tell_far(&mut self, endpoint: &str, far: Option<String>) {
         if let Some(why) = far {
             self.observer.event(Event::Far { endpoint: endpoint.to_owned(), why });
         }
     }
 
-    /// The server of a run was probed again before the run starts.
+    /// Handles the result if the server of a run was probed again before the run starts.
     pub(super) fn asked_again(&mut self, node: NodeIndex, at: usize, asked: ProbeOutcome) {
         if !self.asking.remove(&node) {
             return;
@@ -227,7 +228,8 @@ impl<'a> Scheduler<'a, '_> {
                 self.summary.left += 1;
                 self.walk.done(node, Outcome::Skipped);
             }
-            // Another run may have started meanwhile; the walk dispatches this one when that has ended.
+            // Another run may have started in the meantime; the walk dispatches this run when the other
+            // one has ended.
             Ok(()) if self.walk.come_back(node) => {}
             Ok(()) => {
                 if let Err(error) = self.begin(node, at) {
@@ -236,7 +238,7 @@ impl<'a> Scheduler<'a, '_> {
                     self.walk.done(node, Outcome::Failed);
                 }
             }
-            // If a server cannot start with its settings, that is a result, and the next settings
+            // If a server cannot start with its settings, this is a result, and the next settings
             // are tried.
             Err(unready) if unready.has_ended && !unready.is_final && self.changed.contains(&at) => {
                 self.changed_in_vain(node, at, unready.reason);
@@ -245,7 +247,7 @@ impl<'a> Scheduler<'a, '_> {
                 let is_final = unready.is_final;
                 self.observer.event(Event::Endpoint { endpoint: endpoint.clone(), result: Err(unready.reason) });
                 let skip = SkipReason::NotReady { endpoint: endpoint.clone() }.to_string();
-                // A missing model, for example, concerns this run; other models of the endpoint
+                // A missing model, for example, affects only this run; other models of the endpoint
                 // may exist.
                 let is_refused = self.guard.refuses(&endpoint);
                 let skip = if is_refused { refused(&endpoint) } else { skip };

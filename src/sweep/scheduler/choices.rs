@@ -1,6 +1,6 @@
 //! The part of the scheduler that continues searches and ladders. A pool is in the graph as the node of the
-//! run that it requests first; when that has ended, the node represents the next one, so the graph never
-//! changes and a launched server stays up.
+//! run that it requests first; when this run has ended, the node represents the next one. So the graph
+//! never changes, and a launched server stays up.
 
 use petgraph::graph::NodeIndex;
 
@@ -10,13 +10,15 @@ use crate::graph::{Node, Outcome};
 use crate::sweep::event::{Event, Naming, RunView};
 
 impl Scheduler<'_, '_> {
-    /// Returns, after a run of a pool, whether another one is requested, which the node represents from now
-    /// on. A run that was not measured as required leaves the pool as it is, for another invocation.
+    /// Returns, after a run of a pool, whether the pool requests another run, which the node then
+    /// represents. If the run was not measured as required, the pool is left as it is, for another
+    /// invocation.
     pub(super) fn choose_next(&mut self, node: NodeIndex, at: usize) -> bool {
         let sweep = self.sweep;
         let Some(choices) = &sweep.choices else { return false };
         let run = &sweep.expansion.runs[at];
-        // Two sweeps may request the same run, which is one node: on one endpoint it serves both in turn.
+        // Two sweeps may request the same run, which is then a single node. On one endpoint, the run
+        // serves both in turn.
         let is_same = |other: &usize| {
             let other = &sweep.expansion.runs[*other];
             other.id == run.id && other.spec.endpoint.name == run.spec.endpoint.name
@@ -39,7 +41,7 @@ impl Scheduler<'_, '_> {
             let view = next.filter(is_free).map(|next| self.stand_for(node, next, chosen.to_string()));
             let goes_on = view.is_some();
             let standing = chosen.to_string();
-            // After a run of another pool, a pool is mostly unchanged.
+            // A pool is usually unchanged after a run of another pool.
             if self.pools.told.insert(pool, standing.clone()).as_ref() != Some(&standing) || goes_on {
                 let pool = sweep.expansion.pools[pool].title();
                 self.observer.event(Event::Chosen { pool, standing, next: view });
@@ -61,8 +63,8 @@ impl Scheduler<'_, '_> {
         pools.filter(|(pool, places)| goes_on(pool, places)).map(|(pool, _)| pool.title()).collect()
     }
 
-    /// Whether a node that has not ended represents a run of the pool, or continues it: one node continues
-    /// a pool at a time.
+    /// Whether a node that has not ended represents a run of the pool, or continues it. Only one node
+    /// continues a pool at a time.
     fn is_served_elsewhere(&self, node: NodeIndex, pool: usize, places: &[usize]) -> bool {
         let serves = |other: &NodeIndex| {
             let goes_on = self.pools.of_node.get(other).is_some_and(|pools| pools.contains(&pool));
@@ -71,8 +73,8 @@ impl Scheduler<'_, '_> {
         self.graph.nodes().into_iter().any(|other| other != node && !self.walk.has_ended(other) && serves(&other))
     }
 
-    /// Lets a node represent a chosen run, which adds one run to do, unless another sweep has it to
-    /// do as well.
+    /// Lets a node represent a chosen run, which adds one run to do, unless another sweep already
+    /// has this run to do.
     fn stand_for(&mut self, node: NodeIndex, next: usize, standing: String) -> RunView {
         let expansion = self.sweep.expansion;
         let run = &expansion.runs[next];
@@ -91,8 +93,8 @@ impl Scheduler<'_, '_> {
         view
     }
 
-    /// Handles the turn of a run that another sweep also requested and that has ended since: its result
-    /// serves both. A pool continues from it.
+    /// Handles the turn of a run that another sweep also requested and that has already ended. Its
+    /// result serves both sweeps, and a pool continues from it.
     pub(super) fn was_measured(&mut self, node: NodeIndex, at: usize, is_settled: bool) {
         let run = &self.sweep.expansion.runs[at];
         let goes_on = is_settled && self.choose_next(node, at);
@@ -109,7 +111,8 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Whether the run of a node ended as that of another node, and no choice depends on it.
+    /// Whether the run of a node already ended as the run of another node, and no choice depends on
+    /// it.
     pub(super) fn needs_no_server(&self, node: NodeIndex) -> bool {
         let Node::Run(at) = self.graph.node(node) else { return false };
         let is_chosen = self.sweep.choices.iter().flat_map(|choices| &choices.places).any(|places| places.contains(at));

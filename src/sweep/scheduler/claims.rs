@@ -7,7 +7,7 @@ use crate::store::Standing;
 
 impl Scheduler<'_, '_> {
     /// Takes the next run, with its server. If another worker has either, or has committed the run, the run's
-    /// node ends: a search continues from its result, or waits for it.
+    /// node ends. A search then continues from the result, or waits for it.
     pub(super) fn is_someone_elses(&mut self, node: NodeIndex, at: usize) -> Result<bool, SweepError> {
         let run = &self.sweep.expansion.runs[at];
         let server = self.sweep.plan.endpoints[&run.spec.endpoint.name].shared_server();

@@ -7,15 +7,15 @@ use petgraph::graph::NodeIndex;
 use crate::expand::{CellEnd, Expansion, PlannedRun, RunId, Series};
 use crate::graph::{Graph, Node};
 
-/// Returns when the cells of a series end, from the existing results; a run for which the second argument
-/// returns true has yet to be measured, even if a result exists.
+/// Returns when the cells of a series end, based on the existing results. If the second argument returns
+/// true for a run, that run has yet to be measured, even if a result exists.
 pub(crate) type EndsOf<'a> = &'a dyn Fn(&Series, &dyn Fn(&PlannedRun) -> bool) -> Vec<Option<CellEnd>>;
 
-/// Returns why the budget skips a run that is about to begin, from the measurements until then;
-/// `None` if it does not.
+/// Returns why the budget skips a run that is about to begin, based on the measurements so far;
+/// `None` if the budget does not skip it.
 pub(crate) type OverBudget<'a> = &'a dyn Fn(&PlannedRun) -> Option<String>;
 
-/// Runs that are skipped because their cells have ended.
+/// The runs that are skipped because their cells have ended.
 #[derive(Debug, Default)]
 pub(super) struct EarlyEnds {
     /// Position and node of each run to do.
@@ -31,7 +31,7 @@ pub(super) struct EarlyEnds {
 }
 
 impl EarlyEnds {
-    /// Creates it without any skipped run.
+    /// Creates the state without any skipped runs.
     pub(super) fn of(expansion: &Expansion, todo: &[bool], graph: &Graph) -> EarlyEnds {
         let mut ends = EarlyEnds::default();
         if expansion.series.is_empty() {
@@ -53,7 +53,8 @@ impl EarlyEnds {
         self.left_out.contains(&at)
     }
 
-    /// Records that one sweep less requests a run, and returns how many do.
+    /// Records that one sweep fewer requests a run, and returns the number of sweeps that still
+    /// request it.
     pub(super) fn one_less_wants(&mut self, id: &RunId) -> usize {
         let count = self.wanted.entry(*id).or_default();
         *count = count.saturating_sub(1);

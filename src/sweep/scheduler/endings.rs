@@ -1,6 +1,6 @@
 //! The part of the scheduler that skips repeats that are no longer needed. Their nodes stay in the graph
-//! and end as soon as their turn comes, so that nodes waiting for them go on; a server that only they need
-//! is not started.
+//! and end as soon as their turn comes, so that nodes that wait for them can continue. A server that only
+//! skipped runs need is not started.
 
 use petgraph::graph::NodeIndex;
 
@@ -10,8 +10,8 @@ use crate::graph::Node;
 use crate::sweep::event::{Event, planned_cell};
 
 impl Scheduler<'_, '_> {
-    /// After a run has ended for good: skips runs that its cell, and the cells compared with it, no
-    /// longer need.
+    /// Called after a run has ended for good. Skips runs that are no longer needed by its cell or
+    /// by cells compared with it.
     pub(super) fn end_early(&mut self, at: usize) {
         let sweep = self.sweep;
         let Some(ends_of) = sweep.ends else { return };
@@ -32,8 +32,8 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Whether a node is a run that the budget now skips, in which case it is skipped. Runs of a search or
-    /// a ladder are not checked.
+    /// If a node is a run that the budget now skips, skips it and returns true. Runs of a search or a
+    /// ladder are not checked.
     pub(super) fn is_over_budget(&mut self, node: NodeIndex) -> bool {
         let (Node::Run(at), None) = (self.graph.node(node), self.pools.run(node)) else { return false };
         let planned = &self.sweep.expansion.runs[*at];
@@ -48,7 +48,7 @@ impl Scheduler<'_, '_> {
         true
     }
 
-    /// Records that a run will not begin: nothing waits for it any more.
+    /// Records that a run will not begin, so that nothing waits for it any longer.
     fn leave_out(&mut self, at: usize) {
         self.early.left_out.insert(at);
         let planned = &self.sweep.expansion.runs[at];

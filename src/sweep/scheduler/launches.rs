@@ -1,5 +1,5 @@
 //! The part of the scheduler that starts and ends servers. One launched server is up on a resource at a
-//! time; ending one takes time and happens on its own thread.
+//! time. Ending a server takes time, so it happens on a separate thread.
 
 use std::sync::Arc;
 use std::thread;
@@ -18,7 +18,7 @@ use crate::sweep::live::Live;
 use crate::sweep::perform::RunError;
 use crate::units::text::quoted;
 
-/// The pause before a server that exited at once is started again; it doubles.
+/// The pause before a server that exited at once is started again; the pause doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest such pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -34,8 +34,8 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Returns the problems of the servers to launch, before any is launched: endpoint and
-    /// reason, each once.
+    /// Returns the problems of the servers to launch, before any is launched, as endpoint and
+    /// reason, without duplicates.
     pub(super) fn wrong_launches(&self, names: &[String]) -> Vec<(String, String)> {
         let mut wrong: Vec<(String, String)> = Vec::new();
         for name in names.iter().filter(|name| self.sweep.plan.endpoints[*name].launch.is_some()) {
@@ -68,23 +68,23 @@ impl Scheduler<'_, '_> {
         let launching = self.launching(name, &spec);
         self.spawn(node, move || {
             for server in ending {
-                // A thread that panicked has ended its server nevertheless.
+                // A thread that panicked has still ended its server.
                 let _ = server.join();
             }
             Answer::Launched(launching.start())
         })
     }
 
-    /// Whether the running server was launched with other settings than a run needs. This happens if the
-    /// run that a node represents was chosen and has other settings than the previous one; all other runs
-    /// wait for the start of their server.
+    /// Whether the running server was launched with other settings than a run needs. This happens only if
+    /// the node represents a chosen run whose settings differ from those of the previous run. All other
+    /// runs wait for the start of their server.
     pub(super) fn needs_another_server(&self, at: usize) -> bool {
         let spec = &self.sweep.expansion.runs[at].spec;
         let up = self.servers.get(&spec.endpoint.name).and_then(|live| live.launched.as_ref());
         up.is_some_and(|started| started.spec.endpoint.launch != spec.endpoint.launch)
     }
 
-    /// Ends the running server and starts the one that a run needs, which then begins.
+    /// Ends the running server and starts the one that a run needs; the run then begins.
     pub(super) fn change_server(&mut self, node: NodeIndex, at: usize) -> Result<(), SweepError> {
         let spec = Arc::clone(&self.sweep.expansion.runs[at].spec);
         let name = spec.endpoint.name.clone();
@@ -93,7 +93,7 @@ impl Scheduler<'_, '_> {
         self.asking.insert(node);
         self.restarting.insert(node);
         self.changed.insert(at);
-        // A port of `auto` is known only after the start.
+        // With `auto`, the port is known only after the start.
         let port = self.sweep.plan.endpoints[&name].launch_port().map_or("auto".to_owned(), |port| port.to_string());
         let written = spec.endpoint.launch.iter().flat_map(|launch| &launch.command);
         let filled = written.map(|part| part.replace("{{ port }}", &port).replace("{{port}}", &port));
@@ -104,8 +104,8 @@ impl Scheduler<'_, '_> {
         Ok(())
     }
 
-    /// The server of a run ended before it was ready with the settings of the run: that spoils the attempt
-    /// as if the server had ended during it.
+    /// Handles a server that ended before it was ready with the settings of a run. This spoils the attempt
+    /// as if the server had ended during the run.
     pub(super) fn changed_in_vain(&mut self, node: NodeIndex, at: usize, reason: String) {
         let run = &self.sweep.expansion.runs[at];
         let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: reason, retry_after: None };
@@ -124,7 +124,8 @@ impl Scheduler<'_, '_> {
         self.walk.done(node, Outcome::Ok);
     }
 
-    /// The server behind a probe ended before it was ready: it is started again, or its runs are given up.
+    /// Handles a probed server that ended before it was ready: it is started again, or its runs are given
+    /// up.
     pub(super) fn start_failed(&mut self, node: NodeIndex, name: String, run: usize, reason: String) {
         let allowed = self.sweep.plan.endpoints[&name].retries();
         let failed = self.failed_starts.entry(node).or_default();
@@ -147,7 +148,7 @@ impl Scheduler<'_, '_> {
         self.give_up_behind(node, &name, &reason, allowed);
     }
 
-    /// Gives up every run behind a server that does not start: that it cannot start with these
+    /// Gives up every run whose server does not start. The fact that it cannot start with these
     /// settings is a result.
     fn give_up_behind(&mut self, node: NodeIndex, name: &str, reason: &str, times: u32) {
         self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Err(reason.to_owned()) });
@@ -178,7 +179,7 @@ impl Scheduler<'_, '_> {
         self.halt.send_replace(true);
     }
 
-    /// Ends the launched server of an endpoint that stays in use: the next probe starts it again.
+    /// Ends the launched server of an endpoint that stays in use; the next probe starts it again.
     pub(super) fn end_server(&mut self, name: &str) {
         let launched = self.servers.get_mut(name).and_then(|live| live.launched.take());
         self.retire(name, launched);
@@ -190,7 +191,7 @@ impl Scheduler<'_, '_> {
         self.retire(name, launched);
     }
 
-    /// Ends a launched server on its own thread.
+    /// Ends a launched server on a separate thread.
     pub(super) fn retire(&mut self, name: &str, launched: Option<Started>) {
         let Some(started) = launched else { return };
         let resource = self.sweep.expansion.resources[name].clone();

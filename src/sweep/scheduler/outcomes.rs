@@ -13,15 +13,16 @@ use crate::sweep::event::Event;
 use crate::sweep::perform::{Retries, RunError};
 use crate::sweep::ready::Waiting;
 use crate::units::Nanos;
-/// How long a server is left alone before the first retry of a run; it doubles up to [`LONGEST_PAUSE`].
+/// How long the scheduler waits before the first retry of a run. This pause doubles with each retry, up
+/// to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Shorter pauses are not reported.
 const LONG_PAUSE: Duration = Duration::from_secs(2);
-/// The longest such pause, unless the server requests one.
+/// The longest pause before a retry, unless the server requests one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl Scheduler<'_, '_> {
-    /// Returns how often the environment may spoil a run, and how often it has.
+    /// Returns how often the environment may spoil a run, and how often it has spoiled it.
     pub(super) fn retries(&self, at: usize) -> Retries {
         let endpoint = &self.sweep.expansion.runs[at].spec.endpoint.name;
         Retries { spoiled: self.spoiled[at], allowed: self.sweep.plan.endpoints[endpoint].retries() }
@@ -47,7 +48,7 @@ impl Scheduler<'_, '_> {
         self.walk.done(node, Outcome::Skipped);
     }
 
-    /// Records that an endpoint cannot be made ready: its runs are skipped.
+    /// Records that an endpoint cannot be made ready, so that its runs are skipped.
     pub(super) fn lose(&mut self, node: NodeIndex, endpoint: String, reason: String) {
         let is_stopped = self.halted();
         if !is_stopped {
@@ -58,7 +59,7 @@ impl Scheduler<'_, '_> {
                 if self.early.leaves_out(*run) {
                     continue;
                 }
-                // It may be ready next time: the wait was not completed.
+                // The server may be ready next time, because the wait was not completed.
                 if is_stopped {
                     self.summary.left += 1;
                     continue;
@@ -157,8 +158,8 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Handles an attempt that the environment spoiled. Returns nothing if the run will be retried when its
-    /// server is ready; otherwise how it ended.
+    /// Handles an attempt that the environment spoiled. Returns `None` if the run will be retried when its
+    /// server is ready, and otherwise how it ended.
     pub(super) fn spoiled(&mut self, node: NodeIndex, at: usize, spoiled: Spoiled) -> Option<Outcome> {
         let retries = self.retries(at);
         self.spoiled[at] += 1;
@@ -170,7 +171,8 @@ impl Scheduler<'_, '_> {
         let within = Duration::from(self.sweep.plan.endpoints[&spec.endpoint.name].ready_within());
         let is_too_long = pause > within.max(LONGEST_PAUSE);
         if is_too_long {
-            // For the whole endpoint: rerunning the same command later continues after it.
+            // This applies to the whole endpoint; running the same command again later continues
+            // with the next runs.
             let (name, pause) = (&spec.endpoint.name, Nanos::from(pause));
             let reason =
                 format!("endpoint `{name}` requests a pause of {pause} (Retry-After), longer than `ready.within`");
@@ -239,8 +241,8 @@ impl Scheduler<'_, '_> {
     }
 }
 
-/// Returns how long a server is left alone after it spoiled an attempt: as long as it requests, and
-/// longer each time.
+/// Returns how long no requests are sent to a server after a spoiled attempt: as long as the server
+/// requests, and longer each time.
 fn pause_after(spoiled: &Spoiled, times: u32) -> Duration {
     let growing = FIRST_PAUSE.saturating_mul(1 << times.saturating_sub(1).min(16)).min(LONGEST_PAUSE);
     spoiled.retry_after.map_or(growing, |asked| growing.max(asked.into()))

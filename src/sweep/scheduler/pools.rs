@@ -11,28 +11,31 @@ use crate::sweep::choose::Chosen;
 pub(crate) struct Choices<'a> {
     /// For each pool of the expansion, the positions of its members among the runs.
     pub(crate) places: Vec<Vec<usize>>,
-    /// For each run whether the user selected it: a pool that requests another one stops there.
+    /// For each run, whether the user selected it. A pool that requests an unselected run stops
+    /// there.
     pub(crate) picked: Vec<bool>,
     /// Returns the state of a pool.
     pub(crate) choose: &'a dyn Fn(&Pool) -> Chosen,
 }
 
 impl Choices<'_> {
-    /// Returns the state of the first pool that may request the run at this position; `None` if none may.
+    /// Returns the state of the first pool that may request the run at this position; `None` if there is
+    /// none.
     pub(super) fn standing(&self, run: usize, pools: &[Pool]) -> Option<String> {
         let pool = self.places.iter().position(|places| places.contains(&run))?;
         Some((self.choose)(&pools[pool]).to_string())
     }
 }
 
-/// The runs that the nodes of pools represent.
+/// The runs that the nodes of pools currently represent.
 #[derive(Debug, Default)]
 pub(super) struct Pools {
-    /// The run that a node represents now.
+    /// The run that each node represents now.
     pub(super) runs: HashMap<NodeIndex, usize>,
-    /// The pools that a node continues, one after the other: several if they requested the same run.
+    /// The pools that each node continues, one after the other; there are several if they requested
+    /// the same run.
     pub(super) of_node: HashMap<NodeIndex, Vec<usize>>,
-    /// Nodes whose next run is known and that wait for the pause after the last.
+    /// Nodes whose next run is known and that are waiting for the pause after the last run.
     waiting: HashSet<NodeIndex>,
     /// The last reported state of each pool.
     pub(super) told: HashMap<usize, String>,
@@ -41,7 +44,7 @@ pub(super) struct Pools {
 }
 
 impl Pools {
-    /// Creates it without chosen runs; `numbered` runs already have numbers.
+    /// Creates the state without chosen runs; `numbered` runs already have numbers.
     pub(super) fn behind(numbered: usize) -> Pools {
         Pools { next_number: numbered + 1, ..Pools::default() }
     }
@@ -56,7 +59,7 @@ impl Pools {
         self.waiting.insert(node);
     }
 
-    /// Returns whether the node waited for that pause, and ends the wait.
+    /// Returns whether the node was waiting for this pause, and ends the wait.
     pub(super) fn went_on(&mut self, node: NodeIndex) -> bool {
         self.waiting.remove(&node)
     }

@@ -1,4 +1,5 @@
-//! AMD's device metrics exporter. Its bytes are interpreted as MiB, as `amd-smi` writes them.
+//! AMD's device metrics exporter. Its values in bytes are interpreted as MiB, which is what
+//! `amd-smi` writes.
 
 use super::source::{Exporter, Source, labelled, plain, scaled};
 
@@ -8,7 +9,7 @@ pub(super) const AMD: Exporter =
 
 const SOURCE: &str = "ROCm device-metrics-exporter 1.5.1 (ad44c71), `pkg/amdgpu/gpuagent/gpuagent_gpu_metrics.go`";
 
-/// Bytes of a MiB.
+/// Number of bytes in a MiB.
 const MIB: f64 = 1_048_576.0;
 
 const SERIES: &[Source] = &[

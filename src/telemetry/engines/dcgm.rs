@@ -1,5 +1,6 @@
 //! NVIDIA's DCGM exporter, with its default list and its optional fields. It reads its GPUs every 30 s
-//! by default. On a GPU partitioned by MIG, each instance reports the power of the whole GPU: map one.
+//! by default. On a GPU partitioned by MIG, each instance reports the power of the whole GPU; map one
+//! of them in the plan.
 
 use super::source::{Exporter, Source, plain, scaled};
 
@@ -9,19 +10,19 @@ pub(super) const DCGM: Exporter =
 
 const SOURCE: &str = "DCGM exporter 4.5.3-4.8.2 (691c927), `etc/default-counters.csv`; units, and names from 4.6 on, from DCGM 4.6.1, `dcgm_fields.h` of go-dcgm b7fa315";
 
-/// Bytes of a MiB, the unit of framebuffers.
+/// Number of bytes in a MiB, the unit of framebuffer sizes.
 const MIB: f64 = 1_048_576.0;
 
 const SERIES: &[Source] = &[
     scaled("gpu_utilization", "DCGM_FI_DEV_GPU_UTIL", 0.01),
     scaled("gpu_memory_used", "DCGM_FI_DEV_FB_USED", MIB),
     scaled("gpu_memory_total", "DCGM_FI_DEV_FB_TOTAL", MIB),
-    // The default list has only the parts.
+    // The default list contains only the parts.
     scaled("gpu_memory_total", "DCGM_FI_DEV_FB_FREE", MIB),
     Source { adds: true, ..scaled("gpu_memory_total", "DCGM_FI_DEV_FB_USED", MIB) },
     Source { adds: true, ..scaled("gpu_memory_total", "DCGM_FI_DEV_FB_RESERVED", MIB) },
-    // `DCGM_FI_DEV_GPU_UTIL_RATIO`, the newer name of GPU_UTIL, is omitted: it is not documented whether it is a
-    // share or still a percentage.
+    // `DCGM_FI_DEV_GPU_UTIL_RATIO`, the newer name of GPU_UTIL, is omitted, because it is not documented
+    // whether it is a share or still a percentage.
     plain("gpu_memory_bandwidth_utilization", "DCGM_FI_PROF_DRAM_UTIL_RATIO"),
     plain("gpu_memory_bandwidth_utilization", "DCGM_FI_PROF_DRAM_ACTIVE"),
     plain("gpu_power_watts", "DCGM_FI_DEV_BOARD_POWER_WATTS"),

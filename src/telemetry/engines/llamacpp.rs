@@ -1,5 +1,5 @@
-//! llama.cpp's server, started with `--metrics`. It writes six digits: above a million, a counter loses
-//! its last ones.
+//! llama.cpp's server, started with `--metrics`. It writes only six digits, so a counter above a
+//! million loses its last digits.
 
 use super::source::{Exporter, Source, plain, plus};
 

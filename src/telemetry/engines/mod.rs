@@ -1,7 +1,7 @@
 //! The canonical series of each exporter, as data: one file per exporter, each naming the version and
-//! the source file that it was read from. Every page is matched with all tables, because the names of
-//! exporters differ; if one has several names for a series, the newest comes first and the first that
-//! the page has is used.
+//! the source file that it was read from. Every page is matched with all tables, because exporters
+//! use different names. If an exporter has several names for a series, the newest is listed first,
+//! and the first one that the page contains is used.
 
 mod amd;
 mod dcgm;
@@ -33,8 +33,8 @@ pub const EXPORTERS: &[Exporter] = &[
     process::PROCESS,
 ];
 
-/// Returns when the exporter of this title counts the canonical histogram `key`; `None` is an unknown
-/// exporter.
+/// Returns at which moment the exporter with this title counts the canonical histogram `key`; a title
+/// of `None` means an unknown exporter.
 pub fn moment(title: Option<&str>, key: &str) -> Moment {
     let exporter = EXPORTERS.iter().find(|exporter| Some(exporter.title) == title);
     let own = exporter.and_then(|exporter| exporter.counted.iter().find(|(counted, _)| *counted == key));

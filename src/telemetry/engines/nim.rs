@@ -1,5 +1,5 @@
-//! NVIDIA NIM for LLMs, 1.x. It is closed source: names are from its documentation. 2.x uses the names
-//! of its engine.
+//! NVIDIA NIM for LLMs, 1.x. It is closed source, so the names are taken from its documentation. 2.x
+//! uses the names of its engine.
 
 use super::source::{Exporter, Source, plain};
 

@@ -1,4 +1,4 @@
-//! Prometheus' node exporter. Time spent waiting for its disks (`iowait`) is idle.
+//! Prometheus' node exporter. Time spent waiting for its disks (`iowait`) counts as idle time.
 
 use super::source::{Exporter, Source, labelled, plain};
 

@@ -1,9 +1,9 @@
-//! Metrics that the client libraries of Prometheus report of the process behind a page, whatever the
-//! exporter.
+//! Metrics that the client libraries of Prometheus report about the process behind a page, whatever
+//! the exporter is.
 
 use super::source::{Exporter, Source, plain};
 
-/// Prometheus' client libraries, which vLLM, SGLang, TGI and most exporters are built on.
+/// Prometheus' client libraries, on which vLLM, SGLang, TGI and most exporters are built.
 pub(super) const PROCESS: Exporter =
     Exporter { title: "Prometheus' client libraries", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 

@@ -1,6 +1,6 @@
 //! SGLang, started with `--enable-metrics`. With `--enable-metrics-for-all-schedulers` every
-//! tensor-parallel rank reports the same requests, and its gauges add up to too many: map those of one
-//! `tp_rank`.
+//! tensor-parallel rank reports the same requests, so the sums of its gauges are too high; map the
+//! gauges of one `tp_rank`.
 
 use super::source::{Exporter, Moment, Source, labelled, plain};
 
@@ -10,11 +10,11 @@ pub(super) const SGLANG: Exporter =
 
 const SOURCE: &str = "SGLang 0.5.23, `python/sglang/srt/observability/metrics_collector.py`";
 
-/// Series of the scheduler: the total over priorities, of the first pipeline stage.
+/// Series of the scheduler: the total over priorities, for the first pipeline stage.
 const OF_SCHEDULER: &[(&str, &[&str])] = &[("priority", &[""]), ("pp_rank", &["0", ""])];
 
-/// Read from `managers/tokenizer_manager.py` and `observability/req_time_stats.py`: the queue is counted
-/// when the first forward pass begins, the prefill when it ends.
+/// Read from `managers/tokenizer_manager.py` and `observability/req_time_stats.py`: queue time is
+/// counted when the first forward pass begins, and prefill time when it ends.
 const COUNTED: &[(&str, Moment)] = &[("queue_seconds", Moment::FirstToken), ("prefill_seconds", Moment::FirstToken)];
 
 const SERIES: &[Source] = &[

@@ -1,5 +1,5 @@
-//! NVIDIA's Triton server with its TensorRT-LLM backend. Each model of an ensemble counts requests: map
-//! those of the served one. Its GPU figures are polled every two seconds.
+//! NVIDIA's Triton server with its TensorRT-LLM backend. Each model of an ensemble counts requests; map
+//! the counts of the served model. Its GPU figures are polled every two seconds.
 
 use super::source::{Exporter, Source, labelled, plain, scaled};
 

@@ -1,4 +1,4 @@
-//! TensorRT-LLM's `trtllm-serve`, at /prometheus/metrics: its /metrics is JSON, and reading that drains
+//! TensorRT-LLM's `trtllm-serve`, at /prometheus/metrics. Its /metrics is JSON, and reading it drains
 //! the engine's statistics.
 
 use super::source::{Exporter, Moment, Source, labelled, plain};
@@ -9,7 +9,7 @@ pub(super) const TRTLLM: Exporter =
 
 const SOURCE: &str = "TensorRT-LLM 050f80d, `tensorrt_llm/metrics/collector.py`";
 
-/// Read from `log_request_metrics_dict`: everything is counted when a request has a finish reason,
+/// Read from `log_request_metrics_dict`: all values are counted when a request has a finish reason,
 /// including TTFT; cancelled requests are not counted.
 const COUNTED: &[(&str, Moment)] = &[("ttft_seconds", Moment::End)];
 

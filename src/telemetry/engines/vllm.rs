@@ -1,4 +1,4 @@
-//! vLLM's V1 engine; names from earlier versions follow today's.
+//! vLLM's V1 engine; names from earlier versions are listed after the current ones.
 
 use super::source::{Exporter, Source, labelled, plain};
 

@@ -1,6 +1,6 @@
 //! GPUs read by AMD's programs. Based on amd-smi of ROCm 6.3 (0ceca28), `amdsmi_cli/amdsmi_commands.py`,
-//! with the table `gpu_data` that later versions put around their list; and on rocm-smi's JSON, whose
-//! names are sentences.
+//! extended by the table `gpu_data` that later versions put around the list; and based on rocm-smi's
+//! JSON, whose names are sentences.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::command::output;
 use super::device::{Device, Values, put};
 use super::source::{OnGpu, Source, Tool};
 
-/// Time limit of a tool: it is a Python program.
+/// Time limit of a tool, which allows for a Python program.
 const WITHIN: Duration = Duration::from_secs(4);
 const METRICS: [&str; 8] =
     ["metric", "--usage", "--power", "--clock", "--temperature", "--mem-usage", "--energy", "--json"];
@@ -39,7 +39,7 @@ const AMD_SMI: [(&str, &str, f64); 9] = [
     ("gpu_temperature", "/temperature/edge", 1.0),
     ("gpu_sm_clock", "/clock/gfx_0/clk", 1e6),
 ];
-/// The same for rocm-smi.
+/// The fields of each series in rocm-smi, in order of preference, with the factor to its unit.
 const ROCM_SMI: [(&str, &str, f64); 10] = [
     ("gpu_utilization", "GPU use (%)", 0.01),
     ("gpu_memory_bandwidth_utilization", "GPU Memory Read/Write Activity (%)", 0.01),
@@ -58,7 +58,7 @@ const ROCM_SMI: [(&str, &str, f64); 10] = [
 pub(super) struct Amd(Tool);
 
 impl Amd {
-    /// Creates it for `amd-smi` or `rocm-smi`.
+    /// Creates the reader for `amd-smi` or `rocm-smi`.
     pub(super) fn new(tool: Tool) -> Amd {
         Amd(tool)
     }
@@ -114,8 +114,8 @@ impl Source for Amd {
     }
 }
 
-/// Returns the GPUs in JSON output by their number: a list with `gpu` in each, alone or under
-/// `gpu_data`, or a table `card0`, `card1`.
+/// Returns the GPUs in JSON output by their number. The output is a list whose items have `gpu`,
+/// alone or under `gpu_data`, or a table with `card0`, `card1`.
 fn gpus(text: &str) -> Option<Vec<(u32, Value)>> {
     // Warnings may precede the JSON.
     let start = text.find(['{', '['])?;
@@ -143,8 +143,8 @@ fn values(tool: Tool, gpu: &Value) -> Values {
     values
 }
 
-/// Parses a number as these programs write it: `612`, `"612.0"`, `{ "value": 612, "unit": "W" }`,
-/// `"(1700Mhz)"`. `"N/A"` is `None`.
+/// Parses a number in the forms that these programs write: `612`, `"612.0"`, `{ "value": 612,
+/// "unit": "W" }`, `"(1700Mhz)"`. `"N/A"` is `None`.
 fn number(value: &Value) -> Option<f64> {
     let value = value.get("value").unwrap_or(value);
     let read = match value {

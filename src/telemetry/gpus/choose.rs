@@ -1,18 +1,19 @@
-//! Which GPUs of this machine belong to the server: those that the plan names, else those that its
-//! variables allow, else those that its processes use, else all.
+//! Which GPUs of this machine belong to the server. These are the GPUs that the plan names, or else
+//! those that the server's variables allow, or else those that its processes use, or else all GPUs.
 
 use super::device::Device;
 
 /// Which GPUs are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// These, by number or UUID.
+    /// These GPUs, by number or UUID.
     Told(Vec<String>),
-    /// Those assigned to the server.
+    /// The GPUs that are assigned to the server.
     Given(Visible),
 }
 
-/// The variables that specify which GPUs a process may use; `None` if one is not set, or is unknown.
+/// The variables that specify which GPUs a process may use; a value is `None` if the variable is not
+/// set or unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Visible {
     /// `CUDA_VISIBLE_DEVICES`.
@@ -25,14 +26,14 @@ pub struct Visible {
     pub hip: Option<String>,
 }
 
-/// The order of CUDA's numbers that matches the tools' own.
+/// The order of CUDA's numbers that matches that of the tools.
 const BY_BUS: &str = "PCI_BUS_ID";
 
-/// Returns the selected devices. `of_server` has the UUIDs of those that the server's processes use, if
-/// known.
+/// Returns the selected devices. `of_server` contains the UUIDs of the devices that the server's
+/// processes use, if known.
 ///
 /// # Errors
-/// Why they cannot be determined, in words.
+/// Why the devices cannot be determined, as text.
 pub(super) fn choose(
     which: &Which,
     all: &[Device],
@@ -50,7 +51,7 @@ pub(super) fn choose(
     }
 }
 
-/// Returns the GPUs that are not instances of another.
+/// Returns the GPUs that are not instances of another GPU.
 fn whole(all: &[Device]) -> impl Iterator<Item = &Device> {
     all.iter().filter(|device| !device.is_instance)
 }
@@ -61,7 +62,7 @@ fn find<'d>(one: &str, all: &'d [Device]) -> Option<&'d Device> {
         Ok(index) => whole(all).find(|device| device.index == index),
         Err(_) => {
             let mut found = all.iter().filter(|device| !one.is_empty() && device.uuid.starts_with(one));
-            // An ambiguous prefix names no device.
+            // An ambiguous prefix does not name a device.
             found.next().filter(|_| found.next().is_none())
         }
     }
@@ -78,7 +79,8 @@ fn by_cuda(list: &str, order: Option<&str>, all: &[Device]) -> Result<Vec<Device
     let entries: Vec<&str> = list.split(',').map(str::trim).collect();
     let by_number = entries.iter().any(|entry| entry.parse::<u32>().is_ok());
     let are_alike = whole(all).all(|device| Some(&device.name) == whole(all).next().map(|first| &first.name));
-    // By default, CUDA puts the fastest first, and only CUDA knows which that is.
+    // By default, CUDA numbers the fastest GPU first, and which one that is can be determined only
+    // by CUDA.
     if by_number && !are_alike && order != Some(BY_BUS) {
         return Err(format!(
             "the GPUs in {} are ambiguous, because they are of several kinds: start the server with \
@@ -93,7 +95,7 @@ fn by_cuda(list: &str, order: Option<&str>, all: &[Device]) -> Result<Vec<Device
     Ok(found)
 }
 
-/// Interprets ROCm's variables: HIP counts among the GPUs that ROCr allows.
+/// Interprets ROCm's variables. HIP numbers the GPUs that ROCr allows.
 fn by_rocm(visible: &Visible, all: &[Device]) -> Result<Vec<Device>, String> {
     let mut left: Vec<Device> = all.to_vec();
     let hip = visible.hip.as_ref().map(|list| ("HIP_VISIBLE_DEVICES", list));

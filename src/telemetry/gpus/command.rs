@@ -63,12 +63,13 @@ fn spawn(program: &str, arguments: &[&str]) -> Result<Child, Gap> {
     })
 }
 
-/// Reads to the end on a separate thread; output that a child of the tool holds open may never end.
+/// Reads to the end on a separate thread, because output that a child of the tool holds open may
+/// never end.
 fn read(from: impl Read + Send + 'static) -> Option<Receiver<Vec<u8>>> {
     let (sender, receiver) = channel();
     let work = move || {
         let mut bytes = Vec::new();
-        // Output before an error is kept.
+        // Output that arrived before an error is kept.
         let _ = from.take(MOST_BYTES).read_to_end(&mut bytes);
         let _ = sender.send(bytes);
     };
@@ -84,7 +85,7 @@ fn end(child: &mut Child) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
     }
-    // A process that the kernel does not release is not waited for.
+    // This does not wait for a process that the kernel does not release.
     let _ = child.try_wait();
 }
 

@@ -1,4 +1,4 @@
-//! One GPU as listed by a tool, its values, and the values of all GPUs combined.
+//! A GPU as listed by a tool, its values, and the combined values of all GPUs.
 
 use super::super::canonical::{CANONICAL, Kind};
 use super::super::gathered::Gathered;
@@ -7,18 +7,18 @@ use super::super::page::Reading;
 /// A GPU, or an instance of a GPU partitioned by MIG.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Device {
-    /// Its number in its tool; for an instance, that of the whole GPU.
+    /// The number that the tool uses; for an instance, the number of the whole GPU.
     pub(super) index: u32,
-    /// Its UUID; empty if its tool does not report it.
+    /// The UUID; empty if the tool does not report it.
     pub(super) uuid: String,
-    /// Its name; empty if its tool does not report it.
+    /// The name; empty if the tool does not report it.
     pub(super) name: String,
-    /// Whether it is a MIG instance.
+    /// Whether this is a MIG instance.
     pub(super) is_instance: bool,
 }
 
 impl Device {
-    /// Returns its number, or its UUID if the number is that of a whole GPU.
+    /// Returns the number, or the UUID if the number belongs to a whole GPU.
     pub(super) fn shown(&self) -> String {
         if self.is_instance { self.uuid.clone() } else { self.index.to_string() }
     }
@@ -32,8 +32,8 @@ pub(super) fn put(values: &mut Values, key: &'static str, value: Option<f64>) {
     values.extend(value.map(|value| (key, value)));
 }
 
-/// Combines the values of GPUs. A value that one of them does not report is absent: a part is not the
-/// whole.
+/// Combines the values of GPUs. A value that any of them does not report is absent, because the
+/// combination would be incomplete.
 pub(super) fn together(gpus: &[Values]) -> Reading {
     let mut reading = Reading::default();
     for series in CANONICAL.iter().filter(|series| series.source == "gpu" && series.kind != Kind::Histogram) {

@@ -1,4 +1,4 @@
-//! Finding a reader for the GPUs of this machine.
+//! Finds a reader for the GPUs of this machine.
 
 use super::super::gap::Gap;
 use super::amd::Amd;
@@ -7,10 +7,10 @@ use super::nvidia_smi::NvidiaSmi;
 use super::nvml::ByNvml;
 use super::source::{Source, Tool};
 
-/// Returns the first of the tools that has a GPU, with all its GPUs.
+/// Returns the first of the tools that has a GPU, together with all GPUs that it lists.
 ///
 /// # Errors
-/// No tool has one: the response of each.
+/// No tool has a GPU; contains the response of each tool.
 pub(super) fn find(tools: &[Tool]) -> Result<(Box<dyn Source>, Vec<Device>), Gap> {
     let mut said: Vec<String> = Vec::new();
     let mut kind = "no_gpu";
@@ -23,7 +23,8 @@ pub(super) fn find(tools: &[Tool]) -> Result<(Box<dyn Source>, Vec<Device>), Gap
             Ok((source, devices)) if !devices.is_empty() => return Ok((source, devices)),
             Ok(_) => said.push(format!("{} lists none", tool.name())),
             Err(gap) => {
-                // A hanging driver does exist: the kind of the gap is then its timeout.
+                // A driver that hangs does exist, so the kind of the gap is the timeout in this
+                // case.
                 kind = if gap.kind == "timeout" { gap.kind } else { kind };
                 said.push(gap.why);
             }

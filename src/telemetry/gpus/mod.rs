@@ -1,8 +1,8 @@
-//! The GPUs of this machine, read if no exporter has a page of them: by NVML (`nvml`), else by
-//! `nvidia-smi` (`nvidia_smi`), else by AMD's tools (`amd`); `find` selects the first that has one. A
-//! reading becomes the same canonical series as a page (`device`), for the GPUs assigned to the server
-//! (`choose`), and lists the processes on them (`sharing`). All of this runs on a separate thread
-//! (`reader`), because a driver may hang.
+//! The GPUs of this machine, read if no exporter has a page of them. They are read by NVML (`nvml`),
+//! or else by `nvidia-smi` (`nvidia_smi`), or else by AMD's tools (`amd`); `find` selects the first
+//! tool that has a GPU. A reading becomes the same canonical series as a page (`device`), for the GPUs
+//! assigned to the server (`choose`), and lists the processes on them (`sharing`). All of this runs on
+//! a separate thread (`reader`), because a driver may hang.
 
 mod amd;
 mod choose;

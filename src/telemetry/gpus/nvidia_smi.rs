@@ -7,7 +7,7 @@ use super::command::output;
 use super::device::{Device, Values, put};
 use super::source::{OnGpu, Source, Tool};
 
-/// Time limit: without a persistent driver it has to wake every GPU.
+/// Time limit of `nvidia-smi`, which has to wake every GPU if the driver is not persistent.
 const WITHIN: Duration = Duration::from_secs(4);
 const PROGRAM: &str = "nvidia-smi";
 const FORMAT: &str = "--format=csv,noheader,nounits";
@@ -29,7 +29,7 @@ const FIELDS: [(&str, &str, f64); 8] = [
 /// The `nvidia-smi` program.
 #[derive(Debug, Default)]
 pub(super) struct NvidiaSmi {
-    /// Whether it only knows the reasons by their old name.
+    /// Whether the program knows the throttle reasons only by their old name.
     is_old: bool,
 }
 
@@ -93,7 +93,8 @@ fn device(line: &str) -> Result<Device, Gap> {
     }
 }
 
-/// Returns the values of a device among the lines. `[N/A]` and the like are unreported values.
+/// Returns the values of a device among the lines. `[N/A]` and similar texts mean that a value is
+/// not reported.
 fn values(device: &Device, lines: &[Vec<&str>]) -> Result<Values, Gap> {
     let Some(line) = lines.iter().find(|line| line.first() == Some(&&*device.uuid)) else {
         return Err(Gap { kind: "failed", why: format!("{PROGRAM} no longer lists {}", device.uuid) });

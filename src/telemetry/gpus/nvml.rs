@@ -1,5 +1,5 @@
-//! GPUs read by NVIDIA's library. It is loaded at run time: without a driver it is missing, and the
-//! error reports that.
+//! GPUs read by NVIDIA's library. The library is loaded at run time. Without a driver it is
+//! missing, which the error reports.
 
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::error::NvmlError;
@@ -9,7 +9,7 @@ use super::super::gap::Gap;
 use super::device::{Device, Values, put};
 use super::source::{OnGpu, Source, Tool};
 
-/// Why the static binary cannot use NVML: only a program with a dynamic loader can load libraries.
+/// Why the static binary cannot use NVML: only programs with a dynamic loader can load libraries.
 const STATIC: &str = "nvml: this is the static binary, which cannot load libnvidia-ml.so.1: use nvidia-smi, or install \
                       the wheel for glibc";
 
@@ -75,7 +75,7 @@ impl Source for ByNvml {
 fn instances(gpu: &Handle, index: u32) -> Vec<Device> {
     let is_cut = gpu.mig_mode().is_ok_and(|mode| mode.current == 1);
     let most = if is_cut { gpu.mig_device_count().unwrap_or_default() } else { 0 };
-    // A place without an instance gives an error.
+    // An index without an instance returns an error.
     let of = |place| {
         let instance = gpu.mig_device_by_index(place).ok()?;
         let name = instance.name().unwrap_or_default();
@@ -84,9 +84,9 @@ fn instances(gpu: &Handle, index: u32) -> Vec<Device> {
     (0..most).filter_map(of).collect()
 }
 
-/// Returns the values of a GPU. For a MIG instance, memory is its own; heat and clocks are those of the
-/// whole GPU. Power is also that of the whole GPU and is omitted, because the share of the other
-/// instances is unknown.
+/// Returns the values of a GPU. For a MIG instance, memory is that of the instance, while temperature
+/// and clocks are those of the whole GPU. Power is measured only for the whole GPU and is omitted,
+/// because the share of the other instances is unknown.
 fn values(gpu: &Handle, is_instance: bool) -> Result<Values, Gap> {
     let mut values = Values::new();
     let memory = told(gpu.memory_info())?;

@@ -1,5 +1,5 @@
-//! The thread that reads the GPUs. Its calls block, and a driver that hangs may block it forever: then
-//! it is abandoned, each reading is a gap, and its end is not awaited.
+//! The thread that reads the GPUs. Its calls block, and a driver that hangs may block it forever. In
+//! that case the thread is abandoned, each reading is a gap, and nothing waits for the thread to end.
 
 use std::future::Future;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -20,7 +20,7 @@ use crate::units::Nanos;
 
 /// Time limit of a reading.
 const LONGEST: Duration = Duration::from_secs(5);
-/// Interval between process queries if they cost as much as a reading.
+/// Interval between process queries if a query costs as much as a reading.
 const PROCESSES_EVERY: Duration = Duration::from_secs(5);
 
 /// The result of one reading.
@@ -28,7 +28,7 @@ const PROCESSES_EVERY: Duration = Duration::from_secs(5);
 pub(in crate::telemetry) struct Said {
     /// The canonical values of all GPUs combined.
     pub(in crate::telemetry) reading: Reading,
-    /// The processes on them.
+    /// The processes on the GPUs.
     pub(in crate::telemetry) processes: Processes,
 }
 
@@ -41,19 +41,19 @@ pub(in crate::telemetry) struct Reader {
 
 /// The result of looking for GPUs.
 enum Opened {
-    /// These are read.
+    /// These GPUs are read.
     Found(String),
-    /// There are none.
+    /// There are no GPUs.
     Nothing,
 }
 
-/// Looks for GPUs to read. Returns `None` if there are none and none are required.
+/// Looks for GPUs to read. Returns `None` if there are no GPUs and none are required.
 pub(in crate::telemetry) async fn open(wanted: Wanted) -> Option<Reader> {
     let (asks, asked) = channel();
     let (tell, opened) = oneshot::channel();
     let may_be_none = wanted.may_be_none;
     let tried = wanted.tools.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(", ");
-    // If no thread is available, every reading is a gap.
+    // If no thread can be started, every reading is a gap.
     let _ = std::thread::Builder::new().name("gpus".to_owned()).spawn(move || serve(wanted, tell, asked));
     let opened = timeout(LONGEST, opened).await;
     let shown = match opened {
@@ -65,7 +65,8 @@ pub(in crate::telemetry) async fn open(wanted: Wanted) -> Option<Reader> {
 }
 
 impl Reader {
-    /// Requests a reading; an earlier request without a response delays it, too.
+    /// Requests a reading. It also has to wait for an earlier request that has not been answered
+    /// yet.
     pub(in crate::telemetry) fn ask(&self) -> impl Future<Output = Result<Said, Gap>> + Send + 'static {
         let (tell, said) = oneshot::channel();
         let is_asked = self.asks.send(tell).is_ok();
@@ -122,7 +123,7 @@ impl Chosen {
             processes.into_iter().filter(|process| is_own(process.pid)).map(|process| process.uuid).collect()
         };
         let devices = choose(&wanted.which, &all, (is_amd, of_server));
-        // GPUs exist but cannot be read: that must be reported.
+        // GPUs exist but cannot be read, which must be reported.
         let devices = devices.map_err(|why| Gap { kind: "no_device", why })?;
         Ok(Chosen { source, devices, is_own: wanted.is_own.clone(), asked: None })
     }

@@ -1,25 +1,25 @@
-//! Which processes other than the server's were on the GPUs, over all readings of a run.
+//! Determines which processes other than the server's were on the GPUs, over all readings of a run.
 
 use std::collections::BTreeMap;
 
 use crate::rows::{GpuReadings, OtherProcess};
 
-/// Maximum number of processes kept.
+/// Maximum number of processes that are kept.
 const MOST: usize = 64;
 
 /// A process found in one reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::telemetry) struct Found {
-    /// Its process id.
+    /// The process id.
     pub(super) pid: u32,
-    /// The name of its program; empty if that is not visible.
+    /// The name of the program; empty if it is not visible.
     pub(super) name: String,
-    /// Whether it belongs to the server.
+    /// Whether the process belongs to the server.
     pub(super) is_own: bool,
 }
 
-/// The processes on the GPUs in one reading: `None` if they were not queried, an error if they cannot be
-/// determined.
+/// The processes on the GPUs in one reading. `None` if they were not queried, and an error if they
+/// cannot be determined.
 pub(in crate::telemetry) type Processes = Option<Result<Vec<Found>, String>>;
 
 /// The processes of all readings so far.
@@ -39,7 +39,7 @@ impl Sharing {
             Some(Err(why)) => _ = self.unknown.get_or_insert(why),
             Some(Ok(found)) => {
                 self.readings += 1;
-                // One process on two GPUs counts once.
+                // A process on two GPUs is counted once.
                 let found: BTreeMap<u32, Found> = found.into_iter().map(|one| (one.pid, one)).collect();
                 for (pid, one) in found {
                     self.has_own |= one.is_own;
@@ -52,11 +52,11 @@ impl Sharing {
     }
 
     /// Combines all readings. Other processes are reported only if the server's own processes are
-    /// visible among all: otherwise process ids have another meaning here, and every process would look
-    /// foreign.
+    /// visible among all. If they are not, process ids have a different meaning here, and every process
+    /// would look foreign.
     pub(in crate::telemetry) fn ended(self, page: u32) -> GpuReadings {
         let Sharing { readings, has_own, others, unknown } = self;
-        let hidden = "the server's own processes are not among those reported for its GPUs, as in a container";
+        let hidden = "the server's own processes are not among those reported for its GPUs, as happens in a container";
         let unknown = match (readings, has_own, others.is_empty()) {
             (0, ..) => Some(unknown.unwrap_or_else(|| "no reading reported the processes on the GPUs".to_owned())),
             (_, false, _) => Some(hidden.to_owned()),
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn what_cannot_be_told_is_not_told() {
         let hidden = ended(vec![Some(Ok(vec![other(7)]))]);
-        assert!(hidden.others.is_empty() && hidden.unknown.unwrap().contains("as in a container"));
+        assert!(hidden.others.is_empty() && hidden.unknown.unwrap().contains("as happens in a container"));
         assert!(ended(vec![]).unknown.unwrap().contains("no reading"));
         let partly = ended(vec![Some(Err("it hangs".to_owned())), Some(Ok(vec![own(1)]))]);
         assert_eq!(partly.unknown.as_deref(), Some("it hangs"));

@@ -12,15 +12,15 @@ pub enum Tool {
     NvidiaSmi,
     /// AMD's program.
     AmdSmi,
-    /// AMD's program of ROCm before 6.
+    /// AMD's program in ROCm before version 6.
     RocmSmi,
 }
 
 impl Tool {
-    /// All tools, the best first: a library takes less time than a program.
+    /// All tools, in order of preference: a library takes less time than a program.
     pub const ALL: [Tool; 4] = [Tool::Nvml, Tool::NvidiaSmi, Tool::AmdSmi, Tool::RocmSmi];
 
-    /// Returns its name in plans and results.
+    /// Returns the name of the tool in plans and results.
     pub fn name(self) -> &'static str {
         match self {
             Tool::Nvml => "nvml",
@@ -30,7 +30,7 @@ impl Tool {
         }
     }
 
-    /// Returns whether it reads AMD GPUs.
+    /// Whether the tool reads AMD GPUs.
     pub(super) fn is_amd(self) -> bool {
         matches!(self, Tool::AmdSmi | Tool::RocmSmi)
     }
@@ -39,7 +39,7 @@ impl Tool {
 /// A process on a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OnGpu {
-    /// Its process id.
+    /// The process id.
     pub(super) pid: u32,
     /// The UUID of the GPU.
     pub(super) uuid: String,
@@ -47,14 +47,15 @@ pub(super) struct OnGpu {
 
 /// A reader of GPUs. Its calls may block.
 pub(super) trait Source {
-    /// Returns its tool.
+    /// Returns the tool that this reader uses.
     fn tool(&self) -> Tool;
     /// Lists the available GPUs, each followed by its MIG instances.
     fn list(&mut self) -> Result<Vec<Device>, Gap>;
-    /// Reads the values of these GPUs, in their order.
+    /// Reads the values of these GPUs, in the same order.
     fn read(&mut self, devices: &[Device]) -> Result<Vec<Values>, Gap>;
-    /// Returns the processes that run or have memory on these GPUs; an error states why that is unknown.
+    /// Returns the processes that run or have memory on these GPUs; the error states why they are
+    /// unknown.
     fn processes(&mut self, devices: &[Device]) -> Result<Vec<OnGpu>, String>;
-    /// Returns whether a process query costs as much as a reading: then it is made less often.
+    /// Whether a process query costs as much as a reading. If so, processes are queried less often.
     fn asks_dearly(&self) -> bool;
 }

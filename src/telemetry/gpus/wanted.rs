@@ -5,18 +5,18 @@ use std::sync::Arc;
 use super::choose::Which;
 use super::source::Tool;
 
-/// Whether a process of this machine is one of the server's.
+/// Checks whether a process of this machine belongs to the server.
 pub type IsOwn = Arc<dyn Fn(u32) -> bool + Send + Sync>;
 
 /// Which GPUs are read, and by which tools.
 #[derive(Clone)]
 pub struct Wanted {
-    /// The tools that are tried, in this order; the first that has a GPU reads all of them.
+    /// The tools that are tried, in this order; the first tool that has a GPU reads all GPUs.
     pub tools: Vec<Tool>,
-    /// Whether GPUs are optional: without any, there is no page for them.
+    /// Whether GPUs are optional. If they are and there are none, there is no page for them.
     pub may_be_none: bool,
-    /// The selection.
+    /// The selected GPUs.
     pub which: Which,
-    /// Which processes are the server's own; `None` if unknown.
+    /// Determines which processes belong to the server; `None` if unknown.
     pub is_own: Option<IsOwn>,
 }

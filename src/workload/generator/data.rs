@@ -1,6 +1,6 @@
 //! Prompts of a data set: the users' messages, verbatim.
 //!
-//! The nonce is at the front of the first message, so that a repeated record shares nothing with its
+//! The nonce is at the front of the first message, so that a repeated record shares no text with its
 //! previous use, unless one nonce is common to all.
 
 use std::sync::Arc;
@@ -40,8 +40,8 @@ impl Generator {
         }
     }
 
-    /// Whether this record would open differently as another item: then no two items have anything
-    /// in common.
+    /// Whether this record would open differently as another item. If so, no two items have any
+    /// text in common.
     fn opens_alone(&self, dialogue: &Dialogue, item: u64) -> bool {
         let other = item.wrapping_add(1);
         self.nonce.is_some()
@@ -51,14 +51,15 @@ impl Generator {
             }
     }
 
-    /// Returns the response to turn `turn` of record `item`, and its tokens.
+    /// Returns the response to turn `turn` of record `item`, with its number of tokens.
     pub(super) fn answered(&self, drawn: &Drawn, item: u64, turn: u32) -> (String, u32) {
         let asked = drawn.record(item).asked.get(turn as usize);
         let answer = asked.and_then(|asked| asked.answer.as_deref()).unwrap_or_default();
         (answer.to_owned(), self.alone_tokens(answer))
     }
 
-    /// Returns the length of turn `turn` of record `item`, without its system message and history.
+    /// Returns the length of turn `turn` of record `item`, not counting its system message and
+    /// history.
     pub(super) fn lengths_of_data(&self, drawn: &Drawn, item: u64, turn: u32) -> Lengths {
         let dialogue = drawn.record(item);
         let prompt_tokens = self.alone_tokens(&self.user_of_data(dialogue, item, turn));
@@ -71,7 +72,8 @@ impl Generator {
         system.map_or(0, |system| self.alone_tokens(&system))
     }
 
-    /// Returns the number of tokens of a single text: by the model's tokenizer, otherwise estimated.
+    /// Returns the number of tokens of a single text, counted by the model's tokenizer if there is
+    /// one, otherwise estimated.
     fn alone_tokens(&self, text: &str) -> u32 {
         self.exact.as_ref().and_then(|exact| exact.bare(text)).unwrap_or_else(|| estimate(text))
     }
@@ -99,8 +101,8 @@ impl Generator {
         out
     }
 
-    /// Returns the requested tokens: those of the scenario, or those of the response, as declared
-    /// or as counted.
+    /// Returns the number of requested tokens: the scenario's, or that of the recorded response, as
+    /// declared or as counted.
     fn output_of_data(&self, drawn: &Drawn, dialogue: &Dialogue, turn: u32) -> u32 {
         let asked = dialogue.asked.get(turn as usize);
         let counted = || {

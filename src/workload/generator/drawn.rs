@@ -1,5 +1,5 @@
-//! Assigns a record of a data set to item k: a pure function of the run's key and k. All records come
-//! before any is repeated.
+//! Assigns a record of a data set to item k: a pure function of the run's key and k. All records are
+//! used before any is repeated.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ pub(super) struct Drawn {
     source: Arc<DataSource>,
     order: DataOrder,
     seed: Seed,
-    /// The requested tokens, if the scenario specifies them.
+    /// The number of requested tokens, if the scenario specifies them.
     pub(super) output_tokens: Option<u32>,
-    /// Orders of the last passes that were needed, by pass.
+    /// The orders of the most recently used passes, by pass.
     orders: RefCell<Vec<(u64, Arc<[u32]>)>>,
 }
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 pub(super) struct Lead {
     /// The text; `None` if it is empty.
     pub(super) text: Option<Arc<str>>,
-    /// Its tokens.
+    /// The number of its tokens.
     pub(super) tokens: u32,
-    /// Number of its leading bytes with which other items may open as well.
+    /// Number of its leading bytes with which other items may also open.
     pub(super) common: usize,
 }
 
 impl Lead {
-    /// Appends another text, which other items may or may not have as well.
+    /// Appends another text, which other items may or may not share.
     pub(super) fn and(&mut self, (text, tokens): (Arc<str>, u32), is_common: bool) {
         self.tokens += tokens;
         let text = match self.text.take() {
@@ -26,7 +26,7 @@ impl Lead {
         self.text = Some(text);
     }
 
-    /// Whether other items may have all of it as well.
+    /// Whether other items may share all of it.
     pub(super) fn is_common(&self) -> bool {
         self.text.as_ref().is_none_or(|text| self.common == text.len())
     }

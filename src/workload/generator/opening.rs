@@ -1,5 +1,5 @@
-//! The opening of an item before the user's message: a system message and a text that requests share; and
-//! the lengths of items including it.
+//! The opening of an item before the user's message, which consists of a system message and a text that
+//! requests share; and the lengths of items with their opening.
 
 use std::sync::Arc;
 
@@ -34,9 +34,9 @@ impl Generator {
         lead
     }
 
-    /// Returns the text of the item's group, or its own, with its tokens; and whether other items also have
-    /// it. A tile's texts are gone from the server's cache when they are repeated: it declares no reuse,
-    /// and they count as the item's own.
+    /// Returns the text of the item's group, or the item's own text, with its number of tokens, and whether
+    /// other items share it. The texts of a tile are gone from the server's cache when they are repeated,
+    /// so a tile declares no reuse, and they count as the item's own.
     fn opening(&self, groups: &Groups, item: u64) -> ((Arc<str>, u32), bool) {
         let tokens = groups.tokens();
         match groups.opening(item) {
@@ -51,7 +51,8 @@ impl Generator {
         }
     }
 
-    /// Returns what the item has in common with others by a profile, cut to the length that it shares.
+    /// Returns the text that the item has in common with others according to a profile, truncated to
+    /// the shared length.
     fn common(&self, item: u64) -> Option<(Arc<str>, u32)> {
         let categories = self.categories.as_ref()?;
         let wanted = self.shared_tokens(item, self.whole_lengths(item, 0));
@@ -65,14 +66,15 @@ impl Generator {
         if wanted >= tokens {
             return Some((text, tokens));
         }
-        // Prose is ASCII: a character is a byte, wherever it is cut.
+        // Prose is ASCII, so every character is one byte and it can be truncated anywhere.
         let end = (text.len() as u64 * u64::from(wanted) / u64::from(tokens)) as usize;
         let cut = &text[..end];
         let tokens = self.exact.as_ref().map_or_else(|| estimate(cut), |exact| exact.count(cut));
         Some((cut.into(), tokens))
     }
 
-    /// Returns a text of this many tokens; the nonce is in front if no system message precedes it.
+    /// Returns a text of this many tokens, preceded by the nonce if no system message precedes the
+    /// text.
     fn opening_text(&self, role: &[u8], item: u64, scope: Scope, tokens: u32) -> (String, u32) {
         let nonce = if self.system.is_none() { self.nonce } else { None };
         let nonce = nonce.map(|key| Nonce::new(key, scope));
@@ -81,8 +83,8 @@ impl Generator {
         self.alone(&mut dice, topic, nonce, (tokens, Ending::Rule))
     }
 
-    /// Returns the length of turn `turn` of `item`, including what it has in common with others by
-    /// a profile.
+    /// Returns the length of turn `turn` of `item`, including the text that it has in common with
+    /// others according to a profile.
     pub(super) fn whole_lengths(&self, item: u64, turn: u32) -> Lengths {
         let of_category = self.categories.as_ref().filter(|_| turn == 0).and_then(|one| one.lengths(item));
         if let Some(lengths) = of_category {
@@ -102,11 +104,11 @@ impl Generator {
         Lengths { prompt_tokens, output_tokens }
     }
 
-    /// Returns how many tokens the first prompt of `item` has in common with others by a profile: none if
-    /// that would leave no room for its own text.
+    /// Returns how many tokens the first prompt of `item` has in common with others according to a
+    /// profile. The number is 0 if there would be no room left for the item's own text.
     pub(super) fn shared_tokens(&self, item: u64, lengths: Lengths) -> u32 {
         let tokens = self.categories.as_ref().map_or(0, |categories| categories.tokens(item, lengths.prompt_tokens));
-        // A chat template leaves no room for less text of its own.
+        // A chat template leaves no room for a shorter text of the item's own.
         let own = self.shortest_prompt().unwrap_or(0);
         let tokens = tokens.min(lengths.prompt_tokens.saturating_sub(own));
         if tokens < LEAST_COMMON { 0 } else { tokens }
@@ -117,8 +119,8 @@ impl Generator {
         self.system.is_some() || self.groups.is_some() || self.categories.is_some()
     }
 
-    /// Returns the smallest number of tokens before the user's first message: not all requests have a
-    /// common beginning by a profile.
+    /// Returns the smallest number of tokens before the user's first message, because with a profile
+    /// not all requests have a common beginning.
     pub(crate) fn least_lead(&self) -> u32 {
         self.system.as_ref().map_or(0, |system| system.tokens) + self.groups.as_ref().map_or(0, Groups::tokens)
     }
@@ -133,7 +135,7 @@ impl Generator {
         self.least_lead() + common
     }
 
-    /// Returns the number of turns of conversation `item`, unless it is cut short; 1 in other scenarios.
+    /// Returns the number of turns of conversation `item`, unless it ends early; 1 in other scenarios.
     pub fn turns(&self, item: u64) -> u32 {
         let turns = match (self.content.reuse, &self.turn_counts) {
             (Reuse::Conversation, Some(counts)) => counts.at(item),

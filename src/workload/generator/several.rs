@@ -6,7 +6,7 @@ use super::super::says::Says;
 use super::Generator;
 
 impl Generator {
-    /// Makes each request contain several texts from here on.
+    /// From here on, makes each request contain several texts.
     pub(crate) fn says_several(&mut self, texts: Says) {
         self.says_what = texts;
         if self.same.is_some() {
@@ -14,9 +14,10 @@ impl Generator {
         }
     }
 
-    /// Adds to the prompt the further texts of the request, and all their tokens.
+    /// Adds to the prompt the further texts of the request, and counts their tokens.
     ///
-    /// The model reads a document together with the query, which is counted once for each.
+    /// The model reads each document together with the query, so the query is counted once for each
+    /// document.
     pub(super) fn with_more(&self, prompt: Prompt, item: u64) -> Prompt {
         let further = match self.says_what {
             Says::Prompt => return prompt,

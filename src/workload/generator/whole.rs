@@ -1,5 +1,5 @@
-//! Prompts that are fitted as a whole: those of a trace, and later turns after a history that is
-//! known beforehand.
+//! Prompts that are fitted as a whole: the prompts of a trace, and later turns after a history that
+//! is known beforehand.
 
 use crate::dataset::BLOCK_TOKENS;
 use crate::plan::History;
@@ -14,8 +14,8 @@ use super::Generator;
 
 impl Generator {
     /// Returns the text of request `k` of a trace and the tokens of the whole prompt, as in the
-    /// trace; `None` if the model's tokenizer is unknown. Blocks have the same tokens wherever they
-    /// follow the same ones.
+    /// trace; `None` if the model's tokenizer is unknown. A block has the same tokens wherever it
+    /// follows the same blocks.
     pub(super) fn fitted_replay(&self, replayed: &Replayed, k: u64, own_nonce: Option<&str>) -> Option<(String, u32)> {
         let exact = self.exact.as_ref()?;
         let request = replayed.request(k);
@@ -30,9 +30,9 @@ impl Generator {
         exact.pieced((nonce, wanted, around), blocks, BLOCK_TOKENS, &|block| replayed.block(block), own)
     }
 
-    /// Places turn `turn` of `item`, created as a single text, after its history of this many tokens. If
-    /// the history is scripted and the model's tokenizer is known, the whole is fitted to the joint length
-    /// of lead, history and turn.
+    /// Places turn `turn` of `item`, created as a single text, after its history, which has this many
+    /// tokens. If the history is scripted and the model's tokenizer is known, the whole prompt is fitted
+    /// to the total length of lead, history and turn.
     pub(in super::super) fn behind(
         &self,
         prompt: &mut Prompt,

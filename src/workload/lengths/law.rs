@@ -1,5 +1,5 @@
-//! A distribution prepared for drawing: it maps a number between 0 and 1 to a count of tokens, always the
-//! same count for the same number. Rising numbers give counts that never fall.
+//! A distribution prepared for drawing: it maps a number between 0 and 1 to a count of tokens. The same
+//! number always gives the same count, and larger numbers never give smaller counts.
 
 use crate::plan::model::lengths::{Distribution, Range, Row, Rows};
 
@@ -9,13 +9,13 @@ use super::moments::Moments;
 /// A distribution of one count of tokens.
 #[derive(Debug, Clone)]
 pub(crate) enum Law {
-    /// Any number of a range, with equal probability.
+    /// Any number in a range, with equal probability.
     Uniform(Range),
     /// A truncated normal distribution.
     Normal(Bell),
     /// A truncated lognormal distribution.
     Lognormal(Bell),
-    /// A row of a table by its weight, then any number of its range.
+    /// A row of a table by its weight, then any number in the row's range.
     Table(Table),
 }
 
@@ -43,8 +43,8 @@ impl Law {
         }
     }
 
-    /// Returns the count at the share `u`, above 0 and below 1, of all draws. Rounded to the
-    /// nearest whole token.
+    /// Returns the count at the quantile `u`, above 0 and below 1, rounded to the nearest whole
+    /// token.
     pub(crate) fn at(&self, u: f64) -> u32 {
         match self {
             Law::Uniform(range) => of_range(*range, u),
@@ -73,7 +73,7 @@ fn log(tokens: u32) -> f64 {
     libm::log(f64::from(tokens))
 }
 
-/// Returns the number of `range` at the share `u` of it.
+/// Returns the number in `range` at the quantile `u`.
 pub(crate) fn of_range(range: Range, u: f64) -> u32 {
     let count = f64::from(range.max - range.min) + 1.0;
     (range.min + (u * count) as u32).min(range.max)
@@ -83,7 +83,7 @@ pub(crate) fn of_range(range: Range, u: f64) -> u32 {
 #[derive(Debug, Clone)]
 pub(crate) struct Table<T = Range> {
     rows: Vec<T>,
-    /// The cumulative share up to and including each row.
+    /// The cumulative share of all rows up to and including each row.
     upto: Vec<f64>,
 }
 
@@ -100,7 +100,7 @@ impl<T: Copy> Table<T> {
         Table { rows: values, upto }
     }
 
-    /// Returns the row at the share `u`, and the position of `u` within that row as a share.
+    /// Returns the row at the quantile `u`, and the position of `u` within the row, from 0 to 1.
     pub(crate) fn at(&self, u: f64) -> (T, f64) {
         let row = self.upto.partition_point(|upto| *upto <= u).min(self.rows.len() - 1);
         let before = if row == 0 { 0.0 } else { self.upto[row - 1] };
@@ -108,7 +108,7 @@ impl<T: Copy> Table<T> {
         (self.rows[row], inside.clamp(0.0, 1.0 - f64::EPSILON))
     }
 
-    /// Returns the share of each row, and the row.
+    /// Returns each row with its share.
     pub(crate) fn shares(&self) -> impl Iterator<Item = (f64, T)> {
         let before = std::iter::once(0.0).chain(self.upto.iter().copied());
         let shares = self.upto.iter().zip(before).map(|(upto, before)| upto - before);

@@ -2,10 +2,10 @@
 //!
 //! The number of tokens of request k is a pure function of the run's key and k: a block of ChaCha8 gives
 //! three numbers between 0 and 1, and the inverse of each distribution maps one to a count. Every draw uses
-//! one number whatever the distribution, nothing is drawn again, and no draw depends on another one.
+//! exactly one number, whatever the distribution. No draw is repeated, and no draw depends on another one.
 //!
-//! A distribution truncated to a range is conditional on it: values outside never occur, those inside keep
-//! their proportions. Counts are rounded to the nearest whole token.
+//! A distribution truncated to a range is conditional on this range: values outside never occur, and
+//! values inside keep their proportions. Counts are rounded to the nearest whole token.
 
 mod bell;
 mod law;
@@ -61,13 +61,13 @@ impl Pair {
 }
 
 impl Sampler {
-    /// Draws from `lengths` with `key`: runs with the same key have the same lengths.
+    /// Creates draws from `lengths` with `key`. Runs with the same key have the same lengths.
     pub(crate) fn new(lengths: &Lengths, key: [u8; 32]) -> Sampler {
         Sampler { key, pair: Pair::new(lengths) }
     }
 
-    /// Returns the lengths of turn `turn` of item `item`, both from 0; a request outside of conversations
-    /// is turn 0 of the item with its number.
+    /// Returns the lengths of turn `turn` of item `item`, both from 0. A request outside of conversations
+    /// is turn 0 of the item with the request's number.
     pub(crate) fn draw(&self, item: u64, turn: u32) -> Drawn {
         let [row, prompt, output] = self.numbers(item, turn);
         match &self.pair {
@@ -88,7 +88,7 @@ impl Sampler {
         let mut rng = ChaCha8Rng::from_seed(self.key);
         rng.set_stream(item);
         rng.set_word_pos(u128::from(turn) << 4);
-        // 52 bits and a half: neither end is ever reached.
+        // 52 bits plus one half, so neither 0 nor 1 is ever reached.
         std::array::from_fn(|_| ((rng.next_u64() >> 12) as f64 + 0.5) / (1u64 << 52) as f64)
     }
 }
@@ -98,8 +98,8 @@ pub fn moments(lengths: &Lengths) -> [Moments; 2] {
     Pair::new(lengths).moments()
 }
 
-/// Average tokens of a request, without a conversation's history, and without the system prompt unless it
-/// is part of the lengths.
+/// Average number of tokens of a request, not counting a conversation's history, nor the system prompt
+/// unless that is part of the lengths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Expected {
     /// Tokens of the user's text.

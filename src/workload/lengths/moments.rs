@@ -20,7 +20,7 @@ impl Moments {
         Moments { mean, sd: libm::sqrt((second - mean * mean).max(0.0)) }
     }
 
-    /// Whole numbers of a range, with equal probability.
+    /// The whole numbers of a range, with equal probability.
     pub(super) fn of_range(range: Range) -> Moments {
         let count = f64::from(range.max - range.min) + 1.0;
         let mean = (f64::from(range.min) + f64::from(range.max)) / 2.0;
@@ -37,9 +37,9 @@ impl Moments {
         Moments { mean: bell.mean + bell.sd * shift, sd: bell.sd * libm::sqrt(spread.max(0.0)) }
     }
 
-    /// A truncated lognormal distribution: its k-th moment is that of the whole, times the share
-    /// that truncation leaves of a bell k deviations further up, divided by the share that it
-    /// leaves of this one.
+    /// A truncated lognormal distribution. Its k-th moment is that of the untruncated distribution,
+    /// times the share that truncation leaves of the underlying normal distribution shifted up by k
+    /// deviations, divided by the share that it leaves of the unshifted one.
     pub(super) fn of_lognormal(bell: &Bell) -> Moments {
         let moment = |k: f64| {
             let whole = libm::exp(k * bell.mean + k * k * bell.sd * bell.sd / 2.0);
@@ -49,7 +49,7 @@ impl Moments {
         Moments::new(moment(1.0), moment(2.0))
     }
 
-    /// Several distributions, each with its share.
+    /// Several distributions, each with its weight.
     pub(super) fn mixed(parts: impl Iterator<Item = (f64, Moments)>) -> Moments {
         let (mean, second) = parts.fold((0.0, 0.0), |(mean, second), (share, one)| {
             (mean + share * one.mean, second + share * (one.sd * one.sd + one.mean * one.mean))

@@ -1,7 +1,7 @@
 //! The standard normal distribution.
 //!
 //! Uses `libm` rather than the platform's own functions: a length is part of what a run sends, so it must
-//! be the same on every machine, to the last bit.
+//! be the same on every machine to the last bit.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
@@ -10,17 +10,17 @@ pub(crate) fn density(z: f64) -> f64 {
     if z.is_infinite() { 0.0 } else { libm::exp(-z * z / 2.0) / libm::sqrt(2.0 * PI) }
 }
 
-/// Returns the share below `z`.
+/// Returns the probability of a value below `z`.
 pub(crate) fn below(z: f64) -> f64 {
     0.5 * libm::erfc(-z * FRAC_1_SQRT_2)
 }
 
-/// Returns the share between `low` and `high`, exact in either tail.
+/// Returns the probability of a value between `low` and `high`, exact in either tail.
 pub(crate) fn between(low: f64, high: f64) -> f64 {
     if low > 0.0 { below(-low) - below(-high) } else { below(high) - below(low) }
 }
 
-/// Returns the value below which the share `p`, above 0 and below 1, lies: algorithm AS 241, PPND16 (M. J.
+/// Returns the quantile of the probability `p`, above 0 and below 1, by algorithm AS 241, PPND16 (M. J.
 /// Wichura, "The Percentage Points of the Normal Distribution", Applied Statistics 37, 1988), exact to
 /// about 16 digits.
 pub(crate) fn quantile(p: f64) -> f64 {

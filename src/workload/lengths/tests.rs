@@ -9,7 +9,8 @@ use crate::plan::model::lengths::{Bucket, Distribution, Joint, Preset, PresetFit
 use crate::units::Decimal;
 
 const DRAWS: u64 = 100_000;
-/// A smaller number of draws where it suffices; builds without optimization draw slowly.
+/// A smaller number of draws for tests where it suffices, because draws are slow in builds without
+/// optimization.
 const FEWER: u64 = 20_000;
 
 fn key(seed: u8) -> [u8; 32] {
@@ -38,14 +39,14 @@ fn buckets(rows: &[(u32, u32, &str)]) -> Distribution {
 }
 
 /// Returns distributions of every kind, truncated in the middle, on one side and far out in a tail, and
-/// those of all presets.
+/// the distributions of all presets.
 fn all() -> Vec<Distribution> {
     let mut all = vec![
         Distribution::Constant(256),
         Distribution::Uniform(within(100, 1_000)),
         normal("500", "100", within(200, 800)),
         normal("500", "300", within(450, 2_000)),
-        // The remainder of this one lies beyond three deviations.
+        // For this one, the remaining part lies beyond three deviations.
         normal("100", "100", within(400, 3_000)),
         lognormal("500", "300", within(50, 4_000)),
         lognormal("500", "300", within(600, 900)),
@@ -61,14 +62,14 @@ fn all() -> Vec<Distribution> {
     all
 }
 
-/// Returns the numbers from which prompts of 100 000 requests are drawn.
+/// Returns the numbers from which the prompt lengths of 100 000 requests are drawn.
 fn numbers(seed: u8) -> Vec<f64> {
     let sampler = Sampler::new(&Preset::Chat.lengths(PresetFit::Lognormal), key(seed));
     (0..DRAWS).map(|item| sampler.numbers(item, 0)[1]).collect()
 }
 
-/// Returns 100 000 prompts of a distribution, sorted, from numbers that all distributions share; the first
-/// are drawn as in a run.
+/// Returns 100 000 sorted prompt lengths of a distribution, drawn with the same numbers for all
+/// distributions; the first lengths are drawn as in a run.
 fn draws(distribution: &Distribution, numbers: &[f64], seed: u8) -> Vec<u32> {
     let lengths = Lengths::Each { prompt: distribution.clone(), output: Distribution::Constant(1) };
     let (law, sampler) = (law::Law::new(distribution), Sampler::new(&lengths, key(seed)));
@@ -87,13 +88,14 @@ fn logarithm(mean: Decimal, sd: Decimal) -> (f64, f64) {
     ((m * m / (m * m + s * s).sqrt()).ln(), (1.0 + s * s / (m * m)).ln().sqrt())
 }
 
-/// Returns the probability of every count of tokens, from first principles: shares of the truncated
-/// distribution that round to it.
+/// Returns the probability of every count of tokens from first principles: the share of the
+/// truncated distribution that rounds to it.
 fn probabilities(distribution: &Distribution) -> Vec<(u32, f64)> {
     let Range { min, max } = distribution.range();
     let bell = |mean: f64, sd: f64, scale: fn(f64) -> f64| {
         let bell = Normal::new(mean, sd).unwrap();
-        // The upper tail if that is the smaller one: differences of numbers close to 1 lose their digits.
+        // Uses the upper tail if it is the smaller one, because differences of numbers close to 1 lose
+        // digits.
         let share = |low: f64, high: f64| {
             if low > mean { bell.sf(low) - bell.sf(high) } else { bell.cdf(high) - bell.cdf(low) }
         };
@@ -123,18 +125,18 @@ fn probabilities(distribution: &Distribution) -> Vec<(u32, f64)> {
     }
 }
 
-/// Returns mean, deviation and fourth central moment of probabilities.
+/// Returns the mean, deviation and fourth central moment of a list of probabilities.
 fn summed(probabilities: &[(u32, f64)]) -> (f64, f64, f64) {
     let sum = |of: &dyn Fn(f64) -> f64| probabilities.iter().map(|(tokens, p)| p * of(f64::from(*tokens))).sum::<f64>();
     let mean = sum(&|tokens| tokens);
     (mean, sum(&|tokens| (tokens - mean).powi(2)).sqrt(), sum(&|tokens| (tokens - mean).powi(4)))
 }
 
-/// All distributions and presets, 100 000 draws each.
+/// Tests all distributions and presets with 100 000 draws each.
 ///
 /// - Mean and deviation of the draws lie within 4 standard errors of the closed forms. The standard error is
-///   sd / √n for the mean and √((m4 − sd⁴) / n) / (2 sd) for the deviation. A correct formula fails once in
-///   16 000 tries; the draws are always the same.
+///   sd / √n for the mean and √((m4 − sd⁴) / n) / (2 sd) for the deviation. With a correct formula, this
+///   fails once in 16 000 tries; the draws are always the same.
 /// - Kolmogorov-Smirnov: the largest distance between the shares of the draws and those of the distribution
 ///   is below 1.95 / √n, which a correct distribution exceeds once in a thousand (less often for whole
 ///   counts).
@@ -163,7 +165,8 @@ fn draws_follow_the_formulas() {
     }
 }
 
-/// Returns the largest distance between the shares of a sorted sample and those of a distribution.
+/// Returns the largest distance between the shares of a sorted sample and the shares of a
+/// distribution.
 fn distance(sample: &[u32], probabilities: &[(u32, f64)]) -> f64 {
     let (mut upto, mut worst, mut at) = (0.0, 0.0f64, 0);
     for (tokens, share) in probabilities {
@@ -176,8 +179,8 @@ fn distance(sample: &[u32], probabilities: &[(u32, f64)]) -> f64 {
     worst
 }
 
-/// Pairs are drawn as a whole: the correlation of a table is kept, and the marginals are those of its
-/// columns.
+/// Pairs are drawn together, so the correlation in a table is kept, and the marginals are those of
+/// its columns.
 #[test]
 fn pairs_keep_what_they_have_to_do_with_each_other() {
     let row = |(prompt, output, weight): (u32, u32, &str)| Joint {
@@ -214,12 +217,12 @@ fn joint_buckets_are_filled_evenly() {
         counts[drawn.prompt_tokens as usize - 100][drawn.output_tokens as usize - 1] += 1;
     });
     let expected = FEWER as f64 / 40.0;
-    // Chi-squared with 39 degrees of freedom: 72.05 is exceeded once in a thousand.
+    // Chi-squared with 39 degrees of freedom: a correct sample exceeds 72.05 once in a thousand.
     let chi: f64 = counts.iter().flatten().map(|count| (f64::from(*count) - expected).powi(2) / expected).sum();
     assert!(chi < 72.05, "{chi}");
 }
 
-/// Lengths are part of the requests that a run sends: these must never change.
+/// Lengths are part of the requests that a run sends, so these values must never change.
 #[test]
 fn lengths_are_pinned() {
     let chat = Sampler::new(&Preset::Chat.lengths(PresetFit::Lognormal), key(7));
@@ -261,7 +264,7 @@ fn the_normal_distribution_is_exact() {
         let (share, expected) = (normal::below(z), reference.cdf(z));
         assert!((share - expected).abs() <= 1e-9 * expected, "{z}: {share} and {expected}");
         assert!((normal::density(z) - reference.pdf(z)).abs() <= 1e-14, "{z}");
-        // Shares close to 1 have too few digits for the inverse.
+        // Shares close to 1 do not have enough digits for the inverse.
         if z <= 5.0 {
             let back = normal::quantile(share);
             assert!((back - z).abs() <= 1e-9, "{z} came back as {back}");
@@ -303,7 +306,7 @@ fn any_distribution() -> impl Strategy<Value = Distribution> {
 }
 
 proptest! {
-    /// No draw leaves its range, for any distribution and number.
+    /// For any distribution and any number, the draw stays within its range.
     #[test]
     fn bounds_are_kept(distribution in any_distribution(), seed: u8, item: u64) {
         let range = distribution.range();

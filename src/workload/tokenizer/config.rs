@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::error::{TokenizerError, short};
 
-/// The parts of the file that affect a prompt's tokens.
+/// The parts of the file that affect the tokens of a prompt.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Config {
     bos_token: Option<Token>,
@@ -61,8 +61,9 @@ impl Config {
         all.into_iter().filter_map(|(name, token)| Some((name, token.as_ref()?.text())))
     }
 
-    /// Returns the number of tokens around a text, if the file specifies whether its first and last token
-    /// are added: then Hugging Face's library (version 5) ignores the specification in `tokenizer.json`.
+    /// Returns the number of tokens around a text, if the file specifies whether a first and a last token
+    /// are added. In that case Hugging Face's library (version 5) ignores the specification in
+    /// `tokenizer.json`.
     pub(crate) fn around(&self) -> Option<usize> {
         if self.add_bos_token.is_none() && self.add_eos_token.is_none() {
             return None;
@@ -71,14 +72,14 @@ impl Config {
         Some(added(self.add_bos_token, &self.bos_token) + added(self.add_eos_token, &self.eos_token))
     }
 
-    /// Returns the chat template; of several, the one named `default`.
+    /// Returns the chat template. If there are several, returns the one named `default`.
     pub(crate) fn template(&self) -> Result<Option<&str>, TokenizerError> {
         match &self.chat_template {
             None => Ok(None),
             Some(Templates::One(source)) => Ok(Some(source)),
             Some(Templates::Named(all)) => match all.iter().find(|one| one.name == "default") {
                 Some(one) => Ok(Some(&one.template)),
-                None => Err(TokenizerError::Template("tokenizer_config.json has none named default".to_owned())),
+                None => Err(TokenizerError::Template("tokenizer_config.json has no template named default".to_owned())),
             },
         }
     }

@@ -1,15 +1,15 @@
-//! Creates a text of a given number of tokens with the table of words: prose that is cut where the sum is
-//! right, with its last words filled up.
+//! Creates a text with a given number of tokens, using the table of word costs: prose that is truncated
+//! where the sum is right, with filler words at its end.
 
 use super::error::TokenizerError;
 use super::fillers::FILLERS;
 use super::word_costs::Costs;
 
-/// Words that a cut may go back to find a place where the rest can be filled.
+/// Maximum number of words that are removed to find a place where the rest can be filled.
 const BACK: usize = 12;
 /// Maximum number of tokens for which prose is written at once.
 const MOST_AT_ONCE: usize = 1 << 20;
-/// The end of a cut sentence.
+/// The end of a truncated sentence.
 const DOTS: &str = "...";
 
 /// The parts of a text.
@@ -17,31 +17,32 @@ pub(in super::super) struct Parts<'a, 'p> {
     /// The opening of the text, without a trailing space; the longest first. A shorter one is used
     /// if there is no room.
     pub heads: &'a [String],
-    /// Appends prose of at least this many characters to what it wrote before; words are separated by
-    /// single spaces.
+    /// Appends prose of at least this many characters to the text written so far; words are separated
+    /// by single spaces.
     pub prose: &'a mut (dyn FnMut(&mut String, usize) + 'p),
     /// The end of the text; omitted if there is no room.
     pub ending: &'a str,
 }
 
-/// A text, and the tokens of the whole prompt with it.
+/// A text, and the number of tokens of the whole prompt that contains it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct Fitted {
     /// The text.
     pub text: String,
-    /// Tokens of the whole prompt as encoded, whether or not that is the requested number.
+    /// Number of tokens of the whole prompt as encoded, whether or not this is the requested
+    /// number.
     pub tokens: u32,
 }
 
-/// Returns the tokens of a whole prompt with a text in its place.
+/// Returns the number of tokens of the whole prompt with a text inserted.
 pub(in super::super) type Whole<'a> = &'a dyn Fn(&str) -> Result<u32, TokenizerError>;
 
-/// A text in progress: prose that grows as needed, and the cost of its words.
+/// A text in progress: prose that grows as needed, and the costs of its words.
 pub(super) struct Draft<'c, 'a, 'p> {
     costs: Costs<'c>,
     parts: Parts<'a, 'p>,
     prose: String,
-    /// For each word its end, and the tokens up to there.
+    /// For each word, its end and the number of tokens up to that point.
     borders: Vec<(usize, i64)>,
 }
 
@@ -51,8 +52,8 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         Draft { costs, parts, prose: String::new(), borders: Vec::new() }
     }
 
-    /// Returns a text of `budget` tokens by the table; the `variant`-th such, so that a second
-    /// attempt is another text.
+    /// Returns a text of `budget` tokens according to the table. `variant` selects among the
+    /// possible texts, so that a second attempt gives a different text.
     pub(super) fn text(&mut self, budget: i64, variant: usize) -> String {
         let outers = self.outers();
         for (head, ending) in &outers {
@@ -63,7 +64,7 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
                 return joined([*head, &body, *ending]);
             }
         }
-        // No exact combination exists: the nearest below.
+        // No exact combination exists, so the closest smaller one is used.
         let fits = |draft: &mut Self, (head, ending): &(&str, &str)| {
             draft.costs.text(head) + draft.costs.text(ending) <= budget
         };
@@ -74,27 +75,27 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         joined([head, &self.prose[..self.end(words)], ending])
     }
 
-    /// Returns the tokens of a text by the table.
+    /// Returns the number of tokens of a text according to the table.
     pub(super) fn cost(&mut self, text: &str) -> i64 {
         self.costs.text(text)
     }
 
-    /// Returns as much prose as has at most `room` tokens by the table.
+    /// Returns as much prose as fits into `room` tokens according to the table.
     pub(super) fn prose_below(&mut self, room: i64) -> String {
         self.grow(room);
         let words = self.borders.partition_point(|(_, tokens)| *tokens <= room);
         self.prose[..self.end(words)].trim_end_matches([',', ':', ';']).to_owned()
     }
 
-    /// Returns the possible surroundings of the prose, best first: the ending is dropped before any
-    /// part of the head.
+    /// Returns the possible combinations of head and ending around the prose, best first. The
+    /// ending is dropped before any part of the head.
     pub(super) fn outers(&self) -> Vec<(&'a str, &'a str)> {
         let (heads, ending) = (self.parts.heads, self.parts.ending);
         let heads: Vec<&str> = if heads.is_empty() { vec![""] } else { heads.iter().map(String::as_str).collect() };
         heads.into_iter().flat_map(|head| [(head, ending), (head, "")]).collect()
     }
 
-    /// Returns prose of exactly `room` tokens by the table.
+    /// Returns prose of exactly `room` tokens according to the table.
     fn body(&mut self, room: i64, variant: usize) -> Option<String> {
         self.grow(room);
         let fitting = self.borders.partition_point(|(_, tokens)| *tokens <= room);
@@ -111,8 +112,8 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
                 return;
             }
             let before = self.prose.len();
-            // Four characters per token at a time: if tokens are longer, some more is written,
-            // never far too much.
+            // Assumes four characters per token at first. If tokens are longer, more prose is
+            // written, so that there is never far too much.
             let more = usize::try_from(room - tokens).unwrap_or(0).min(MOST_AT_ONCE) * 4 + 64;
             (self.parts.prose)(&mut self.prose, more);
             if self.prose.len() == before {

@@ -1,4 +1,4 @@
-//! Errors of a tokenizer.
+//! Errors of tokenizers.
 
 /// Why a tokenizer cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,32 +1,33 @@
 //! A text that makes a prompt exactly as long as requested.
 //!
-//! The words of a text are counted from a table, cut where the sum is right, and the whole prompt is
-//! encoded to verify it; if it does not match, the cut moves by the difference and the whole is encoded
-//! again; if that fails, `patch` continues the search. Ids are never made up and decoded: such texts do not
-//! encode to the same ids again.
+//! The cost of each word is taken from a table, the text is truncated where the sum is right, and the whole
+//! prompt is encoded to verify the length. If the length is wrong, the end moves by the difference and the
+//! prompt is encoded again. If that fails too, `patch` continues the search. Token ids are never made up
+//! and decoded, because such texts do not encode to the same ids again.
 
 use super::draft::{Draft, Fitted, Parts, Whole};
 use super::error::TokenizerError;
 use super::learned::counted;
 use super::{Tokenizer, patch};
 
-/// How often a whole prompt is encoded before the nearest one is used.
+/// How often a whole prompt is encoded before the closest length is accepted.
 const MOST_TRIES: usize = 16;
 impl Tokenizer {
-    /// Returns the number of tokens around a text: those of a whole prompt minus those of the text in it.
+    /// Returns the number of tokens around a text, which is that of the whole prompt minus that of the
+    /// text in it.
     pub(in super::super) fn frame(&self, whole: Whole) -> Result<i64, TokenizerError> {
         const SAMPLE: &str = "The notes of that day say it in plain words. Why?";
         let tokens = whole(SAMPLE)?;
         Ok(i64::from(tokens) - self.words.costs(&self.source).text(SAMPLE))
     }
 
-    /// Returns the tokens of `text` by the table, as it follows another word.
+    /// Returns the number of tokens of `text` after another word, according to the table.
     pub(in super::super) fn cost(&self, text: &str) -> i64 {
         self.words.costs(&self.source).text(text)
     }
 
-    /// Returns a text of `parts` with which `whole` has `target` tokens; the nearest that was found
-    /// if none has. `frame` is the result of [`Tokenizer::frame`] for the same surroundings. A pure
+    /// Returns a text of `parts` with which `whole` has `target` tokens, or the closest one that
+    /// was found. `frame` is the result of [`Tokenizer::frame`] for the same surroundings. A pure
     /// function of its arguments.
     pub(in super::super) fn fit(
         &self,
@@ -36,7 +37,7 @@ impl Tokenizer {
         parts: Parts<'_, '_>,
     ) -> Result<Fitted, TokenizerError> {
         let mut draft = Draft::new(self.words.costs(&self.source), parts);
-        // A tokenizer learned from a server is only a table: the whole cannot be encoded.
+        // A tokenizer learned from a server is only a table, so the whole prompt cannot be encoded.
         let is_learned = self.is_learned();
         let mut best: Option<Fitted> = None;
         // The error of the table, as shown by the encodings of the whole prompt.

@@ -1,10 +1,10 @@
 //! A tokenizer without files: the cost of every word of our prompts, as counted by a server that
 //! has the tokenizer.
 //!
-//! A lesson lists the words and how to request their counts. One round of requests, before a run, yields a
-//! table; with it prompts are fitted without further requests. Nearly every tokenizer splits at spaces, so
-//! sums over words nearly always equal the count of the whole; the whole is never encoded here, and errors
-//! of the table show in the server's own count of each request.
+//! A lesson lists the words and how to request their counts. One round of requests before a run yields a
+//! table, which is used to fit prompts without further requests. Nearly every tokenizer splits at spaces,
+//! so the sum over the words of a prompt is nearly always its count. The whole prompt is never encoded
+//! here; errors of the table show in the server's own count of each request.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,16 +15,17 @@ use super::super::vocabulary::VOCABULARY;
 use super::fillers::FILLERS;
 use super::message::Message;
 
-/// The texts before and after a word that is measured.
+/// The texts before and after a word whose cost is measured.
 pub(super) const BEFORE: &str = "note";
 pub(super) const AFTER: &str = " note";
-/// Characters of prose about each topic whose words are learned. Twice as many yield hardly another word.
+/// Number of characters of prose about each topic whose words are learned. Twice as many would add hardly
+/// any words.
 const PROSE: usize = 60_000;
-/// A sample text in the form of prompts, for everything that is added around one.
+/// A sample text in the form of a prompt, to measure the tokens that are added around a prompt.
 const SAMPLE: &str = "[ref 482 773 194 205] The notes of that day say it in plain words. Why?";
 /// A system message for the same purpose.
 const LEAD: &str = "Answer in plain words.";
-/// Words whose costs show the cost of a line break, each with its two sides.
+/// Words whose costs show the cost of a line break, each with the text on its two sides.
 const BREAKS: [(&str, &str, &str); 2] =
     [("note.\n\nThe", "note.", "The"), ("note?\nAssistant:", "note?", "Assistant:")];
 /// The marks that may follow a word of prose; a learned word is counted with each of them.
@@ -33,19 +34,20 @@ const STEM: &str = "note";
 /// The speaker of responses in a transcript.
 const SPEAKER: &str = "Assistant:";
 
-/// Tokens that a server adds around texts, by words of [`Lesson`].
+/// Tokens that a server adds around texts, determined with the texts of [`Lesson`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frames {
-    /// Tokens of [`Lesson::sample`] sent as a text, or as a chat of one message, in total.
+    /// Total number of tokens of [`Lesson::sample`], sent as a text or as a chat of one message.
     pub alone: u64,
-    /// The same after [`Lesson::lead`] as a system message; `None` if system messages are not supported.
+    /// The same total after [`Lesson::lead`] as a system message; `None` if system messages are not
+    /// supported.
     pub led: Option<u64>,
-    /// The same after itself as a question and [`Lesson::lead`] as its response; `None` if that was
-    /// not counted.
+    /// The same total after a turn with the sample itself as the question and [`Lesson::lead`] as
+    /// the response; `None` if this was not counted.
     pub again: Option<u64>,
 }
 
-/// The texts to be counted.
+/// The texts whose tokens must be counted.
 #[derive(Debug, Clone)]
 pub struct Lesson {
     words: Vec<String>,
@@ -56,7 +58,7 @@ pub struct Lesson {
 pub struct Table(Arc<HashMap<Box<str>, i64>>);
 
 impl Lesson {
-    /// Collects all words that prompts are made of, and those of `texts`.
+    /// Collects all words that prompts are made of, and the words of `texts`.
     pub fn new(texts: &[&str]) -> Lesson {
         let mut words: BTreeSet<String> = BTreeSet::new();
         let mut take = |text: &str| words.extend(text.split([' ', '\n']).map(str::to_owned));
@@ -74,7 +76,7 @@ impl Lesson {
             take(&format!("{digits} {digits}] {} {}", &digits[..2], &digits[..1]));
         }
         words.remove("");
-        // A word where prose is cut ends in dots.
+        // A word at which prose is truncated ends in dots.
         let ends = |word: &&String| word.ends_with(['.', '?', ']']) || word.ends_with(|c: char| c.is_ascii_digit());
         let cut = words.iter().filter(|word| !ends(word));
         let cut: Vec<String> = cut.map(|word| format!("{}...", word.trim_end_matches([',', ':', ';']))).collect();
@@ -90,12 +92,12 @@ impl Lesson {
         std::iter::once(format!("{}{}", BEFORE, AFTER)).chain(words).collect()
     }
 
-    /// Returns the text that is counted with everything that a server adds around it.
+    /// Returns the text that is counted together with everything that a server adds around it.
     pub fn sample(&self) -> &'static str {
         SAMPLE
     }
 
-    /// Returns the system message that is counted before it.
+    /// Returns the system message that is counted before the sample.
     pub fn lead(&self) -> &'static str {
         LEAD
     }
@@ -109,8 +111,8 @@ impl Lesson {
 }
 
 impl Table {
-    /// Returns the tokens of a word and of the space before it. Words that the lesson did not contain
-    /// (lines, line breaks) are composed of words that it contained.
+    /// Returns the number of tokens of a word and the space before it. Words that the lesson did not
+    /// contain (lines, line breaks) are composed of words that it contained.
     fn word(&self, word: &str) -> i64 {
         if let Some(cost) = self.known(word) {
             return cost;
@@ -122,8 +124,9 @@ impl Table {
         lines.fold(self.line(first), |sum, line| sum + between + self.line(line))
     }
 
-    /// Returns the tokens of a word within one line: if the lesson contained it with another mark, by the
-    /// difference of the marks; otherwise by the estimate.
+    /// Returns the number of tokens of a word within one line. If the lesson contained the word with
+    /// another punctuation mark, the difference of the marks is applied; otherwise the number is
+    /// estimated.
     fn line(&self, word: &str) -> i64 {
         if let Some(cost) = self.known(word) {
             return cost;
@@ -148,16 +151,17 @@ impl Table {
 #[derive(Debug)]
 pub(super) struct Learned {
     table: Table,
-    /// Tokens around a text, or around a chat of one message.
+    /// Number of tokens around a text, or around a chat of one message.
     alone: i64,
-    /// Tokens around a chat with a system message.
+    /// Number of tokens around a chat with a system message.
     led: i64,
-    /// Tokens that a question and its response before the last question add besides their own.
+    /// Number of tokens that an earlier question and its response add to a prompt, in addition to
+    /// their own tokens.
     again: i64,
 }
 
 impl Learned {
-    /// Uses the costs of `table`, for prompts with `frames` around them.
+    /// Creates the counts from the costs in `table`, for prompts with `frames` around them.
     pub(crate) fn new(table: &Table, frames: Frames) -> Learned {
         let cost = |text: &str| text.split(' ').map(|word| table.word(word)).sum::<i64>();
         let alone = frames.alone as i64 - cost(SAMPLE);
@@ -170,17 +174,17 @@ impl Learned {
         self.table.word(word)
     }
 
-    /// Returns the tokens of a text alone.
+    /// Returns the number of tokens of a text alone.
     pub(crate) fn bare(&self, text: &str) -> u32 {
         counted(self.cost(text))
     }
 
-    /// Returns the tokens of a text as a completions API counts it.
+    /// Returns the number of tokens of a text as a completions API counts it.
     pub(crate) fn text(&self, text: &str) -> u32 {
         counted(self.cost(text) + self.alone)
     }
 
-    /// Returns the tokens of a chat.
+    /// Returns the number of tokens of a chat.
     pub(crate) fn chat(&self, messages: &[Message]) -> u32 {
         let has_lead = messages.first().is_some_and(|message| message.role == "system");
         let answers = messages.iter().filter(|message| message.role == "assistant").count();
@@ -193,7 +197,7 @@ impl Learned {
     }
 }
 
-/// Returns a sum as a count of tokens.
+/// Converts a sum to a count of tokens.
 pub(super) fn counted(tokens: i64) -> u32 {
     u32::try_from(tokens).unwrap_or(0)
 }
@@ -206,7 +210,7 @@ mod tests {
     use crate::units::{NonceSeed, Seed};
     use crate::workload::{Counting, Generator, NonceKey, Tokenizer};
 
-    /// Imitates a server's count: letters in pairs, digits by threes, every mark separately, one
+    /// Imitates a server's count: one token for two letters, for three digits, for each mark, and
     /// for a line break.
     fn count(text: &str) -> u64 {
         let (mut tokens, mut letters, mut digits) = (0, 0u64, 0u64);
@@ -255,12 +259,12 @@ mod tests {
         let lesson = Lesson::new(&[]);
         let counts: Vec<u64> = lesson.texts().iter().map(|text| count(text)).collect();
         let table = lesson.learned(&counts);
-        // A line break costs one token here: two of them cost two.
+        // A line break costs one token here, so two line breaks cost two.
         assert_eq!(table.word("note.\n\nWhy?"), 3 + 2 + 3);
         assert_eq!(table.word("note?\nAssistant:"), 3 + 1 + 6);
         assert_eq!(table.word("unheard-of"), i64::from(estimate(" unheard-of")));
         assert_eq!(table.word(""), 0);
-        // Known with another mark: `harbour` has four pairs.
+        // `harbour` is known with another mark; it has four pairs of letters.
         assert!(table.known("unheard;").is_none() && table.known("harbour:").is_none());
         assert_eq!(table.word("harbour:"), 4 + 1);
     }

@@ -1,8 +1,8 @@
-//! A model's own tokenizer: the exact number of tokens of a text or a chat, as the servers count them.
+//! A model's own tokenizer: the exact number of tokens of a text or a chat, as servers count them.
 //!
 //! `config` reads the file next to the vocabulary, `template` renders a chat as Hugging Face's library
-//! does, `words` contains the costs of words, `draft` creates texts with them, and `fit` one of an exact
-//! length. Without files, `learned` uses the counts of a server.
+//! does, `words` contains the costs of words, `draft` creates texts with them, and `fit` creates a text
+//! of an exact length. If there are no files, `learned` uses the counts of a server.
 
 mod config;
 pub(super) mod draft;
@@ -52,7 +52,8 @@ impl Tokenizer {
         let mut encoder = Encoder::from_bytes(&files.tokenizer)
             .map_err(|error| TokenizerError::Vocabulary(short(&error.to_string())))?;
         refuse_dropout(&encoder)?;
-        // Both are for training batches; a server neither truncates nor pads prompts by them.
+        // Truncation and padding are meant for training batches; a server applies neither of them
+        // to prompts.
         encoder.with_padding(None);
         encoder.with_truncation(None).map_err(|error| TokenizerError::Vocabulary(short(&error.to_string())))?;
         let config = files.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
@@ -73,13 +74,13 @@ impl Tokenizer {
         Ok(Tokenizer { source, digest: files.digest(), words: WordCosts::default() })
     }
 
-    /// Creates a tokenizer of these costs, for prompts with `frames` around them.
+    /// Creates a tokenizer from these word costs, for prompts with `frames` around them.
     pub fn learned(table: &Table, frames: Frames) -> Tokenizer {
         let source = Source::Learned(Learned::new(table, frames));
         Tokenizer { source, digest: String::new(), words: WordCosts::default() }
     }
 
-    /// Whether it is based on a server's counts rather than the model's files.
+    /// Whether the tokenizer is based on a server's counts rather than the model's files.
     pub(crate) fn is_learned(&self) -> bool {
         matches!(self.source, Source::Learned(_))
     }
@@ -89,13 +90,13 @@ impl Tokenizer {
         &self.digest
     }
 
-    /// Whether it has a chat template.
+    /// Whether the tokenizer has a chat template.
     pub fn has_template(&self) -> bool {
         matches!(&self.source, Source::Files { template: Some(_), .. })
     }
 
-    /// Returns the tokens of a text as a completions API counts them: including what the server
-    /// adds around it.
+    /// Returns the number of tokens of a text as a completions API counts them, including the
+    /// tokens that the server adds around the text.
     pub fn text_tokens(&self, text: &str) -> Result<u32, TokenizerError> {
         match &self.source {
             Source::Files { encoder, around: Around::AsWritten, .. } => encode(encoder, text, true),
@@ -106,8 +107,9 @@ impl Tokenizer {
         }
     }
 
-    /// Returns the tokens of a chat as a chat API counts them, up to the beginning of the response. Without
-    /// a template: of its texts alone, because the server's additions are unknown.
+    /// Returns the number of tokens of a chat as a chat API counts them, up to the beginning of the
+    /// response. Without a template, only the texts are counted, because the server's additions are
+    /// unknown.
     pub fn chat_tokens(&self, messages: &[Message]) -> Result<u32, TokenizerError> {
         match &self.source {
             // The template itself writes the beginning of a prompt.
@@ -129,7 +131,7 @@ impl Tokenizer {
         }
     }
 
-    /// Returns the tokens of a text alone.
+    /// Returns the number of tokens of a text alone.
     pub(crate) fn bare_tokens(&self, text: &str) -> Result<u32, TokenizerError> {
         match &self.source {
             Source::Files { encoder, .. } => encode(encoder, text, false),

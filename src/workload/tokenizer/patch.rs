@@ -1,11 +1,12 @@
-//! The last step to an exact length, if the table of words does not lead there: a few words fewer, then
-//! short pieces one after another, encoding the whole prompt after each.
+//! The last step to an exact length if the table of words does not reach it. A few words are
+//! removed, then short pieces are appended one after another, and the whole prompt is encoded after
+//! each one.
 
 use super::draft::{Draft, Fitted, Whole, joined};
 use super::error::TokenizerError;
 
-/// Maximum number of encodings in one search. Few are needed except for tokenizers that know hardly
-/// any words.
+/// Maximum number of encodings in one search. Few are needed except for tokenizers with hardly any
+/// words in their vocabulary.
 const MOST_TRIES: usize = 600;
 /// Tokens that are removed from the prose before pieces replace them.
 const SPARES: [i64; 4] = [0, 3, 6, 12];
@@ -15,7 +16,8 @@ const PIECES: &[&str] = &[
     " and", " so", " then", " but", " now", " the", " or", " for", " also", " yet", " a", " I", " -", "...", "..", ".",
     "!", "?",
 ];
-/// This near to the end the smallest piece is used, further away the first that fits.
+/// Within this distance of the end, the smallest piece is used; further away, the first piece that
+/// fits.
 const NEAR: u32 = 4;
 
 /// A search in progress.
@@ -26,8 +28,8 @@ struct Search<'a> {
     left: usize,
 }
 
-/// Returns a text of `draft` with which the whole has `target` tokens; `best` or a nearer one if
-/// none was found.
+/// Returns a text of `draft` with which the whole prompt has `target` tokens; if none is found,
+/// `best` or a closer one.
 pub(super) fn search(
     draft: &mut Draft<'_, '_, '_>,
     whole: Whole,
@@ -52,7 +54,8 @@ pub(super) fn search(
 }
 
 impl Search<'_> {
-    /// Appends pieces to `body` until the whole has the requested length; false if that is not possible.
+    /// Appends pieces to `body` until the whole prompt has the requested length; false if that is not
+    /// possible.
     fn grow(&mut self, head: &str, mut body: String, ending: &str) -> Result<bool, TokenizerError> {
         let Some(mut tokens) = self.tokens([head, &body, ending])? else { return Ok(false) };
         while tokens < self.target {
@@ -76,8 +79,8 @@ impl Search<'_> {
         Ok(tokens == self.target)
     }
 
-    /// Returns the tokens of the whole with a text of these parts; `None` after too many attempts. Keeps
-    /// the nearest text.
+    /// Returns the number of tokens of the whole prompt with a text of these parts; `None` after too
+    /// many attempts. Remembers the closest text.
     fn tokens(&mut self, parts: [&str; 3]) -> Result<Option<u32>, TokenizerError> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;

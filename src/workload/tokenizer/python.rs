@@ -10,8 +10,8 @@ pub(super) fn raise_exception(message: &str) -> Result<Value, Error> {
     Err(Error::new(ErrorKind::InvalidOperation, message.to_owned()))
 }
 
-/// Returns the date of a fixed clock: the sent text must not depend on the day. It is the day that
-/// templates with a date fall back to without a clock, and it has as many tokens as any other day.
+/// Returns a fixed date, because the sent text must not depend on the day. It is the date that
+/// templates fall back to if there is no clock, and it has as many tokens as any other date.
 pub(super) fn strftime_now(format: &str) -> Result<String, Error> {
     let date = jiff::civil::datetime(2024, 7, 26, 12, 0, 0, 0);
     let text = jiff::fmt::strtime::format(format, date);

@@ -11,7 +11,7 @@ use super::template::ChatTemplate;
 pub(super) enum Around {
     /// As specified in `tokenizer.json`.
     AsWritten,
-    /// This many tokens, as specified in `tokenizer_config.json`, which takes precedence.
+    /// A fixed number of tokens, as specified in `tokenizer_config.json`, which takes precedence.
     Tokens(usize),
 }
 
@@ -23,7 +23,7 @@ pub(super) enum Source {
     Learned(Learned),
 }
 
-/// Encodes a text; including the additions of `tokenizer.json` if `around` specifies that.
+/// Encodes a text, including the additions of `tokenizer.json` if `around` selects them.
 pub(super) fn encode<'t>(
     encoder: &Encoder,
     text: impl Into<EncodeInput<'t>>,

@@ -1,8 +1,8 @@
-//! A chat template, rendered as Hugging Face's library renders it: the text that a server makes of
-//! a list of messages.
+//! A chat template, rendered as Hugging Face's library renders it: the text into which a server
+//! converts a list of messages.
 //!
 //! A template is a program from an untrusted source. It reads no file, has no clock, takes a bounded number
-//! of steps and writes a bounded text. Intermediate texts are bounded only by those steps.
+//! of steps and writes a bounded text. Intermediate texts are bounded only by the number of steps.
 
 use std::io::{self, Write};
 
@@ -16,15 +16,18 @@ use super::python;
 
 /// The name under which the template is registered.
 const NAME: &str = "chat";
-/// Maximum size of a template in bytes; those of models with many tools have some 20 000.
+/// Maximum size of a template in bytes. Templates of models with many tools have about 20 000
+/// bytes.
 const MOST_SOURCE: usize = 1 << 20;
-/// Maximum number of steps of a template per chat: those of real models take some hundred for each message.
+/// Maximum number of steps of a template per chat. Templates of real models take a few hundred steps for
+/// each message.
 const STEPS: u64 = 1_000_000;
-/// Maximum number of bytes that a template may add to a chat, and how often it may repeat the chat's own.
+/// Maximum number of bytes that a template may add to a chat, and how often it may repeat the chat's own
+/// text.
 const MOST_ADDED: usize = 1 << 20;
 const MOST_TIMES: usize = 4;
 
-/// A compiled chat template and its inputs besides the messages.
+/// A compiled chat template and its inputs other than the messages.
 pub(super) struct ChatTemplate {
     environment: Environment<'static>,
     /// The special tokens by name.
@@ -52,7 +55,8 @@ impl ChatTemplate {
         Ok(ChatTemplate { environment, tokens })
     }
 
-    /// Returns the text that a server makes of `messages`, up to the beginning of the response.
+    /// Returns the text into which a server converts `messages`, up to the beginning of the
+    /// response.
     pub(crate) fn render(&self, messages: &[Message]) -> Result<String, TokenizerError> {
         let fail = |error: minijinja::Error| TokenizerError::Render(words(&error));
         let list: Vec<Value> =
@@ -95,7 +99,7 @@ impl Write for Limited {
 
 /// Templates for training mark the model's text with `{% generation %}`, a tag of Hugging Face's
 /// library that writes nothing. Here it is replaced by a condition that is always true, which keeps
-/// the white space as it is.
+/// the whitespace as it is.
 fn without_marks(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
@@ -118,7 +122,7 @@ fn without_marks(source: &str) -> String {
     out
 }
 
-/// Formats the error of a template: its own message if it raised one.
+/// Formats the error of a template, using the template's own message if it raised one.
 fn words(error: &minijinja::Error) -> String {
     let line = error.line().map_or_else(String::new, |line| format!(" in line {line}"));
     let cause = std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));

@@ -1,6 +1,6 @@
 //! The cost of each word, learned from the tokenizer once. Nearly every tokenizer splits at spaces, so the
-//! sum over the words of a text is nearly always its number of tokens, a thousand times cheaper than
-//! encoding it. `fit` checks the whole.
+//! sum over the words of a text is nearly always its number of tokens, which is a thousand times cheaper
+//! to compute than encoding the text. `fit` checks the whole prompt.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,15 +8,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::learned::{AFTER, BEFORE};
 use super::source::Source;
 
-/// Number of words that are cached. English prose of `words` has some thousand, nonces have a
-/// thousand numbers.
+/// Number of words that are cached. The English prose of `words` has a few thousand words, and
+/// nonces contain a thousand different numbers.
 const MOST: usize = 1 << 16;
 
 /// The words with known costs.
 #[derive(Default)]
 pub(super) struct WordCosts(Mutex<HashMap<Box<str>, i64>>);
 
-/// Looks words up, and measures those that are not known yet.
+/// Looks up words, and measures words that are not known yet.
 pub(super) struct Costs<'a> {
     source: &'a Source,
     known: MutexGuard<'a, HashMap<Box<str>, i64>>,
@@ -32,13 +32,13 @@ impl WordCosts {
 }
 
 impl Costs<'_> {
-    /// Returns the tokens of `text`, whose words are separated by single spaces, as it follows
-    /// another word.
+    /// Returns the number of tokens of `text` after another word; the words in it are separated by
+    /// single spaces.
     pub(crate) fn text(&mut self, text: &str) -> i64 {
         if text.is_empty() { 0 } else { text.split(' ').map(|word| self.word(word)).sum() }
     }
 
-    /// Returns the tokens of `word`, which contains no space, and of the space before it.
+    /// Returns the number of tokens of `word`, which contains no space, and the space before it.
     pub(crate) fn word(&mut self, word: &str) -> i64 {
         if let Source::Learned(learned) = self.source {
             return learned.word(word);
@@ -54,8 +54,8 @@ impl Costs<'_> {
         cost
     }
 
-    /// Returns the tokens of some pieces together; 0 if the tokenizer fails, which shows when the whole
-    /// prompt is encoded.
+    /// Returns the total number of tokens of some pieces; 0 if the tokenizer fails, which is detected
+    /// when the whole prompt is encoded.
     fn tokens(&mut self, pieces: &[&str]) -> i64 {
         self.text.clear();
         self.text.extend(pieces.iter().copied());

@@ -6,7 +6,7 @@ use crate::analysis::search::method::{Method, Step};
 use crate::analysis::search::question::Probe;
 use crate::analysis::slo::Answer;
 
-/// Returns the next load of the doubling; `None` once a load missed, or the last one held.
+/// Returns the next load of the doubling; `None` once a load has missed, or the last load has held.
 fn doubling(bracket: &Bracket, grid: &Grid) -> Option<f64> {
     match (bracket.low, bracket.high) {
         (None, None) => Some(grid.first()),
@@ -16,8 +16,8 @@ fn doubling(bracket: &Bracket, grid: &Grid) -> Option<f64> {
     }
 }
 
-/// Halving of the range between the highest load that holds and the lowest that misses; up to three runs
-/// at each load that decides.
+/// Halves the range between the highest load that holds and the lowest that misses, with up to three
+/// runs at each of these loads.
 pub(super) struct Bisection;
 
 impl Method for Bisection {
@@ -43,7 +43,8 @@ impl Method for Bisection {
 }
 
 /// Stochastic bisection (Horstein, 1963; Waeber, Frazier, Henderson, 2013): a posterior of the highest
-/// load that holds, from answers alone; the next run is at its median.
+/// load that holds, computed only from whether runs hold or miss. The next run is at the median of the
+/// posterior.
 pub(super) struct Stochastic;
 
 const MOST: usize = 14;
@@ -53,7 +54,7 @@ impl Method for Stochastic {
         if let Some(load) = doubling(bracket, grid) {
             return Step::Probe(load);
         }
-        // The weight of each load as the highest that holds; the first is the weight of none.
+        // The weight of each load being the highest that holds; the first weight is for no load holding.
         let mut weights = vec![1.0; grid.loads().len() + 1];
         for probe in probes {
             let Some(met) = met(probe) else { continue };
@@ -79,7 +80,7 @@ impl Method for Stochastic {
         if confirmed || high - low <= 2 || runs >= bracket::most(grid) + MOST {
             return Step::Settled(middle.checked_sub(1).map(|at| grid.loads()[at]));
         }
-        // The median lies between this load and the next: the next one is decisive.
+        // The median lies between this load and the next, so the next one is decisive.
         Step::Probe(grid.loads()[middle.min(grid.loads().len() - 1)])
     }
 

@@ -2,7 +2,8 @@
 //! program's own tests.
 //!
 //! `SWEEPLINE_SIMULATIONS=1000 cargo test --release -p sweepline-analysis --lib search::simulated --
-//! --nocapture` prints the table of `docs/SEARCH.md`; by default there are a few servers of each kind.
+//! --nocapture` prints the table of `docs/SEARCH.md`; by default, there are only a few servers of each
+//! kind.
 
 mod methods;
 mod servers;
@@ -29,13 +30,13 @@ struct Searched {
     right: bool,
     runs: usize,
     most: usize,
-    /// Requests before the first long run, and from it on.
+    /// Number of requests before the first long run, and from that run on.
     requests: [u64; 2],
     ladder: u64,
 }
 
 impl Searched {
-    /// Returns whether a caveat casts doubt on the load.
+    /// Returns whether any caveat casts doubt on the load.
     fn is_doubted(&self) -> bool {
         let doubts = |caveat: &Caveat| {
             matches!(
@@ -85,8 +86,8 @@ fn search(method: &impl Method, kind: Kind, seed: u64, ladder: u64) -> Searched 
     Searched { outcome, right, runs: probes.len(), most, requests: [server.requests - long, long], ladder }
 }
 
-/// Returns the requests of a ladder: every step of the resolution from the lower end up to the first
-/// that misses.
+/// Returns the number of requests of a ladder that measures every step of the resolution from the lower
+/// end up to the first load that misses.
 fn ladder(kind: Kind, seed: u64) -> u64 {
     let mut server = Server::new(kind, seed);
     let Question { from, to, within, whole, .. } = server.question;
@@ -184,13 +185,13 @@ fn searches_find_the_load() {
         }
         let row = table("fitted", kind, &Fitted { within: 0.05, confirms: true }, &ladders);
         assert_eq!(row.over, 0, "{kind:?}: more runs than the bound");
-        // By chance alone, few servers may have more.
+        // By chance alone, few servers may exceed this.
         let chance = 2.0 * (0.05 * 0.95 / servers() as f64).sqrt();
         let wrong = match kind {
             Kind::Queue | Kind::Batching | Kind::BatchSize | Kind::Never | Kind::Always => row.wrong,
             Kind::Drifting | Kind::Bimodal | Kind::NonMonotone | Kind::Flat => row.unsaid,
         };
-        // A few servers of a kind prove nothing individually: they are counted together below.
+        // A few servers of one kind prove nothing on their own, so all kinds are counted together below.
         assert!(!all || wrong <= 0.05 + chance, "{kind:?}: {wrong}");
         wrong_of_all += wrong * servers() as f64;
         if all && matches!(kind, Kind::Queue | Kind::Batching | Kind::BatchSize) {

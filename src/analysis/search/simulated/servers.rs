@@ -1,5 +1,5 @@
-//! Servers whose highest load under a limit is known, because the limit is the result of a long run at
-//! that load.
+//! Servers whose highest load within a limit is known, because the limit was taken from a long run at that
+//! load.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -17,9 +17,9 @@ use crate::analysis::worth::{Sample, Turns};
 pub(super) enum Kind {
     /// A queue in front of k servers.
     Queue,
-    /// All requests in service slow each other down, up to a maximum number.
+    /// All requests in service, up to a maximum number, slow each other down.
     Batching,
-    /// The same for a closed loop: the load is the batch size.
+    /// The same in a closed loop, where the load is the batch size.
     BatchSize,
     /// Its speed rises or falls steadily from run to run.
     Drifting,
@@ -31,7 +31,7 @@ pub(super) enum Kind {
     Never,
     /// It holds at every load of the range.
     Always,
-    /// A queue whose latency barely depends on the load: its limit is less than a tenth above the
+    /// A queue whose latency barely depends on the load, because its limit is less than a tenth above the
     /// latency of an idle server.
     Flat,
 }
@@ -48,8 +48,8 @@ pub(super) const KINDS: [Kind; 9] = [
     Kind::Flat,
 ];
 
-/// How requests are served: `k` at once, each for a time drawn from a distribution with mean 1, or all
-/// at once, with steps that get longer with their number.
+/// How requests are served: `k` at once, each for a time drawn from a distribution with mean 1; or all at
+/// once, with steps that take longer the more requests there are.
 #[derive(Debug, Clone, Copy)]
 enum Law {
     Fixed,
@@ -64,12 +64,12 @@ pub(super) struct Server {
     /// Its highest load that meets the limit.
     pub knee: f64,
     pub question: Question,
-    /// Seconds of an ordinary run; a long run is five times as long.
+    /// Length of an ordinary run in seconds; a long run is five times as long.
     window: f64,
     k: usize,
     batching: bool,
     law: Law,
-    /// Share of the service time that counts as latency: that up to the first token, or all of it.
+    /// Share of the service time that counts as latency: the part up to the first token, or all of it.
     counted: f64,
     /// How the time of a step grows with the requests in service.
     growth: f64,
@@ -78,27 +78,28 @@ pub(super) struct Server {
     limit: f64,
     /// Whether the limit is near the latency of an idle server.
     is_flat: bool,
-    /// Deviation of the capacity from run to run, and of the speed from request to request (an AR(1) series, φ = 0.5).
+    /// Standard deviation of the capacity from run to run, and of the speed from request to request (an AR(1) series,
+    /// φ = 0.5).
     between: f64,
     within: f64,
     /// Logarithm by which the capacity changes over one ordinary run.
     drift: f64,
-    /// Share of slow runs, and the logarithm by which they are slow.
+    /// Share of slow runs, and the logarithm of the factor by which they are slow.
     slow: (f64, f64),
     /// Loads that miss.
     hole: (f64, f64),
     rng: ChaCha8Rng,
     /// Elapsed time in lengths of an ordinary run.
     pub elapsed: f64,
-    /// Requests of a ladder do not count.
+    /// Number of requests, excluding those of a ladder.
     pub requests: u64,
 }
 
-/// Requests of an ordinary run at the knee.
+/// Number of requests in an ordinary run at the knee.
 const REQUESTS: std::ops::Range<u32> = 4_000..16_000;
 
-/// Minimum factor by which a meaningful limit exceeds an idle server's latency, and the number of
-/// requests that latency is computed from.
+/// Minimum factor by which a meaningful limit exceeds an idle server's latency, and the number of requests
+/// from which that latency is computed.
 const FLAT: f64 = 1.1;
 const IDLE: f64 = 20_000.0;
 
@@ -111,8 +112,8 @@ struct Served {
 impl Server {
     /// Creates the `seed`-th server of a kind.
     pub(super) fn new(kind: Kind, seed: u64) -> Server {
-        // A limit within the noise of an idle server's latency has no knee below saturation: such
-        // servers are a separate kind.
+        // If the limit is within the noise of an idle server's latency, there is no knee below saturation.
+        // Such servers are a separate kind.
         let drawn = (0..).map(|time| Server::draw(kind, 1_000_003 * seed + 7_919 * time + kind as u64));
         drawn.into_iter().find(|server| server.is_flat == (kind == Kind::Flat)).expect("some are")
     }
@@ -171,7 +172,7 @@ impl Server {
                 quantile(&served.latencies[served.latencies.len() / 20..], self.allowed)
             });
             self.limit = (percentiles[0] * percentiles[1]).sqrt();
-            // The window in which the knee's batch size serves this many.
+            // The window in which this many requests are served with the batch size of the knee.
             self.window = counts * (1.0 + self.growth * self.knee) / self.knee;
             (self.question.from, self.question.to) = (1.0, 256.0);
             return;
@@ -205,7 +206,7 @@ impl Server {
         }
     }
 
-    /// For a server with some slow runs, the limit is the percentile over all of them.
+    /// For a server with some slow runs, the limit is the percentile over fast and slow runs together.
     fn place_two_modes(&mut self) {
         let (share, apart) = self.slow;
         let slow = self.open(self.knee, share * long() as f64);
@@ -215,7 +216,7 @@ impl Server {
         self.knee *= (-apart).exp();
     }
 
-    /// Runs it: the answers are those of the program's own tests.
+    /// Simulates a run and judges it by the program's own tests.
     pub(super) fn run(&mut self, load: f64, confirms: bool) -> Probe {
         let times = if confirms { 5.0 } else { 1.0 };
         let noise: f64 = StandardNormal.sample(&mut self.rng);
@@ -265,7 +266,7 @@ impl Server {
         Probe { load, confirms, own: true, answer: Some(answer), pressure, requests, short: None }
     }
 
-    /// Simulates this many requests of an open loop, at a load per service time.
+    /// Simulates this many requests of an open loop, at a load that is given per service time.
     fn open(&mut self, load: f64, requests: f64) -> Served {
         let count = requests.round() as usize;
         let mut at = 0.0;
@@ -299,8 +300,8 @@ impl Server {
         served
     }
 
-    /// All requests in service share it: a step takes longer the more there are; at most `k`, the others
-    /// wait.
+    /// All requests in service share the server, so a step takes longer the more there are. At most `k` are
+    /// in service; the others wait.
     fn shared(&mut self, arrivals: &[f64]) -> Served {
         let mut batch = Batch::new(self.growth);
         let mut state = self.normal();
@@ -334,7 +335,7 @@ impl Server {
         Served { spans: arrivals.iter().copied().zip(ends).collect(), latencies }
     }
 
-    /// Simulates this many requests of a closed loop: always `size` in service.
+    /// Simulates this many requests of a closed loop that always has `size` requests in service.
     fn closed(&mut self, size: usize, capacity: f64, requests: f64) -> Served {
         let mut batch = Batch::new(self.growth);
         let mut state = self.normal();
@@ -376,8 +377,8 @@ impl Server {
         StandardNormal.sample(&mut self.rng)
     }
 
-    /// Returns whether a load is right to the resolution: relative to the true load at any time of the
-    /// run that confirmed it, and for a whole number to one.
+    /// Returns whether a load is correct within the resolution, compared with the true load at any time of
+    /// the run that confirmed it. Whole numbers may also be off by one.
     pub(super) fn is_right(&self, found: f64) -> bool {
         if self.question.whole {
             return (found - self.knee).abs() <= (self.question.within * self.knee).max(1.0);
@@ -392,12 +393,12 @@ impl Server {
 /// Requests in service at once.
 struct Batch {
     growth: f64,
-    /// Factor of a step's time.
+    /// Factor by which a step's time is multiplied.
     pace: f64,
     now: f64,
     /// Work that each request in service has received since the beginning.
     given: f64,
-    /// The value of `given` at which each request ends, with its index: a heap by the first.
+    /// The value of `given` at which each request ends, with its index, as a heap ordered by the value.
     ends: std::collections::BinaryHeap<std::cmp::Reverse<(Rank, usize)>>,
 }
 
@@ -455,7 +456,7 @@ impl Batch {
     }
 }
 
-/// Returns the requests of the run that the limit is taken from.
+/// Returns the requests of the run from which the limit is taken.
 fn long() -> usize {
     if cfg!(debug_assertions) { 60_000 } else { 200_000 }
 }

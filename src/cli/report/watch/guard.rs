@@ -1,4 +1,5 @@
-//! Access control: only GET and HEAD requests that name this machine and contain the token of the printed address.
+//! Access control: only GET and HEAD requests are accepted, and they must name this machine and contain the
+//! token from the printed address.
 
 use hyper::header::HOST;
 use hyper::{HeaderMap, Method, StatusCode};
@@ -13,21 +14,21 @@ pub(super) enum Wanted {
     Live,
 }
 
-/// The values that requests are checked against.
+/// The values against which requests are checked.
 pub(super) struct Guard {
     token: String,
     port: u16,
 }
 
 impl Guard {
-    /// Creates it for a server on this port, whose address has this token.
+    /// Creates the guard for a server on this port, whose address has this token.
     pub(super) fn new(token: String, port: u16) -> Guard {
         Guard { token, port }
     }
 
-    /// Returns the response to the request, or the status with which it is refused. The host name is checked
-    /// first: a page of another site that resolves its name to this machine (DNS rebinding) learns nothing,
-    /// not even whether a token is right.
+    /// Returns the response to the request, or the status with which the request is rejected. The host name
+    /// is checked first, so that a page of another site whose name resolves to this machine (DNS rebinding)
+    /// learns nothing, not even whether a token is right.
     pub(super) fn admit(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<Wanted, StatusCode> {
         let mut hosts = headers.get_all(HOST).iter();
         let is_ours = hosts.next().and_then(|host| host.to_str().ok()).is_some_and(|host| self.is_this_machine(host));

@@ -1,6 +1,6 @@
-//! `sweepline report --watch PLAN`: the page of a running or finished sweep on loopback, updated as runs
-//! are committed. It ends with its command, writes nothing, and runs at the lowest priority, because the
-//! machine may be the one that measures.
+//! `sweepline report --watch PLAN` serves the page of a running or finished sweep on loopback and
+//! updates it as runs are committed. The page ends with its command and writes nothing. It runs at the
+//! lowest priority, because this may be the machine that measures.
 
 mod guard;
 mod pages;
@@ -32,16 +32,16 @@ use crate::units::NonceSeed;
 /// Interval between checks for new results.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Minimum interval between two reports, as a multiple of the time that the last one took: reports must not
-/// become a load.
+/// Minimum interval between two reports, as a multiple of the time that the last one took, because reports
+/// must not put load on the machine.
 const SPARING: u32 = 9;
 
-/// Reads results and makes their report, based on the state of the previous read.
+/// Reads results and creates their report, based on the state of the previous read.
 type Make = fn(&Asked, Option<Readings>) -> Result<(Readings, Report), Failure>;
 
 /// Serves the page until the command is ended.
 pub(super) fn run(asked: Asked, port: u16, report: Make) -> Result<Exit, Failure> {
-    // Errors of the plan and of the folder are reported at once.
+    // Errors of the plan and of the folder are reported immediately.
     let workspace = asked.runs.open(&asked.folder)?;
     asked.runs.picked(&workspace)?;
     let stop = listen_for_signals()?;
@@ -61,13 +61,14 @@ pub(super) fn run(asked: Asked, port: u16, report: Make) -> Result<Exit, Failure
     let first = first.map_err(|error| Failure::Unexpected(error.into()))?;
     let page = Arc::new(WatchedPage::new(asked.folder.store()?, first));
     let (end, ends) = watch::channel(false);
-    // Kept here too: if standard input does not end the command, a signal does.
+    // The sender is also kept here, because a signal must be able to end the command if standard
+    // input does not.
     let end = Arc::new(end);
     end_with_input(Arc::clone(&end));
     drop(workspace);
     output::print(&format!("{url}\n"))?;
     stderr::complain("everyone with this address can read the report; Ctrl-C ends it");
-    // The thread is not joined: its next report is no longer needed, and it writes nothing.
+    // The thread is not joined, because its next report is no longer needed and it writes nothing.
     let maker = {
         let page = Arc::clone(&page);
         move || make(&asked, report, &page)
@@ -92,8 +93,8 @@ fn taken(port: u16, error: &std::io::Error) -> Failure {
     ))
 }
 
-/// Ends the command when its standard input is closed: the pipe or the connection of its parent. A file,
-/// `/dev/null` and a terminal have no such effect; a closing terminal sends a signal.
+/// Ends the command when its standard input is closed, if that is the pipe or the connection of its
+/// parent. A file, `/dev/null` and a terminal have no such effect; a closing terminal sends a signal.
 fn end_with_input(end: Arc<watch::Sender<bool>>) {
     let is_pipe = rustix::fs::fstat(std::io::stdin().as_fd())
         .is_ok_and(|stat| matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::Socket));
@@ -107,7 +108,7 @@ fn end_with_input(end: Arc<watch::Sender<bool>>) {
     }
 }
 
-/// Makes the report again each time that something has changed.
+/// Creates the report again whenever something has changed.
 fn make(asked: &Asked, report: Make, page: &WatchedPage) {
     let mut before: Option<Readings> = None;
     let mut seen = None;
@@ -124,7 +125,8 @@ fn make(asked: &Asked, report: Make, page: &WatchedPage) {
     }
 }
 
-/// Makes a report and puts it in place; returns the state of the read, so that only new results are read next time.
+/// Creates a report and publishes it; returns the state of the read, so that only new results are read next
+/// time.
 fn make_once(asked: &Asked, page: &WatchedPage, made: Result<(Readings, Report), Failure>) -> Option<Readings> {
     let told = |why: &dyn std::fmt::Display| format!("The report could not be made: {why}");
     match made {
@@ -150,8 +152,8 @@ fn has_results(asked: &Asked) -> bool {
     asked.folder.store().is_ok_and(|store| store.has_runs().is_ok_and(|has_runs| has_runs))
 }
 
-/// Returns when results, attempts and the plan last changed, as far as their folders show: a commit is a
-/// rename into one of them.
+/// Returns when results, attempts and the plan last changed, according to the times of their folders,
+/// because a commit is a rename into one of them.
 fn stamp(asked: &Asked) -> Vec<Option<SystemTime>> {
     let Ok(store) = asked.folder.store() else { return Vec::new() };
     let layout = store.layout();

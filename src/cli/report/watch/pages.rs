@@ -1,4 +1,4 @@
-//! The contents of the watched page: the latest report, below the live state.
+//! The contents of the watched page: the live state, with the latest report below it.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,11 +15,11 @@ use crate::store::Store;
 struct Made {
     /// The page, with a placeholder for the live state.
     html: Arc<str>,
-    /// Its number, by which a browser knows whether it has this version.
+    /// The number of the report, which tells a browser whether it has this version.
     number: u64,
-    /// The error of the latest attempt to make it.
+    /// The error of the latest attempt to create the report.
     trouble: Option<String>,
-    /// The number of the plan's runs with results, and of all runs.
+    /// The number of the plan's runs that have results, and of all its runs.
     results: Option<(usize, usize)>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct WatchedPage {
 }
 
 impl WatchedPage {
-    /// Creates it for a results folder; `first` is shown until there is a report.
+    /// Creates the page for a results folder; `first` is shown until there is a report.
     pub(super) fn new(store: Store, first: String) -> WatchedPage {
         let made = Made { html: first.into(), number: 0, trouble: None, results: None };
         WatchedPage { store, made: Mutex::new(made) }
@@ -42,7 +42,7 @@ impl WatchedPage {
         *made = Made { html: watched.html.into(), number: made.number + 1, trouble: None, results: Some(results) };
     }
 
-    /// Sets the reason why no report could be made.
+    /// Sets the reason why no report could be created.
     pub(super) fn lack(&self, trouble: Option<String>, results: Option<(usize, usize)>) {
         let mut made = self.made.lock().expect("no user of the lock panics");
         (made.trouble, made.results) = (trouble, results.or(made.results));

@@ -1,4 +1,5 @@
-//! The live state of a results folder: `live.json`, trusted only while its process has the folder locked.
+//! The live state of a results folder: `live.json`, which is trusted only while its process has the
+//! folder locked.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,7 @@ use crate::store::{Moment, Store};
 /// If the system does not list its locks, a state older than this many seconds is not trusted.
 const OLD: i64 = 10;
 
-/// Largest `live.json` that is read: it has a few kilobytes for each active run.
+/// Largest `live.json` that is read; it takes a few kilobytes for each active run.
 const LARGEST: u64 = 1 << 20;
 
 /// The live state.
@@ -22,7 +23,7 @@ pub(super) enum Now {
     Running(Box<LiveFile>),
     /// The process of the sweep was killed; its last state remains.
     Stale(Box<LiveFile>),
-    /// A newer version wrote it, or it is damaged.
+    /// The state was written by a newer version, or is damaged.
     Unreadable(String),
 }
 
@@ -63,7 +64,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, String> {
         return Err(told(&"not a small regular file"));
     }
     match fs::read(path) {
-        // It has been removed since.
+        // The file has been removed since.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         text => {
             let text = text.map_err(|error| told(&error))?;

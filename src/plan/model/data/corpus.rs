@@ -46,7 +46,7 @@ pub struct Exchange {
     pub output_tokens: u32,
 }
 
-/// A record of a data set: a question, or a conversation.
+/// A record of a data set, which is a question or a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Dialogue {
     /// The system message.
@@ -60,12 +60,12 @@ pub(crate) struct Dialogue {
 /// The content of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
-    /// SHA-256 over all texts and lengths that are kept, as 64 hex digits: it represents them in
-    /// identities.
+    /// SHA-256 over all texts and lengths that are kept, as 64 hex digits. It represents them in the
+    /// identity of runs.
     pub texts: String,
     /// SHA-256 of the file's bytes, as 64 hex digits.
     pub sha256: String,
-    /// How its entries were read, on one line.
+    /// A one-line description of how its entries were read.
     pub reading: String,
     /// Records that are kept.
     pub records: u64,
@@ -88,13 +88,13 @@ impl PartialEq for Source {
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct OfTurn {
     records: u64,
-    /// Tokens of the system message and of the turn's question.
+    /// Sum of the tokens of the system message and of the turn's question.
     prompt: f64,
-    /// Tokens of the turn's response.
+    /// Sum of the tokens of the turn's response.
     output: f64,
-    /// Tokens of the questions before it.
+    /// Sum of the tokens of the questions before it.
     asked_before: f64,
-    /// Tokens of the responses before it.
+    /// Sum of the tokens of the responses before it.
     answered_before: f64,
     /// The maximum tokens of a system message with its question, of a response, and of all of these
     /// together.
@@ -102,7 +102,7 @@ pub(crate) struct OfTurn {
 }
 
 impl OfTurn {
-    /// The sums over `dialogues`.
+    /// Computes the sums over `dialogues`.
     pub(crate) fn all(dialogues: &[Dialogue]) -> Vec<OfTurn> {
         let mut turns: Vec<OfTurn> = Vec::new();
         for dialogue in dialogues {
@@ -143,7 +143,7 @@ pub struct Means {
     pub turns: f64,
 }
 
-/// A data set as part of a run: everything that determines the requests.
+/// A data set as part of a run, with everything that determines the requests.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(into = "Stored", from = "Stored")]
 pub struct Corpus {
@@ -161,7 +161,7 @@ impl Corpus {
         (&self.source.texts, self.order, self.output_tokens)
     }
 
-    /// The same without its records of origin.
+    /// The same data set without the records of its origin.
     pub fn bare(&self) -> Corpus {
         let source = Source { texts: self.source.texts.clone(), ..Source::default() };
         Corpus { source: Arc::new(source), ..self.clone() }
@@ -172,8 +172,8 @@ impl Corpus {
         u32::try_from(self.source.turns.len()).unwrap_or(u32::MAX)
     }
 
-    /// The maximum tokens of a question with its system message, and of a response; for a first turn,
-    /// the maximum of both together.
+    /// The maximum tokens of a question with its system message, the maximum tokens of a response,
+    /// and the maximum of both together in a first turn.
     pub(crate) fn most_tokens(&self, turns: u32) -> [u32; 3] {
         let most =
             |at: usize| self.source.turns.iter().take(turns as usize).map(|turn| turn.most[at]).max().unwrap_or(0);
@@ -184,7 +184,7 @@ impl Corpus {
         }
     }
 
-    /// Means over its requests if conversations have at most `turns` turns.
+    /// Means over its requests, if conversations have at most `turns` turns.
     pub fn means(&self, turns: u32) -> Means {
         let turns = &self.source.turns[..self.source.turns.len().min(turns as usize)];
         let requests = turns.iter().map(|turn| turn.records).sum::<u64>().max(1) as f64;
@@ -217,7 +217,7 @@ impl std::hash::Hash for Corpus {
     }
 }
 
-/// A data set as stored in a results folder: without its texts.
+/// A data set as stored in a results folder, which is without its texts.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     texts: String,
@@ -267,7 +267,7 @@ mod tests {
         let source = Arc::new(Source { dialogues, turns, ..Source::default() });
         let corpus = Corpus { order: Order::File, output_tokens: None, source };
         assert_eq!(corpus.means(1), Means { prompt: 85.0, history: 0.0, output: 30.0, turns: 1.0 });
-        // 110 and 60; 40 after 150; 50 after 200.
+        // Tokens by turn: 110 and 60; 40 after 150; 50 after 200.
         assert_eq!(corpus.means(9), Means { prompt: 65.0, history: 87.5, output: 21.25, turns: 2.0 });
         assert_eq!((corpus.most_turns(), corpus.most_tokens(9)), (3, [110, 50, 160]));
         let fixed = Corpus { output_tokens: Some(100), ..corpus };

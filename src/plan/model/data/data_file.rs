@@ -1,4 +1,4 @@
-//! `data` as the user writes it.
+//! `data` as written by the user.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ impl Bounds {
         format!("{}..{}", end(self.min), end(self.max))
     }
 
-    /// Whether any value lies within.
+    /// Whether any value lies within the range.
     pub(crate) fn holds_something(self) -> bool {
         self.min.is_none_or(|min| self.max.is_none_or(|max| min <= max))
     }
@@ -96,7 +96,8 @@ impl DataFilter {
     }
 }
 
-/// A file of a data set and how it is read: the fields that texts and lengths have in common.
+/// A file of a data set and how it is read: the fields that data sets of texts and of lengths have in
+/// common.
 #[derive(Clone, Copy)]
 pub(crate) struct TableOf<'a> {
     pub file: &'a str,
@@ -120,7 +121,7 @@ impl TableOf<'_> {
         format!("{format}{on_bad}{}{bounds}{languages}", self.map.line())
     }
 
-    /// Whether the fields other than the file are valid; `check` reports the problems.
+    /// Whether the fields other than the file are valid; `check` reports problems.
     pub(crate) fn is_sound(&self) -> bool {
         self.map.unknown().is_none() && self.filter.bounds().all(|(_, bounds)| bounds.holds_something())
     }

@@ -1,4 +1,4 @@
-//! The skipped entries of a data set, with reasons.
+//! The skipped entries of a data set, with the reasons.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataset::Place;
 
-/// Records without a text.
+/// The reason for records without a text.
 pub(crate) const NO_TEXT: &str = "no text";
 
-/// Records without a response, if responses determine the output length.
+/// The reason for records without a response, if responses determine the output length.
 pub(crate) const UNANSWERED: &str = "no answer";
 
 /// Counts one more skipped entry.
@@ -34,9 +34,10 @@ pub(crate) fn all(left_out: &BTreeMap<String, LeftOut>) -> String {
 pub struct LeftOut {
     /// Number of entries.
     pub count: u64,
-    /// The line of the first one, or its row in a Parquet file.
+    /// The line of the first such entry, or its row in a Parquet file.
     pub first: u64,
-    /// The position of the first one in a JSON array, from 1; `None` if every entry has its own line.
+    /// The position of the first such entry in a JSON array, from 1; `None` if every entry has its own
+    /// line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<u64>,
 }

@@ -1,5 +1,5 @@
-//! Lengths drawn from a data set: each exchange is a pair, so that the dependence between prompt and
-//! response lengths is preserved.
+//! Lengths that are drawn from a data set. Each exchange is a pair, so that the dependence between
+//! prompt and response lengths is preserved.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::plan::model::lengths::{LEAST_PROMPT, MOST_TOKENS};
 use crate::plan::model::trace::Columns;
 use crate::units::Decimal;
 
-/// Maximum number of rows in a table of lengths, because each run stores them. If there are more
-/// different pairs, similar ones are merged into one row.
+/// Maximum number of rows in a table of lengths, which each run stores. If there are more different
+/// pairs, similar pairs are merged into one row.
 const MOST_ROWS: usize = 10_000;
 
 /// Lengths of a data set: pairs of prompt and output tokens, each as frequent as in the data set. Its
@@ -59,7 +59,7 @@ pub struct FoundLengths {
     pub(crate) rows: Rows<Joint>,
     /// Number of exchanges.
     pub(crate) pairs: u64,
-    /// Number of these whose prompts were too short for a nonce.
+    /// Number of exchanges whose prompts were too short for a nonce.
     pub(crate) raised: u64,
     /// The skipped entries, by reason.
     pub(crate) left_out: BTreeMap<String, LeftOut>,
@@ -80,8 +80,8 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// Adds each exchange of a record: for the first one, lengths declared in the file override those of
-    /// the text.
+    /// Adds each exchange of a record. For the first exchange, lengths that the file declares override
+    /// the lengths of the texts.
     pub(crate) fn add(&mut self, record: &Record) {
         self.pair(record.prompt_tokens(), record.answer_tokens(), record.place);
         for exchange in record.exchanges().skip(1) {
@@ -107,8 +107,9 @@ impl Collected {
     }
 }
 
-/// A row for each pair; if there are too many, a row for all pairs with the same leading binary digits,
-/// as many digits as possible. A row's ranges extend from the minimum to the maximum of its pairs.
+/// One row for each pair. If there are too many pairs, one row for all pairs whose lengths have the same
+/// leading binary digits, with as many digits as possible. The ranges of a row extend from the minimum
+/// to the maximum of its pairs.
 fn rows(pairs: &BTreeMap<(u32, u32), u64>) -> Vec<Joint> {
     let mut digits = u32::BITS;
     loop {
@@ -160,7 +161,8 @@ mod tests {
                 assert!(max - min < min.max(8) / 4, "{row:?}");
             }
         }
-        // The mean of the draws equals that of the pairs, up to the blur of ranges, a few percent.
+        // The mean of the draws deviates from the mean of the pairs by at most a few percent, because of
+        // the width of the ranges.
         let mean =
             made.iter().map(|row| f64::from(row.prompt.min + row.prompt.max) / 2.0 * row.weight.to_f64()).sum::<f64>()
                 / 120_000.0;

@@ -8,23 +8,24 @@ use serde::Serialize;
 use crate::plan::model::data::left_out::{LeftOut, all};
 use crate::plan::model::plan::Plan;
 
-/// The kept and skipped entries of a data set.
+/// A report of the kept and skipped entries of a data set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DataNote {
     /// The scenario that names it.
     pub scenario: String,
     /// Its use: data or lengths.
     pub used_for: &'static str,
-    /// Its file, as the plan writes it.
+    /// Its file, as written in the plan.
     pub file: String,
-    /// Records that are kept, or pairs of lengths.
+    /// Number of records, or of pairs of lengths, that are kept.
     pub kept: u64,
-    /// Entries that were skipped.
+    /// Number of entries that were skipped.
     pub left_out: u64,
     /// Digest of the texts that are sent.
     #[serde(skip)]
     pub texts: Option<String>,
-    /// A sentence with the kept and skipped entries, the reasons, and the first place of each.
+    /// A sentence that lists the kept and skipped entries, the reasons, and the first place for
+    /// each reason.
     pub words: String,
 }
 

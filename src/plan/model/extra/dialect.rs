@@ -1,7 +1,7 @@
-//! The known additional request fields of each engine: from the request types of vLLM 0.11 and SGLang
-//! 0.5 (`protocol.py`), TGI 3 (`router/src/lib.rs`), and the manual of llama.cpp's server. NIM accepts
-//! vLLM's fields, and `nvext`. The server behind `engine: openai` is unknown, and the mock accepts
-//! everything.
+//! The known additional request fields of each engine. The sources are the request types of vLLM 0.11
+//! and SGLang 0.5 (`protocol.py`) and of TGI 3 (`router/src/lib.rs`), and the manual of llama.cpp's
+//! server. NIM accepts vLLM's fields, and `nvext`. The server behind `engine: openai` is unknown, and
+//! the mock accepts everything.
 
 use std::borrow::Cow;
 
@@ -46,7 +46,7 @@ impl Takes {
         }
     }
 
-    /// The required value, as text.
+    /// A description of the required value.
     pub fn wanted(self) -> String {
         match self {
             Whole(i64::MIN, i64::MAX) => "a whole number".to_owned(),
@@ -63,7 +63,7 @@ impl Takes {
     }
 }
 
-/// An unreachable bound.
+/// Stands for an unlimited bound.
 const MOST: i64 = i64::MAX;
 
 const V: u8 = 1;
@@ -71,12 +71,12 @@ const S: u8 = 2;
 const T: u8 = 4;
 const L: u8 = 8;
 const N: u8 = 16;
-/// vLLM, and NIM, which is based on it.
+/// vLLM and NIM, which is based on vLLM.
 const VN: u8 = V | N;
 const VSN: u8 = V | S | N;
 const ALL: u8 = V | S | T | L | N;
 
-/// The fields: name, type of the value, and the engines that accept it.
+/// The fields, each with its name, the type of its value, and the engines that accept it.
 #[rustfmt::skip]
 const FIELDS: &[(&str, Takes, u8)] = &[
     ("top_k", Whole(-1, i64::MAX), VSN | L),
@@ -184,8 +184,8 @@ const FIELDS: &[(&str, Takes, u8)] = &[
     ("return_tokens", Flag, L),
 ];
 
-/// Fields, apart from those of the length, that sweepline writes itself, or that would make a request
-/// differ from its row; with the reason and the remedy.
+/// Fields that sweepline writes itself (apart from the length fields), or that would make a request
+/// differ from its row, with the reason and the remedy.
 const REFUSED: &[(&str, &str, &str)] = &[
     ("model", "sweepline sends it itself", "write the model's `id` under `models`, or the scenario's `model`"),
     ("messages", "sweepline sends them itself", "describe prompts with the scenario's fields"),
@@ -225,7 +225,7 @@ pub fn takes(field: &str) -> Option<Takes> {
     FIELDS.iter().find(|(name, ..)| *name == field).map(|(_, takes, _)| *takes)
 }
 
-/// Whether requests to `engine` may carry `field`; true if the engine's fields are unknown.
+/// Whether requests to `engine` may contain `field`; true if the engine's fields are unknown.
 pub(crate) fn is_field(engine: Engine, field: &str) -> bool {
     bit(engine).is_none() || names(engine, field)
 }

@@ -10,14 +10,14 @@ use serde::de::{self, Deserialize, Deserializer, IntoDeserializer, MapAccess, Se
 use crate::plan::model::table::Table;
 use crate::units::Decimal;
 
-/// A JSON value. Numbers are exact decimals and sent in their shortest form; tables keep their written
-/// order, because a server may depend on it (the properties of a JSON schema).
+/// A JSON value. Numbers are exact decimals and are sent in their shortest form. Tables keep their
+/// written order, because a server may depend on it (as for the properties of a JSON schema).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Json {
     /// true or false.
     Bool(bool),
-    /// A number, exact.
+    /// An exact number.
     Number(Decimal),
     /// A text.
     Text(String),

@@ -12,8 +12,8 @@ use crate::plan::model::table::Table;
 
 pub use crate::plan::model::extra::json::Json;
 
-/// The fields of a request to a server of `engine` in addition to sweepline's own, by name: those of the
-/// endpoint, overridden by the scenario's fields for all engines, overridden by its fields for this
+/// The additional fields of a request to a server of `engine`, by name: the endpoint's fields,
+/// overridden by the scenario's fields for all engines, overridden by the scenario's fields for this
 /// engine.
 pub fn fields(endpoint: &Table<Json>, scenario: &Table<Json>, engine: Engine) -> BTreeMap<String, Json> {
     let mut fields = BTreeMap::new();
@@ -26,12 +26,14 @@ pub fn fields(endpoint: &Table<Json>, scenario: &Table<Json>, engine: Engine) ->
     fields
 }
 
-/// The engine whose own fields an entry of a scenario's `extra` contains.
+/// The engine to which an entry of a scenario's `extra` belongs, if the entry contains fields for a
+/// single engine.
 pub fn of_engine(name: &str) -> Option<Engine> {
     Engine::ALL.into_iter().find(|engine| engine.name() == name)
 }
 
-/// Applies the fields of `over` over those of `under`; an engine's own table is merged field by field.
+/// Applies the fields of `over` on top of the fields of `under`. The table of an engine is merged field
+/// by field.
 pub fn lay(under: &mut Table<Json>, over: &Table<Json>) {
     for (name, value) in over {
         match (of_engine(name), under.get_mut(name), value) {

@@ -11,7 +11,7 @@ use crate::plan::model::extra::dialect::Takes;
 use crate::plan::model::extra::json::Json;
 use crate::units::Decimal;
 
-/// Additional fields by name: any except those that sweepline sends itself.
+/// Additional fields by name: any fields except those that sweepline sends itself.
 pub struct Fields;
 
 impl JsonSchema for Fields {
@@ -37,7 +37,7 @@ impl JsonSchema for Fields {
     }
 }
 
-/// The fields of a scenario: those for all engines, and those for one engine under its name.
+/// The fields of a scenario: fields for all engines, and fields for one engine under its name.
 pub(crate) fn of_scenario(generator: &mut SchemaGenerator) -> Schema {
     let fields = generator.subschema_for::<Fields>().to_value();
     let own = Engine::ALL.map(|engine| {

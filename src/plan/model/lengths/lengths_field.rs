@@ -1,5 +1,5 @@
-//! `lengths` as the user writes it. A preset's name stands for `{ preset: NAME }` and a number for `{
-//! constant: NUMBER }`; the long form is created on reading. `check` validates it.
+//! `lengths` as written by the user. A preset's name stands for `{ preset: NAME }`, and a number for
+//! `{ constant: NUMBER }`; reading creates the long form. `check` validates it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `lengths` of a scenario: how many tokens prompts and responses have, if that varies between requests.
+//! `lengths` of a scenario: how many tokens prompts and responses have, if this varies between requests.
 //!
 //! The written form (here), the resolved form of runs (`resolved`), the presets, and tables in separate
 //! files. Drawing lengths is not implemented here but in `workload`.
@@ -15,11 +15,11 @@ pub(crate) use crate::plan::model::lengths::presets::PresetFit;
 pub(crate) use crate::plan::model::lengths::resolved::Joint;
 pub use crate::plan::model::lengths::resolved::{Bucket, Distribution, Lengths, Range, Row, Rows};
 
-/// The fewest tokens of a prompt: its nonce needs room.
+/// Minimum number of tokens in a prompt, because its nonce needs space.
 pub(crate) const LEAST_PROMPT: u32 = 16;
 
-/// The fewest tokens that can be requested.
+/// Minimum number of tokens that can be requested.
 pub(crate) const LEAST_OUTPUT: u32 = 1;
 
-/// The most tokens of either.
+/// Maximum number of tokens of either.
 pub const MOST_TOKENS: u32 = 4_000_000;

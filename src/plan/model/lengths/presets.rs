@@ -1,5 +1,5 @@
-//! The presets: lengths of four kinds of traffic, by mean, standard deviation, minimum and maximum of
-//! prompt and response.
+//! The presets: lengths of four kinds of traffic, given by mean, standard deviation, minimum and
+//! maximum for prompts and responses.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

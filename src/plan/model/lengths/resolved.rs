@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::units::Decimal;
 
-/// How many tokens the prompts and responses of a run have, request by request.
+/// The numbers of tokens that the prompts and responses of a run have, request by request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lengths {
@@ -81,7 +81,7 @@ pub struct Bucket {
     pub weight: Decimal,
 }
 
-/// One row of a joint table; a pair of lengths is a row whose ranges hold one number each.
+/// One row of a joint table; a pair of lengths is a row whose ranges contain one number each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Joint {
     /// Tokens of the user's text.
@@ -96,7 +96,7 @@ pub struct Joint {
 pub trait Row: Copy {
     /// Relative frequency of the row.
     fn weight(&self) -> Decimal;
-    /// The content of the row as one text; two rows are equal if their texts are equal.
+    /// The content of the row as text. Two rows are equal if their texts are equal.
     fn canonical(&self) -> String;
 }
 
@@ -146,7 +146,7 @@ impl<T> Rows<T> {
         &self.rows
     }
 
-    /// SHA-256 of the content of all rows, as 64 hex digits: an inline table and the same table in a
+    /// SHA-256 of the content of all rows, as 64 hex digits. An inline table and the same table in a
     /// file have the same digest.
     pub fn digest(&self) -> &str {
         &self.digest
@@ -180,14 +180,14 @@ impl<'de, T: Row + Deserialize<'de>> Deserialize<'de> for Rows<T> {
 }
 
 impl Range {
-    /// A range of one number.
+    /// A range that contains one number.
     pub const fn one(tokens: u32) -> Range {
         Range { min: tokens, max: tokens }
     }
 }
 
 impl Distribution {
-    /// The fewest and the most tokens that can occur.
+    /// Minimum and maximum number of tokens that can occur.
     pub fn range(&self) -> Range {
         match self {
             Distribution::Constant(tokens) => Range::one(*tokens),
@@ -207,7 +207,7 @@ fn around(ranges: impl Iterator<Item = Range>) -> Range {
 }
 
 impl Lengths {
-    /// The fewest and the most tokens that a prompt may have.
+    /// Minimum and maximum number of tokens that a prompt may have.
     pub(crate) fn prompt_range(&self) -> Range {
         match self {
             Lengths::Each { prompt, .. } => prompt.range(),
@@ -215,7 +215,7 @@ impl Lengths {
         }
     }
 
-    /// The fewest and the most output tokens that may be requested.
+    /// Minimum and maximum number of output tokens that may be requested.
     pub(crate) fn output_range(&self) -> Range {
         match self {
             Lengths::Each { output, .. } => output.range(),
@@ -223,7 +223,7 @@ impl Lengths {
         }
     }
 
-    /// The same with every prompt of one length.
+    /// The same lengths, but all prompts have one length.
     pub(crate) fn with_prompt(&self, tokens: u32) -> Lengths {
         match self {
             Lengths::Each { output, .. } => {
@@ -235,7 +235,7 @@ impl Lengths {
         }
     }
 
-    /// The same with every response of one length.
+    /// The same lengths, but all responses have one length.
     pub(crate) fn with_output(&self, tokens: u32) -> Lengths {
         match self {
             Lengths::Each { prompt, .. } => {
@@ -262,7 +262,7 @@ impl fmt::Display for Range {
 }
 
 impl fmt::Display for Distribution {
-    /// Formats the full content, tables by their digest: `lognormal mean 500 sd 300 within 50..4000`.
+    /// Formats the full content, with digests for tables: `lognormal mean 500 sd 300 within 50..4000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Distribution::Constant(tokens) => write!(f, "{tokens}"),

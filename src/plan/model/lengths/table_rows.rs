@@ -1,4 +1,4 @@
-//! Rows of tables of lengths as the user writes them, in the plan or in a separate CSV file.
+//! Rows of tables of lengths as written by the user, in the plan or in a separate CSV file.
 
 use std::borrow::Cow;
 use std::fmt;

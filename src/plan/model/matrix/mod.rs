@@ -1,5 +1,5 @@
-//! The elements of a sweep's axes, as written: lists, ranges, zips, conditional values, and the rules
-//! that exclude, extend and add cells. `read` parses them, `grid` builds cells from them.
+//! The elements of a sweep's axes as written: lists, ranges, zips, conditional values, and the rules
+//! that exclude, extend and add cells. `read` parses them, and `grid` builds cells from them.
 
 pub mod range;
 pub mod read;
@@ -18,7 +18,7 @@ pub use crate::plan::model::matrix::range::{By, Range};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Axis {
-    /// A list of values; a single value is a list of one.
+    /// A list of values; a single value is a list with one element.
     Values(Vec<Item>),
     /// Several lists of equal length that vary together: the first value of each, the second of each,
     /// and so on.
@@ -31,12 +31,12 @@ pub struct Zip {
     /// The lists, by the names of their axes.
     #[serde(rename = "zip")]
     pub lists: Table<List>,
-    /// Cells to which the axis applies; absent: all.
+    /// Cells to which the axis applies; absent if it applies to all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
 }
 
-/// A list of a zip: a single value is a list of one.
+/// A list of a zip; a single value is a list with one element.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct List(pub Vec<Item>);
 
@@ -45,14 +45,14 @@ pub struct List(pub Vec<Item>);
 pub struct Item {
     /// The values that it represents.
     pub what: What,
-    /// Cells to which it applies; absent: all.
+    /// Cells to which it applies; absent if it applies to all.
     pub when: Option<Condition>,
 }
 
 /// The values that an element of an axis represents.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
-    /// One value, or a list of them under one condition.
+    /// One value, or a list of values under one condition.
     Values(Vec<Scalar>),
     /// The numbers of a range.
     Range(Range),
@@ -65,17 +65,17 @@ pub enum What {
 /// The cells that match: every given field must match. A field that a cell lacks never matches.
 pub(crate) type Condition = Table<Filter>;
 
-/// The values of an axis that match: any of these.
+/// The values of an axis that match; any of these is sufficient.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Filter(pub Vec<Pick>);
 
-/// One value, or those within bounds.
+/// One value, or all values within bounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Pick {
     /// This value.
     One(Scalar),
-    /// Every number from one bound to the other, both included.
+    /// Every number between two bounds, including the bounds.
     Within {
         /// The minimum; absent for no bound.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,7 +102,7 @@ impl Axis {
         Axis::Values(vec![Item { what: What::Values(vec![value]), when: None }])
     }
 
-    /// Maximum number of values, computed without creating any.
+    /// Upper limit of its number of values, computed without creating any.
     pub fn len(&self) -> usize {
         let sum = |items: &[Item]| items.iter().map(Item::len).sum();
         match self {
@@ -171,7 +171,7 @@ impl Pick {
 }
 
 impl std::fmt::Display for Pick {
-    /// Formats it as a plan writes it.
+    /// Formats it as written in a plan.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Pick::One(value) => value.fmt(f),

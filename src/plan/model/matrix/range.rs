@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use crate::units::Decimal;
 
-/// Maximum number of values of an axis: more is a typo.
+/// Maximum number of values of an axis; a larger number is a typo.
 pub const MOST_VALUES: u128 = 10_000;
 
-/// Several numbers of an axis, ascending; the end is included if a step meets it.
+/// Several numbers of an axis, ascending. The end is included if a step reaches it exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Range {
     from: Decimal,
@@ -27,8 +27,8 @@ pub enum By {
 }
 
 impl Range {
-    /// A range that ends and whose values are all exact; otherwise the error, and after a colon the
-    /// remedy.
+    /// Creates a range that ends and whose values are all exact; otherwise returns the error, with
+    /// the remedy after a colon.
     pub fn new(from: Decimal, to: Decimal, by: By) -> Result<Range, String> {
         let range = Range { from, to, by };
         if from > to {
@@ -63,15 +63,15 @@ impl Range {
     fn count(self) -> Option<u128> {
         match self.by {
             By::Step(step) => self.from.steps_to(self.to, step).map(|steps| steps + 1),
-            // Each factor makes the number longer or larger, so the loop ends or runs out of digits
-            // after a few dozen steps.
+            // Each factor makes the number longer or larger, so the loop reaches the end or runs
+            // out of digits after a few dozen steps.
             By::Times(times) => {
                 let (mut at, mut count) = (self.from, 0);
                 while at <= self.to {
                     count += 1;
                     at = match at.checked_mul(times) {
                         Some(next) => next,
-                        // A value beyond every end needs no digits.
+                        // A value beyond the end of every range need not be exact.
                         None if at.to_f64() * times.to_f64() > self.to.to_f64() * 1.000_001 => break,
                         None => return None,
                     };

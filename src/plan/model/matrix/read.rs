@@ -1,4 +1,4 @@
-//! Reading and writing axes and filters. Their visitors are written by hand because serde's derive for
+//! Reads and writes axes and filters. Their visitors are written by hand, because serde's derive for
 //! untagged enums loses the location of an error and the expected types.
 
 use std::fmt;
@@ -101,7 +101,7 @@ impl Raw {
         Ok(raw)
     }
 
-    /// The kinds of things in the table, of which there may be only one.
+    /// The kinds of elements in the table, of which only one may be present.
     fn kinds(&self) -> Vec<&'static str> {
         let range = self.from.is_some() || [self.to, self.times, self.step].iter().any(Option::is_some);
         let is_taken = self.is_taken();
@@ -195,10 +195,11 @@ fn range(
 
 const EXAMPLES: &str = "{ from: 1, to: 256, times: 2 } or { from: 5, to: 50, step: 5 }";
 
-/// Reads one element or a list of elements: `T` is the result, `One` is built from a scalar or a table.
+/// Reads one element or a list of elements. `T` is the result, and `One` is built from a scalar or a
+/// table.
 struct OneOrList<T>(PhantomData<T>);
 
-/// A value that may replace a list of one.
+/// A value that may stand for a list with one element.
 trait Listed: Sized {
     /// The expected value, for error messages.
     const EXPECTING: &'static str;

@@ -72,13 +72,13 @@ fn offer(axis: &mut Value, form: &Value) {
     forms.insert(list, form.clone());
 }
 
-/// The axis whose values are maps of flags, and the prefix of axes for single flags.
+/// The axis whose values are maps of flags, which is also the prefix of axes for single flags.
 const SERVER: &str = "server";
 const SETTINGS: &str = r"^server\.[A-Za-z][A-Za-z0-9_.-]*$";
 /// The description of an axis for a single flag.
 const SETTING: &str = "A flag that the server of an endpoint with `launch` is started with; none omits it.";
 
-/// Maps of flags, each a value of the axis.
+/// Maps of flags; each map is one value of the axis.
 fn server() -> Value {
     let flags = json!({
         "type": "object", "minProperties": 1, "additionalProperties": true,
@@ -247,7 +247,8 @@ fn cell(generator: &mut SchemaGenerator) -> Value {
     json!({ "$ref": "#/$defs/Cell" })
 }
 
-/// The possible values of a field in a condition: those of the axis itself, bounds, or a list of these.
+/// The possible values of a field in a condition: the values of the axis itself, bounds, or a list of
+/// these.
 fn filter(kind: Kind) -> Vec<Value> {
     let mut one = vec![kind.schema()];
     one.extend(kind.is_number().then(|| {

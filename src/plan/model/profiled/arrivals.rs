@@ -1,4 +1,4 @@
-//! Converts stretches of a recorded rate to steps of an open loop.
+//! Converts stretches of recorded rates to steps of an open loop.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::units::{Decimal, Nanos, Share};
 /// The arrivals of a profile: their mean rate, and how it changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
-    /// Mean requests per second (or conversations, if these arrive), at the scenario's replay speed.
+    /// Mean requests per second (or conversations per second, if conversations arrive), at the
+    /// scenario's replay speed.
     pub qps: Decimal,
     /// Steps in shares of the mean, repeating.
     pub arrivals: Arrivals,
@@ -42,7 +43,7 @@ impl Recorded {
     }
 }
 
-/// A number above 0, rounded to this many decimal places.
+/// Rounds a number above 0 to this many decimal places.
 fn rounded(number: f64, digits: u8) -> Option<Decimal> {
     rounded_or_none(number, digits).filter(|number| number.is_positive())
 }
@@ -52,11 +53,11 @@ fn rounded_or_none(number: f64, digits: u8) -> Option<Decimal> {
     (0.0..1e18).contains(&scaled).then(|| Decimal::new(scaled as i64, digits))
 }
 
-/// The variation of the gaps within stretches, given the variation `whole` of all gaps together: the
+/// The variation of the gaps within stretches, given the variation `whole` of all gaps together. The
 /// contribution of the rate changes is removed.
 ///
-/// With rate r and n gaps in each stretch, gaps of mean 1/r and variation c within, the second moment of
-/// all gaps is (1 + c²) Σ n/r² / Σ n, and their mean Σ (n/r) / Σ n. So 1 + whole² = (1 + c²) Σ n × Σ
+/// If each stretch has n gaps at rate r, with mean 1/r and variation c, the second moment of all gaps is
+/// (1 + c²) Σ n/r² / Σ n, and their mean is Σ (n/r) / Σ n. It follows that 1 + whole² = (1 + c²) Σ n × Σ
 /// (n/r²) / (Σ n/r)², where n/r is the length of the stretch.
 fn within(whole: f64, stretches: &[(f64, f64)]) -> f64 {
     let (mut seconds, mut requests, mut squares) = (0.0, 0.0, 0.0);
@@ -69,8 +70,8 @@ fn within(whole: f64, stretches: &[(f64, f64)]) -> f64 {
     ((1.0 + whole * whole) / changes - 1.0).max(0.0).sqrt()
 }
 
-/// The process whose gaps have this variation. Within a fiftieth of 1 it is indistinguishable from
-/// independent users.
+/// The process whose gaps have this variation. If the variation is within a fiftieth of 1, it is
+/// indistinguishable from independent users.
 fn process(cv: f64) -> Process {
     match cv {
         cv if cv < 0.01 => Process::Constant,
@@ -108,8 +109,8 @@ mod tests {
 
     #[test]
     fn changes_of_the_rate_are_no_burstiness() {
-        // 100 exponential gaps per second for 10 s, then 10 per second: the variation of all gaps
-        // together is far above 1.
+        // There are 100 exponential gaps per second for 10 s, then 10 per second, so the variation of
+        // all gaps together is far above 1.
         let stretches = [(10.0, 1000.0), (10.0, 100.0)];
         let second = 2.0 * (1000.0 / 1e4 + 100.0 / 1e2) / 1100.0;
         let mean: f64 = 20.0 / 1100.0;

@@ -5,14 +5,14 @@ use crate::plan::model::lengths::resolved::{Joint, Range, Rows};
 use crate::plan::model::lengths::{LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS};
 use crate::units::Decimal;
 
-/// A range whose end is more than this many times its start was merged from many: it gives little
-/// information about the lengths within it, and none about the largest one.
+/// A range whose end is more than this many times its start was merged from many ranges. It contains
+/// little information about the lengths within it, and none about the largest length.
 const WIDE: u64 = 4;
 
 /// The table of a profile's lengths.
 ///
-/// Within a range of two neighbors all lengths are equally likely. A wide range is split into octaves of
-/// equal weight, up to the end of the narrow ranges: a range up to four billion tokens exists to hide
+/// Within a narrow range, all lengths are equally likely. A wide range is split into octaves of equal
+/// weight, up to the end of the narrow ranges, because a range up to four billion tokens exists to hide
 /// some requests, not to be sent.
 pub(crate) fn rows(lengths: &Lengths) -> Result<Rows<Joint>, String> {
     let buckets = &lengths.buckets;
@@ -52,8 +52,8 @@ fn part(requests: u64, parts: f64) -> Decimal {
     Decimal::new((requests as f64 * 1e6 / parts).round().min(9e18) as i64, 6)
 }
 
-/// The ranges to draw from: a narrow range as a whole, a wide one in octaves. Lengths below the minimum
-/// of a request are raised to it.
+/// The ranges to draw from: a narrow range as a whole, and a wide range in octaves. Lengths below the
+/// minimum for a request are raised to the minimum.
 fn pieces(range: [u32; 2], longest: u32, least: u32) -> Vec<Range> {
     let within = |from: u32, to: u32| {
         let min = from.clamp(least, MOST_TOKENS);

@@ -1,9 +1,9 @@
 //! Anonymous profiles that a scenario replays: lengths, arrivals, shared prefixes and turns, as written
 //! by `dataset profile`.
 //!
-//! The file is read when the plan is loaded and converted to settings that a plan could contain itself:
-//! a table of lengths, steps of a rate, shares of prompts with common prefixes, a table of turns. These
-//! are part of a run's identity; the file's name and format are not.
+//! The file is read when the plan is loaded, and converted to settings that a plan could contain
+//! itself: a table of lengths, steps of a rate, shares of prompts with common prefixes, and a table of
+//! turns. These are part of a run's identity; the file's name and format are not.
 
 pub(crate) mod arrivals;
 pub(crate) mod file;
@@ -27,7 +27,7 @@ use crate::units::Decimal;
 pub struct Profiled {
     /// Lengths of prompts and responses; one token for responses of unknown length.
     pub lengths: Rows<Joint>,
-    /// The number of requests with unknown response length, and of all requests.
+    /// The number of requests with unknown response length, and the number of all requests.
     pub(crate) without_output: (u64, u64),
     /// The arrivals, if the profile has times.
     pub arrivals: Option<Arc<Recorded>>,
@@ -38,7 +38,8 @@ pub struct Profiled {
 }
 
 impl Profiled {
-    /// Converts `profile`, replayed at `speed` times its recorded speed; otherwise returns its error.
+    /// Converts `profile`, replayed at `speed` times its recorded speed; returns an error if the
+    /// profile is not usable.
     pub(crate) fn new(profile: &Profile, speed: Decimal) -> Result<Profiled, String> {
         sound::check(profile)?;
         let lengths = lengths::rows(&profile.lengths)?;

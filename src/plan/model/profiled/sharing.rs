@@ -1,9 +1,9 @@
 //! The text that prompts of a profile share at their beginnings.
 //!
-//! Requests are divided into categories by the number of others with the same beginning. A prompt cannot
-//! share more tokens than it has, so categories that share more get the longer prompts. The resulting
-//! number of tokens is scaled so that the share of all prompt tokens that an unlimited cache could reuse
-//! equals that of the profile.
+//! Requests are divided into categories by the number of other requests with the same beginning. A
+//! prompt cannot share more tokens than it has, so categories that share more tokens get the longer
+//! prompts. The numbers of shared tokens are scaled so that the share of all prompt tokens that an
+//! unlimited cache could reuse equals the share in the profile.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,16 +12,15 @@ use crate::plan::model::lengths::resolved::{Joint, Range, Row, Rows};
 use crate::plan::model::lengths::{LEAST_PROMPT, MOST_TOKENS};
 use crate::units::Decimal;
 
-/// Requests in groups of similar size, each group with its own shared beginning.
+/// Requests in groups of similar size. Each group has its own shared beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
-    /// Relative frequency of this category: its part of the sum of all requests.
+    /// Relative frequency of this category, which is its share of all requests.
     pub requests: u64,
-    /// Number of groups for this many requests. At most as many as requests: each group has one request
-    /// or more.
+    /// Number of groups for this many requests. There are at most as many groups as requests, because
+    /// each group has at least one request.
     pub groups: u64,
-    /// Tokens that the requests of a group share at their beginnings, as far as their prompts are long
-    /// enough.
+    /// Tokens that the requests of a group share at their beginnings, if their prompts are long enough.
     pub tokens: u32,
 }
 
@@ -35,8 +34,8 @@ impl Row for Sharing {
 }
 
 impl Sharing {
-    /// Tokens that a prompt of `prompt` tokens shares with the others of its group: a minimal prompt
-    /// stays unique.
+    /// Tokens that a prompt of `prompt` tokens shares with the other prompts of its group. A minimum
+    /// part of each prompt stays unique.
     pub(crate) fn shared_of(&self, prompt: u32) -> u32 {
         match self.groups < self.requests {
             true => self.tokens.min(prompt.saturating_sub(LEAST_PROMPT)),
@@ -44,7 +43,7 @@ impl Sharing {
         }
     }
 
-    /// Share of the requests whose beginning occurred in an earlier one.
+    /// Share of the requests whose beginning occurred in an earlier request.
     fn again(&self) -> f64 {
         1.0 - self.groups as f64 / self.requests as f64
     }
@@ -54,7 +53,7 @@ impl Sharing {
 pub(crate) fn rows(prefixes: &Prefixes, lengths: &Rows<Joint>) -> Option<Rows<Sharing>> {
     let of_class = prefixes.classes.iter().filter(|class| class.requests > 0 && class.groups > 0);
     let of_class = of_class.map(|class| (class.requests, class.groups, f64::from(class.shared_tokens)));
-    // Groups too rare for a category are unknown: their requests share nothing.
+    // Groups that are too rare for a category are unknown, so their requests share nothing.
     let rare = (prefixes.suppressed > 0).then_some((prefixes.suppressed, prefixes.suppressed, 0.0));
     let all: Vec<(u64, u64, f64)> = of_class.chain(rare).collect();
     let scaled = |factor: f64| -> Vec<Sharing> {
@@ -67,7 +66,7 @@ pub(crate) fn rows(prefixes: &Prefixes, lengths: &Rows<Joint>) -> Option<Rows<Sh
     if wanted <= 0.0 || all.iter().all(|(_, _, shared)| *shared == 0.0) {
         return None;
     }
-    // More tokens give a larger share, so bisect the interval to find the factor.
+    // More tokens give a larger share, so bisection finds the factor.
     let (mut low, mut high) = (0.0, MOST_FACTOR);
     for _ in 0..40 {
         let middle = (low + high) / 2.0;
@@ -76,7 +75,7 @@ pub(crate) fn rows(prefixes: &Prefixes, lengths: &Rows<Joint>) -> Option<Rows<Sh
     Some(Rows::new(scaled(high)))
 }
 
-/// Maximum factor between the length of the shared beginnings and the profile's mean.
+/// Maximum ratio of the length of the shared beginnings to the profile's mean.
 const MOST_FACTOR: f64 = 16.0;
 
 /// The expected share of prompt tokens that also began an earlier request.
@@ -94,15 +93,15 @@ fn reusable_share(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> f64 {
     if sum > 0.0 { shared / sum } else { 0.0 }
 }
 
-/// The mean of `of` over a range, estimated at the midpoints of its sixteenths.
+/// The mean of `of` over a range, estimated from the midpoints of its sixteenths.
 fn mean(range: Range, of: impl Fn(u32) -> u32) -> f64 {
     let width = f64::from(range.max - range.min);
     let at = |part: u32| f64::from(range.min) + width * (f64::from(part) + 0.5) / 16.0;
     (0..16).map(|part| f64::from(of(at(part).round() as u32))).sum::<f64>() / 16.0
 }
 
-/// The lengths of each category, in the order of the categories: the longest prompts go to those that
-/// share most, and together they equal `lengths`.
+/// The lengths of each category, in the order of the categories. The categories that share the most get
+/// the longest prompts, and all categories together have the lengths `lengths`.
 pub(crate) fn coupled(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> Vec<Rows<Joint>> {
     let (categories, rows) = (sharing.rows(), lengths.rows());
     let mut by_tokens: Vec<usize> = (0..categories.len()).collect();
@@ -119,7 +118,7 @@ pub(crate) fn coupled(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> Vec<Row
             let taken = share.min(wanted);
             given[at].push(Joint { weight: Decimal::new((taken * 1e12).round() as i64, 12), ..**row });
             (*share, wanted) = (*share - taken, wanted - taken);
-            // Ignore rounding residue of a row or a category.
+            // Rounding residue of a row or a category is ignored.
             if *share > 1e-12 {
                 break;
             }
@@ -129,7 +128,7 @@ pub(crate) fn coupled(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> Vec<Row
             }
         }
     }
-    // A category that has no row after rounding gets the longest one.
+    // A category that has no row after rounding gets the longest row.
     let rest = rows.iter().max_by_key(|row| row.prompt.max).map(|row| Joint { weight: Decimal::from(1), ..*row });
     given.into_iter().map(Rows::new).map(|rows| if rows.rows().is_empty() { Rows::new(rest) } else { rows }).collect()
 }

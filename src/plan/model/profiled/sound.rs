@@ -1,12 +1,12 @@
-//! Validates a profile: files may come from anywhere.
+//! Validates a profile, because files may come from anywhere.
 
 use crate::dataset::profile::{PROFILE_VERSION, Profile};
 
-/// More ranges than this are not a valid profile: `dataset profile` writes a few hundred.
+/// Maximum number of ranges in a valid profile; `dataset profile` writes a few hundred.
 const MOST_RANGES: usize = 10_000;
-/// Counts above this are not counts of requests.
+/// Maximum count; larger counts are not counts of requests.
 const MOST_REQUESTS: u64 = 1_000_000_000_000;
-/// Thirty years.
+/// Thirty years, the longest valid time.
 const MOST_SECONDS: f64 = 1e9;
 
 /// Returns the error of an invalid profile.

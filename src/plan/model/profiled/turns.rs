@@ -6,15 +6,15 @@ use crate::dataset::profile::Turns;
 use crate::plan::model::lengths::resolved::{Row, Rows};
 use crate::units::Decimal;
 
-/// More turns than any conversation in a plan has.
+/// Maximum number of turns; no conversation in a plan has more.
 const MOST_TURNS: u32 = 10_000;
 
 /// Conversations with a number of turns in this range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TurnCount {
-    /// The fewest turns.
+    /// Minimum number of turns.
     pub min: u32,
-    /// The most turns. Between both, all doublings are equally likely.
+    /// Maximum number of turns. All doublings between the two are equally likely.
     pub max: u32,
     /// Relative frequency: its part of the sum of all weights.
     pub weight: Decimal,
@@ -30,7 +30,8 @@ impl Row for TurnCount {
 }
 
 impl TurnCount {
-    /// The count at the fraction `u` of the range, from 0 up to 1: its logarithm is uniform.
+    /// The number of turns at the fraction `u` of the range, from 0 up to 1. Its logarithm is uniformly
+    /// distributed.
     pub fn at(&self, u: f64) -> u32 {
         let (min, beyond) = (f64::from(self.min), f64::from(self.max) + 1.0);
         (libm::floor(min * libm::pow(beyond / min, u)) as u32).clamp(self.min, self.max)
@@ -45,7 +46,7 @@ impl TurnCount {
 }
 
 impl Rows<TurnCount> {
-    /// The most turns of a conversation.
+    /// Maximum number of turns of a conversation.
     pub fn most(&self) -> u32 {
         self.rows().iter().map(|row| row.max).max().unwrap_or(1)
     }
@@ -58,7 +59,7 @@ impl Rows<TurnCount> {
 }
 
 /// The table of a profile's turns; `None` if there are no conversations. If turns are separate entries,
-/// their lengths include the history, and they are sent as separate requests.
+/// their lengths include the history and they are sent as separate requests.
 pub(crate) fn rows(turns: &Turns) -> Option<Rows<TurnCount>> {
     if turns.with_history || turns.buckets.iter().all(|bucket| bucket.turns == [1, 1]) {
         return None;

@@ -1,5 +1,5 @@
 //! Axes: the position of a value, and the ticks. A scale is applied before anything is drawn, so every axis
-//! is linear in the positions it gets.
+//! is linear in the positions that it receives.
 
 use crate::report::format::digits;
 
@@ -33,20 +33,20 @@ pub(crate) struct Axis {
     pub(super) title: String,
     /// Its scale.
     pub(super) scale: Scale,
-    /// Its ends, as positions.
+    /// Its two ends, as positions.
     pub(super) ends: [f64; 2],
     /// Positions with their labels.
     pub(super) ticks: Vec<(f64, String)>,
 }
 
-/// Ratio of the heaviest to the lightest load from which the axis is logarithmic.
+/// Minimum ratio of the heaviest to the lightest load for a logarithmic axis.
 const WIDE: f64 = 16.0;
 
 /// Maximum number of ticks on an axis of loads.
 const MOST_LOADS: usize = 9;
 
 impl Axis {
-    /// From 0 to slightly above `most`: the axis of linear quantities.
+    /// The axis of linear quantities, from 0 to slightly above `most`.
     pub(crate) fn from_zero(title: impl Into<String>, most: f64) -> Axis {
         let most = if most.is_finite() && most > 0.0 { most } else { 1.0 };
         let step = step(most, 5.0);
@@ -56,8 +56,8 @@ impl Axis {
         Axis { title: title.into(), scale: Scale::Plain, ends: [0.0, top], ticks }
     }
 
-    /// The axis of measured loads, with a tick at each as space permits: from 0, or logarithmic if they are
-    /// far apart.
+    /// The axis of measured loads, with a tick at each load if space permits. It starts at 0, or is
+    /// logarithmic if the loads are far apart.
     pub(crate) fn of_loads(title: &str, loads: &[f64]) -> Axis {
         let mut loads: Vec<f64> = loads.iter().copied().filter(|load| load.is_finite() && *load > 0.0).collect();
         loads.sort_by(f64::total_cmp);
@@ -82,8 +82,8 @@ impl Axis {
         Axis { title: title.to_owned(), scale: Scale::Plain, ends: [0.0, most * 1.05], ticks }
     }
 
-    /// A logarithmic axis of ratios whose ideal value is 1: from 1, or the lowest ratio, to the highest,
-    /// but at least to `most`.
+    /// A logarithmic axis of ratios whose ideal value is 1. It extends from 1, or from the lowest ratio, to
+    /// the highest ratio, but at least to `most`.
     pub(crate) fn of_multiples(title: &str, all: impl Iterator<Item = f64> + Clone, most: f64) -> Axis {
         let scale = Scale::Log;
         let known = || all.clone().filter(|ratio| ratio.is_finite() && *ratio > 0.0);
@@ -97,7 +97,7 @@ impl Axis {
             .map(|value| (scale.place(value), digits_of(value)))
             .filter(|(place, _)| (ends[0]..=ends[1]).contains(place))
             .collect();
-        // As many as fit: from the top down every second, third, … of them.
+        // As many ticks as fit: every second, third, … of them, from the top down.
         let every = ticks.len().div_ceil(MOST_LOADS).max(1);
         let mut number = 0..;
         ticks.retain(|_| number.next().is_some_and(|number| number % every == 0));
@@ -110,7 +110,8 @@ impl Axis {
         let far = all.filter(|ratio| ratio.is_finite() && *ratio > 0.0).map(|ratio| scale.place(ratio).abs());
         let far = (far.fold(0.02, f64::max) * 1.15).min(scale.place(1e6));
         let step = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0, 9.0, 99.0, 999.0, 99_999.0];
-        // Ticks to the right at 1 + step; to the left at its inverse, which is equally far away.
+        // Ticks on the right are at 1 + step, and ticks on the left at the inverse, which is equally far
+        // away.
         let step = step.into_iter().rev().find(|step| scale.place(1.0 + step) <= far * 0.9).unwrap_or(0.01);
         let half = [
             (scale.place(1.0 + step), ratio_text(1.0 + step)),
@@ -136,8 +137,8 @@ impl Axis {
         Axis { title, scale: Scale::Plain, ends: [-room, most + room], ticks }
     }
 
-    /// An axis of shares of requests below 1 that stretches the slowest ones; `n` is the largest number of
-    /// requests of any line.
+    /// An axis of shares of requests below 1 that stretches the slowest requests. `n` is the largest number
+    /// of requests of any line.
     pub(crate) fn of_tail(title: &str, n: u64) -> Axis {
         let scale = Scale::Tail;
         let most = scale.place(n as f64 / (n as f64 + 1.0));
@@ -161,7 +162,7 @@ impl Axis {
     }
 }
 
-/// A step of 1, 2 or 5 times a power of ten, so that about `wanted` of them make up `most`.
+/// A step of 1, 2 or 5 times a power of ten, so that about `wanted` steps add up to `most`.
 fn step(most: f64, wanted: f64) -> f64 {
     let raw = most / wanted;
     let power = 10f64.powf(raw.log10().floor());
@@ -180,7 +181,7 @@ fn short(value: f64, step: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Formats a number that is short already, such as 0.5, 3 or 200.
+/// Formats a number that is already short, such as 0.5, 3 or 200.
 fn digits_of(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

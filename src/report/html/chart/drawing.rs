@@ -1,4 +1,5 @@
-//! The result of drawing a chart: the inside of an SVG, and the places where values show on hover.
+//! The result of drawing a chart: the content of an SVG, and the places at which values are shown on
+//! hover.
 
 use std::io;
 
@@ -11,13 +12,13 @@ pub(crate) type Drawn<T> = Result<T, DrawingAreaErrorKind<io::Error>>;
 /// A chart.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Drawing {
-    /// Width in its coordinates.
+    /// Width in the coordinates of the chart.
     pub(super) width: u32,
-    /// Height in its coordinates.
+    /// Height in the coordinates of the chart.
     pub(super) height: u32,
     /// Its elements. The library has escaped their texts.
     pub(super) inside: String,
-    /// Values that show on hover.
+    /// The values that are shown on hover.
     pub(super) marks: Vec<Mark>,
 }
 
@@ -39,11 +40,12 @@ pub(crate) struct Mark {
     pub(super) text: String,
 }
 
-/// Attributes that are redundant in every element: defaults, or set once by the enclosing element
-/// ([`FAMILY`]). No text contains a quotation mark, since the library escapes it.
+/// Attributes that would be redundant in every element, because they are defaults or are set once by
+/// the enclosing element ([`FAMILY`]). No text contains a quotation mark, because the library
+/// escapes it.
 const IDLE: [&str; 3] = [" opacity=\"1\"", " stroke=\"none\" stroke-width=\"1\"", FAMILY];
 
-/// The font family of all texts, which the templates set on the element around a drawing.
+/// The font family of all texts. The templates set it on the element around a drawing.
 const FAMILY: &str = " font-family=\"sans-serif\"";
 
 /// Extracts the elements of an SVG document, without the enclosing element and redundant attributes.

@@ -1,4 +1,4 @@
-//! A forest plot: a change with its interval per row, and the line of no change.
+//! A forest plot, which shows a change with its interval in each row, and the line of no change.
 
 use super::axis::Axis;
 use super::drawing::{Drawing, Drawn, Mark, inside};
@@ -15,13 +15,13 @@ pub(crate) struct Row {
     pub(crate) value: f64,
     /// Its interval.
     pub(crate) ends: [f64; 2],
-    /// Whether its square is filled: a difference was shown, or it is the cheapest.
+    /// Whether its square is filled, because a difference was shown or the row is the cheapest.
     pub(crate) shown: bool,
     /// The text on hover.
     pub(crate) text: String,
 }
 
-/// Height of a row: its name, and its interval below it.
+/// Height of a row, which consists of its name and, below it, its interval.
 const ROW: u32 = 74;
 
 /// Height of the axis below the rows.
@@ -30,7 +30,7 @@ const BELOW: u32 = 112;
 /// Maximum number of characters of a name.
 const LONGEST_NAME: usize = 58;
 
-/// Draws rows, the first at the top; `none` is the value of no change, if the rows are changes.
+/// Draws rows from top to bottom. `none` is the value of no change, if the rows are changes.
 pub(crate) fn forest(x: &Axis, rows: &[Row], none: Option<f64>) -> Drawn<Drawing> {
     let mut svg = String::new();
     let mut marks = Vec::new();
@@ -70,7 +70,7 @@ pub(crate) fn forest(x: &Axis, rows: &[Row], none: Option<f64>) -> Drawn<Drawing
     Ok(Drawing { width: WIDTH, height: full, inside: inside(&svg), marks })
 }
 
-/// The value at a position, a tiny bit inside the axis.
+/// The value at a position, moved slightly inside the axis.
 fn unplace(axis: &Axis, place: f64) -> f64 {
     let middle = (axis.ends[0] + axis.ends[1]) / 2.0;
     let place = middle + (place - middle) * (1.0 - 1e-9);

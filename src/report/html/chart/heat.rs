@@ -1,5 +1,5 @@
-//! A heat map: a cell for each row and column, with its number in it. Colours repeat the numbers; an empty
-//! cell was not measured.
+//! A heat map with a cell for each row and column, which contains the cell's number. Colours only repeat
+//! the numbers. An empty cell was not measured.
 
 use plotters::prelude::{Color, IntoDrawingArea, PathElement, Rectangle, SVGBackend, ShapeStyle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -10,10 +10,10 @@ use super::marker::Area;
 use super::palette::{AXIS, GRID, HEAT, INK, LIMIT};
 use super::plane::{WIDTH, text, text_of};
 
-/// Maximum number of columns with room for a number in each cell.
+/// Maximum number of columns for which a number fits into each cell.
 pub(crate) const MOST_COLUMNS: usize = 10;
 
-/// Number of steps of a heat map.
+/// Number of colour steps of a heat map.
 pub(crate) const STEPS: usize = HEAT.len();
 
 /// A heat map.
@@ -41,20 +41,20 @@ pub(crate) struct HeatRow {
 /// A cell.
 #[derive(Debug, Clone)]
 pub(crate) struct HeatCell {
-    /// Its number and its step; `None` for an empty cell.
+    /// Its number and its colour step; `None` for an empty cell.
     pub(crate) value: Option<(String, usize)>,
-    /// Its sign for the objective.
+    /// The sign for its result for the objective.
     pub(crate) sign: Option<Sign>,
     /// The text on hover.
     pub(crate) text: String,
 }
 
-/// A sign for the objective that does not rely on colour alone.
+/// A sign for a result for the objective, so that it does not rely on colour alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {
-    /// Missed: a frame and a cross.
+    /// A missed objective: a frame and a cross.
     Missed,
-    /// Undecided: a question mark.
+    /// An undecided objective: a question mark.
     Undecided,
 }
 
@@ -70,13 +70,13 @@ const GAP: i32 = 6;
 /// Distance from the border of the drawing.
 const SIDE: i32 = 12;
 
-/// Height of the columns' names, of their title, and of the scale.
+/// Heights of the columns' names, of their title, and of the scale.
 const BELOW: [i32; 3] = [40, 44, 64];
 
 /// Maximum number of characters of a row's name.
 const LONGEST_NAME: usize = 56;
 
-/// A rectangle, by two corners.
+/// A rectangle, given by two corners.
 type Corners = [(i32, i32); 2];
 
 /// Draws a heat map.
@@ -142,7 +142,7 @@ fn draw(area: &Area, corners: Corners, cell: Option<&HeatCell>) -> Drawn<()> {
         None => Ok(()),
         Some(Sign::Undecided) => area.draw(&Text::new("?", (right - 18, top + 20), at(text(&INK), HPos::Center))),
         Some(Sign::Missed) => {
-            // A path, because the library writes rectangles without the width of their lines.
+            // A path is used because the library writes rectangles without the width of their lines.
             let (near, far) = ((left + 4, top + 4), (right - 4, bottom - 4));
             let stroke = |points: Vec<(i32, i32)>| PathElement::new(points, ShapeStyle::from(LIMIT).stroke_width(5));
             area.draw(&stroke(vec![near, (far.0, near.1), far, (near.0, far.1), near, (far.0, near.1)]))?;
@@ -153,7 +153,7 @@ fn draw(area: &Area, corners: Corners, cell: Option<&HeatCell>) -> Drawn<()> {
     }
 }
 
-/// The steps, with the labels at both ends.
+/// Draws the colour steps, with the labels at both ends.
 fn scale(area: &Area, y: i32, ends: &[String; 2]) -> Drawn<()> {
     const STEP: i32 = 52;
     let steps = i32::try_from(STEPS).unwrap_or(0);
@@ -189,7 +189,7 @@ mod tests {
         };
         let drawn = heat(&map).unwrap();
         let filled = |colour: &str| drawn.inside.matches(&format!("fill=\"{colour}\"")).count();
-        // One cell and one step of the scale; higher steps appear only in the scale.
+        // One cell and one step of the scale have this step; higher steps appear only in the scale.
         assert_eq!([filled("#E8F1F8"), filled("#C9DFF0"), filled("#5A9ACB")], [2, 1, 1], "{}", drawn.inside);
         assert_eq!(drawn.marks.len(), 1);
         assert!(drawn.inside.contains("a&lt;b") && drawn.inside.matches("12.5").count() == 3, "{}", drawn.inside);

@@ -1,5 +1,5 @@
-//! A chart of lanes: activities over time, each kind with its own height, so that colour is never the only
-//! difference.
+//! A chart of lanes, which shows activities over time. Each kind of activity has its own height, so that
+//! colour is never the only difference.
 
 use plotters::prelude::{Color, PathElement, Rectangle, ShapeStyle, Text};
 use plotters::style::RGBColor;
@@ -66,7 +66,7 @@ impl Look {
         }
     }
 
-    /// Its extent between bottom and top of a lane's bars, as shares of their height.
+    /// Its vertical extent, as shares of the height between the bottom and top of a lane's bars.
     fn reach(self) -> [f64; 2] {
         match self {
             Look::Whole | Look::Hollow => [0.0, 1.0],
@@ -91,7 +91,8 @@ impl Look {
     }
 }
 
-/// Draws lanes, the first at the top. `breaks` are positions of omitted time; `legend` describes each look.
+/// Draws lanes from top to bottom. `breaks` contains the positions of omitted time, and `legend` describes
+/// each look.
 pub(crate) fn lanes(
     x: &Axis,
     names: &[String],

@@ -1,4 +1,4 @@
-//! A chart of lines: values with intervals over a load, or a distribution.
+//! A line chart, which shows values with intervals over a load, or a distribution.
 
 use super::axis::Axis;
 use super::drawing::{Drawing, Drawn, Mark, inside};
@@ -8,11 +8,11 @@ use super::plane::{Entry, HEIGHT, Plane, Sign, WIDTH, ground, height, left_of, l
 /// One line.
 #[derive(Debug, Clone)]
 pub(crate) struct Series {
-    /// Its name in the legend; `None` if another line of its colour has it.
+    /// Its name in the legend; `None` if the legend names another line of the same colour.
     pub(crate) name: Option<String>,
-    /// Its index among the series: colour and marker.
+    /// Its index among the series, which determines colour and marker.
     pub(crate) slot: usize,
-    /// Its points, in order. There is no line between a known and an unknown one.
+    /// Its points, in order. There is no line between a known and an unknown point.
     pub(crate) points: Vec<Point>,
     /// Its style.
     pub(crate) stroke: Stroke,
@@ -23,9 +23,9 @@ pub(crate) struct Series {
 pub(crate) enum Stroke {
     /// With a marker at each point.
     Points,
-    /// Thick, with this many markers, the last one at its end.
+    /// Thick, with this many markers, of which the last one is at the end of the line.
     Marked(usize),
-    /// Thin and without markers: a part of the thick line of its colour.
+    /// Thin and without markers, as a part of the thick line of the same colour.
     Thin,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Stroke {
 pub(crate) struct Point {
     /// Position along the axis.
     pub(crate) x: f64,
-    /// Its value; `None` if unknown, and nothing is drawn.
+    /// Its value; `None` if it is unknown, in which case nothing is drawn.
     pub(crate) y: Option<f64>,
     /// Its interval.
     pub(crate) ends: Option<[f64; 2]>,
@@ -49,12 +49,12 @@ pub(crate) struct Limit {
     pub(crate) at: f64,
     /// Its name.
     pub(crate) name: String,
-    /// Whether it belongs to the objective; else it is a mark on the scale of the metric.
+    /// Whether it belongs to the objective; otherwise, it is a mark on the scale of the metric.
     pub(crate) is_objective: bool,
 }
 
 impl Limit {
-    /// The label next to it: the word of a mark. An objective is named in the legend.
+    /// The label next to it, which is the word of a mark. An objective is named in the legend instead.
     fn word(&self) -> Option<&str> {
         (!self.is_objective).then_some(self.name.as_str())
     }
@@ -88,7 +88,8 @@ pub(crate) fn lines((x, y): (&Axis, &Axis), series: &[Series], limits: &[Limit])
     Ok(Drawing { width: WIDTH, height: full, inside: inside(&svg), marks })
 }
 
-/// Removes points that lie on a straight step between their neighbours: the majority in a distribution.
+/// Removes points that lie on a straight step between their neighbours, which are the majority in a
+/// distribution.
 fn without_idle(points: impl Iterator<Item = (i32, i32)>) -> Vec<(i32, i32)> {
     let mut kept: Vec<(i32, i32)> = Vec::new();
     for point in points {
@@ -123,14 +124,15 @@ fn draw(plane: &Plane, series: &Series, marks: &mut Vec<Mark>) -> Drawn<()> {
     let last = places.iter().rposition(Option::is_some).unwrap_or(0);
     let has_marker = |at: usize| match series.stroke {
         Stroke::Points => true,
-        // Spaced evenly by points: a distribution has most of its points where the axis is stretched.
+        // Markers are spaced evenly by points, because a distribution has most of its points where the
+        // axis is stretched.
         Stroke::Marked(count) => at <= last && (last - at).is_multiple_of((last / count.max(1)).max(1)),
         Stroke::Thin => false,
     };
     for (at, (point, place)) in series.points.iter().zip(&places).enumerate() {
         let Some(place) = *place else { continue };
         if let Some([low, high]) = point.ends {
-            // An interval that ends outside the plane is truncated at its border, and has no bar there.
+            // An interval that ends outside the plane is truncated at the border and has no bar there.
             let end = |value: f64| match plane.at(point.x, value) {
                 Some((x, y)) => vec![(x - 9, y), (x + 9, y), (x, y)],
                 None => vec![plane.border(place, value)],
@@ -156,7 +158,7 @@ mod tests {
     fn a_step_needs_its_corners_alone() {
         let points = [(0, 9), (4, 9), (4, 8), (4, 7), (4, 7), (6, 7), (8, 7), (8, 9)];
         assert_eq!(without_idle(points.into_iter()), [(0, 9), (4, 9), (4, 7), (8, 7), (8, 9)]);
-        // A line that reverses keeps its turning point.
+        // A line that reverses its direction keeps its turning point.
         assert_eq!(without_idle([(0, 0), (5, 0), (2, 0)].into_iter()), [(0, 0), (5, 0), (2, 0)]);
         assert_eq!(without_idle([(3, 3), (3, 3)].into_iter()), [(3, 3)]);
     }
@@ -173,7 +175,7 @@ mod tests {
         let drawn = lines((&axis, &axis), &[thin.clone(), thin], &[]).expect("a chart").inside;
         assert_eq!((drawn.matches("<circle").count(), drawn.matches("stroke-width=\"5\"").count()), (0, 0), "{drawn}");
         let drawn = lines((&axis, &axis), &[thick], &[]).expect("a chart").inside;
-        // Four steps of two points back from the end, and the one in the legend.
+        // Four markers at steps of two points back from the end, and the marker in the legend.
         assert_eq!((drawn.matches("<circle").count(), drawn.matches("stroke-width=\"5\"").count()), (6, 1), "{drawn}");
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn draw(area: &Area, slot: usize, (x, y): (i32, i32), colour: RGBColo
     }
 }
 
-/// A square: filled if a difference was shown, hollow if not.
+/// A square, which is filled if a difference was shown and hollow otherwise.
 pub(super) fn square(area: &Area, (x, y): (i32, i32), colour: RGBColor, filled: bool) -> Drawn<()> {
     let corners = |r: i32| vec![(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)];
     area.draw(&Polygon::new(corners(REACH), colour.filled()))?;

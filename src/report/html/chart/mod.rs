@@ -1,5 +1,5 @@
-//! Charts as SVG. plotters does the layout and drawing; the rest is added around it: values on hover,
-//! themes, a name for screen readers.
+//! Charts as SVG. plotters does the layout and the drawing. Values on hover, themes, and a name for
+//! screen readers are added around it.
 
 mod axis;
 mod drawing;

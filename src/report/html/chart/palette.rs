@@ -1,8 +1,8 @@
-//! The colours of charts. A drawing uses those of the light page; `style.css` maps each to a variable, so
-//! that one drawing follows the theme and a saved file works on its own.
+//! The colours of charts. A drawing uses the colours of the light page. `style.css` maps each colour to a
+//! variable, so that a drawing follows the theme and a saved file also works on its own.
 //!
 //! Series have the hues of Okabe and Ito, darkened if their contrast to white is too low (3:1, WCAG
-//! 1.4.11), and each has its own marker: colour is never the only difference.
+//! 1.4.11). Each series also has its own marker, so that colour is never the only difference.
 
 use plotters::style::RGBColor;
 
@@ -14,7 +14,7 @@ pub(super) const AXIS: RGBColor = RGBColor(0x6E, 0x77, 0x81);
 pub(super) const GRID: RGBColor = RGBColor(0xD8, 0xDE, 0xE4);
 /// The line of an objective or a reference.
 pub(super) const LIMIT: RGBColor = RGBColor(0xB4, 0x23, 0x18);
-/// The background, inside of hollow markers.
+/// The background, which is also inside hollow markers.
 pub(super) const GROUND: RGBColor = RGBColor(0xFF, 0xFF, 0xFF);
 
 /// Series, in the order of their use.
@@ -27,9 +27,9 @@ pub(super) const SERIES: [RGBColor; 6] = [
     RGBColor(0x4A, 0x50, 0x58),
 ];
 
-/// The steps of a heat map, from the lowest values to the highest: one hue, each step darker than the one
-/// before (brighter in the dark theme), so that they are distinguishable without colour vision. Texts in
-/// [`INK`] are readable on each of them.
+/// The steps of a heat map, from the lowest values to the highest. All have the same hue, and each step
+/// is darker than the previous one (brighter in the dark theme), so that they can be distinguished
+/// without colour vision. Texts in [`INK`] are readable on every step.
 pub(super) const HEAT: [RGBColor; 5] = [
     RGBColor(0xE8, 0xF1, 0xF8),
     RGBColor(0xC9, 0xDF, 0xF0),
@@ -38,7 +38,7 @@ pub(super) const HEAT: [RGBColor; 5] = [
     RGBColor(0x5A, 0x9A, 0xCB),
 ];
 
-/// The colour of a series, by its index among those of a chart.
+/// The colour of a series, by its index among the series of a chart.
 pub(super) fn series(slot: usize) -> RGBColor {
     SERIES[slot % SERIES.len()]
 }
@@ -53,7 +53,7 @@ mod tests {
         format!("#{r:02X}{g:02X}{b:02X}")
     }
 
-    /// Returns the relative luminance by WCAG 2.
+    /// Returns the relative luminance as defined by WCAG 2.
     fn luminance([r, g, b]: [u8; 3]) -> f64 {
         let linear = |c: u8| {
             let c = f64::from(c) / 255.0;

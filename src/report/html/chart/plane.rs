@@ -15,7 +15,7 @@ use super::drawing::Drawn;
 use super::marker::{self, Area};
 use super::palette::{AXIS, GRID, GROUND, INK, LIMIT};
 
-/// Width of a chart, in its coordinates; a page shows it at about half of that.
+/// Width of a chart in its coordinates; a page shows it at about half this size.
 pub(super) const WIDTH: u32 = 880;
 
 /// Height of the part with the axes.
@@ -24,7 +24,7 @@ pub(super) const HEIGHT: u32 = 540;
 /// Height of a line of the legend.
 const LINE: u32 = 44;
 
-/// The divisor that plotters applies to a size before it writes it into SVG.
+/// The divisor that plotters applies to a size before writing it to the SVG.
 const TO_SVG: f64 = 1.24;
 
 /// Size of texts, in coordinates.
@@ -33,7 +33,7 @@ const TEXT: f64 = 29.0;
 /// Maximum number of characters of a name in a legend.
 const LONGEST_NAME: usize = 52;
 
-/// An axis in the form that plotters expects: its ends and the positions of its ticks.
+/// An axis in the form that plotters expects, with its ends and the positions of its ticks.
 struct Places {
     ends: [f64; 2],
     ticks: Vec<f64>,
@@ -74,7 +74,7 @@ pub(super) struct Plane<'a, 'b> {
 
 /// One entry of a legend.
 pub(super) struct Entry<'a> {
-    /// Its sign.
+    /// The sign of the entry.
     pub(super) sign: Sign,
     /// Its name.
     pub(super) name: &'a str,
@@ -92,7 +92,7 @@ pub(super) enum Sign {
 /// Margin to the right of a plane.
 const RIGHT: u32 = 26;
 
-/// Margin to the left for an axis's ticks and its title next to them: as wide as the longest tick.
+/// Margin to the left for the ticks of an axis and the title next to them. It depends on the longest tick.
 pub(super) fn left_of(y: &Axis) -> u32 {
     const DIGIT: u32 = 17;
     const TITLE: u32 = 62;
@@ -127,7 +127,7 @@ impl<'a, 'b> Plane<'a, 'b> {
         Plane::beside(area, axes, left, &[])
     }
 
-    /// The same, with room on the right for these words on the scale of `y`.
+    /// Draws the same, with space on the right for these words on the scale of `y`.
     pub(super) fn beside(
         area: &'a Area<'b>,
         (x, y): (&'a Axis, &'a Axis),
@@ -164,7 +164,8 @@ impl<'a, 'b> Plane<'a, 'b> {
         is_there.then(|| self.chart.backend_coord(&(self.x.scale.place(x), self.y.scale.place(y))))
     }
 
-    /// The border of the plane above or below a position, in the direction of a height outside it.
+    /// The point on the border of the plane above or below a position, in the direction of a height outside
+    /// the plane.
     pub(super) fn border(&self, (x, y): (i32, i32), towards: f64) -> (i32, i32) {
         let place = self.y.scale.place(towards);
         let end = if place > self.y.ends[1] { self.y.ends[1] } else { self.y.ends[0] };
@@ -182,8 +183,8 @@ impl<'a, 'b> Plane<'a, 'b> {
         marker::draw(self.area, slot, at, colour)
     }
 
-    /// A dashed line across the plane at a height: the objective, which the legend names, or a mark on the
-    /// scale, whose word is outside the plane, where no point can lie on it.
+    /// A dashed line across the plane at a given height. It is either the objective, which the legend
+    /// names, or a mark on the scale, whose word is outside the plane, where no point can cover it.
     pub(super) fn limit_at_height(&self, y: f64, word: Option<&str>) -> Drawn<()> {
         let (from, to) = (self.x.ends[0], self.x.ends[1]);
         let place = self.y.scale.place(y);
@@ -243,8 +244,8 @@ pub(super) fn legend(area: &Area, top: u32, entries: &[Entry]) -> Drawn<()> {
 /// Approximate width of a character.
 const CHARACTER: f64 = 0.58 * TEXT;
 
-/// A foreign text next to a point, truncated to this many characters, on a background that hides lines
-/// behind it.
+/// A foreign text next to a point. It is truncated to this many characters and has a background that hides
+/// lines behind it.
 pub(super) fn label(area: &Area, at: (i32, i32), name: &str, most: usize) -> Drawn<()> {
     let name = crate::report::format::cut(name, most);
     let width = (crate::report::format::width(&name) as f64 * CHARACTER) as i32;

@@ -1,5 +1,5 @@
-//! Two figures of each configuration plotted against each other, with the front of those that no other one
-//! beats.
+//! Two figures of each configuration plotted against each other, with the front of configurations that no
+//! other configuration beats.
 
 use plotters::prelude::{Circle, ShapeStyle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -18,20 +18,19 @@ pub(crate) struct Spot {
     pub(crate) y: f64,
     /// Intervals of both, if known.
     pub(crate) ends: [Option<[f64; 2]>; 2],
-    /// Its name in the legend, if it is on the front; `None` for points that are beaten, which are drawn
-    /// faint.
+    /// Its name in the legend, if it is on the front; `None` for beaten points, which are drawn faint.
     pub(crate) name: Option<String>,
-    /// Its index among the configurations: colour and marker on the front.
+    /// Its index among the configurations, which determines colour and marker on the front.
     pub(crate) slot: usize,
     /// The text on hover.
     pub(crate) text: String,
 }
 
-/// Maximum number of points of a front that the legend names; the others are drawn, and named on hover and
-/// in the numbers.
+/// Maximum number of points of a front that the legend names. Further points are drawn, and are named on
+/// hover and in the numbers.
 pub(crate) const MOST_NAMED: usize = 10;
 
-/// Draws points; those on the front are numbered and joined in their order.
+/// Draws points. Points on the front are numbered and joined in order.
 pub(crate) fn scatter((x, y): (&Axis, &Axis), spots: &[Spot]) -> Drawn<Drawing> {
     let mut svg = String::new();
     let mut marks = Vec::new();
@@ -54,7 +53,7 @@ pub(crate) fn scatter((x, y): (&Axis, &Axis), spots: &[Spot]) -> Drawn<Drawing> 
         for (spot, number) in on().zip(1..) {
             let Some(place) = plane.at(spot.x, spot.y) else { continue };
             let colour = palette::series(spot.slot);
-            // An end outside the plane is not drawn: it is in the numbers.
+            // An end outside the plane is not drawn, but is included in the numbers.
             let end = |x: f64, y: f64| plane.at(x, y).unwrap_or(place);
             if let Some([low, high]) = spot.ends[0] {
                 plane.line(vec![end(low, spot.y), end(high, spot.y)], colour, 3)?;

@@ -1,5 +1,5 @@
-//! A chart of stacked bars: one bar per row, a stripe for each part, whose number is below it and in the
-//! legend, so that colour is never the only difference.
+//! A chart of stacked bars with one bar per row and a stripe for each part. The number of the part is
+//! below its stripe and in the legend, so that colour is never the only difference.
 
 use plotters::prelude::{Color, PathElement, Rectangle, ShapeStyle, Text};
 use plotters::style::RGBColor;
@@ -16,11 +16,11 @@ use super::plane::{Plane, WIDTH, ground, label, text, text_of};
 pub(crate) enum Fill {
     /// In the colour of a series.
     Series(usize),
-    /// In a step of a heat map's hue, with an outline.
+    /// In a colour step of a heat map, with an outline.
     Step(usize),
-    /// Pale, with an outline: the time is known, but not assigned to a part.
+    /// Pale, with an outline: the time is known but not assigned to a part.
     Pale,
-    /// Hollow: unknown.
+    /// Hollow: the time is unknown.
     Hollow,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Stack {
     pub(crate) stripes: Vec<Stripe>,
 }
 
-/// Height of a row: its name, its bar, the numbers of its stripes.
+/// Height of a row, which consists of its name, its bar, and the numbers of its stripes.
 const ROW: u32 = 132;
 
 /// Height of the axis below the rows.
@@ -58,7 +58,7 @@ const LINE: u32 = 42;
 /// Maximum number of characters of a row's name.
 const LONGEST_NAME: usize = 48;
 
-/// Minimum width of a stripe with room for its number.
+/// Minimum width of a stripe into which its number fits.
 const NARROW: i32 = 26;
 
 /// Size of the numbers below stripes.
@@ -85,7 +85,7 @@ impl Fill {
     }
 }
 
-/// Draws bars, the first at the top; `legend` has the names of stripes, by number, in the order of the
+/// Draws bars from top to bottom. `legend` contains the names of stripes, by number, in the order of the
 /// bars.
 pub(crate) fn stack(x: &Axis, rows: &[Stack], legend: &[(usize, Fill, String)]) -> Drawn<Drawing> {
     let mut svg = String::new();

@@ -1,5 +1,5 @@
 //! A run over time in a few hundred bytes: strips on a shared time axis, for a page with up to a thousand
-//! of them. plotters needs ten times as much for the same; only rectangles and paths of numbers are drawn
+//! of them. plotters would need ten times as many bytes. Only rectangles and paths of numbers are drawn
 //! here, and no foreign text.
 
 use std::fmt::Write;
@@ -13,12 +13,12 @@ const BAND: i32 = 10;
 /// Height of a strip.
 const STRIP: i32 = 70;
 
-/// Distance between strips, with room for the title of a strip.
+/// Distance between strips, which includes space for the title of a strip.
 const BETWEEN: i32 = 26;
 
 /// The drawing of one quantity.
 pub(crate) struct Strip<'a> {
-    /// Its name, its unit and its upper end: our own words.
+    /// Its name, its unit and its upper end. All are our own texts.
     pub(crate) title: String,
     /// Its values: one line, or a band between the minimum and the maximum of each part.
     pub(crate) values: Values<'a>,
@@ -44,17 +44,17 @@ impl Values<'_> {
 
 /// The ends of phases, as shares of the run's length.
 pub(crate) struct PhaseEnds {
-    /// End of fill, of stabilize and of measure.
+    /// The ends of fill, of stabilize and of measure.
     pub(crate) ends: [f64; 3],
 }
 
-/// The strips as the inside of an SVG, and its height.
+/// Returns the strips as the content of an SVG, and its height.
 pub(crate) fn strips(phases: &PhaseEnds, strips: &[Strip], failed: &[u64]) -> (String, u32) {
     let mut svg = String::new();
     let place = |share: f64| (share.clamp(0.0, 1.0) * f64::from(WIDTH)).round() as i32;
     let [_, stabilize, measure] = phases.ends.map(place);
     let full = BAND + strips.len() as i32 * (STRIP + BETWEEN);
-    // The window, behind everything else.
+    // The window is drawn behind everything else.
     let width = (measure - stabilize).max(1);
     let _ = write!(svg, "<rect class=\"w\" x=\"{stabilize}\" y=\"0\" width=\"{width}\" height=\"{full}\"/>");
     band(&mut svg, phases.ends.map(place));
@@ -68,7 +68,8 @@ pub(crate) fn strips(phases: &PhaseEnds, strips: &[Strip], failed: &[u64]) -> (S
             let _ = write!(svg, "<path class=\"{class}\" d=\"{}\"/>", path(&strip.values, most, foot));
         }
     }
-    // Failures are marked at the top of the last strip, that of response times: they have none.
+    // Failures are marked at the top of the last strip, which shows response times, because failures have
+    // none.
     let head = full - STRIP;
     let marks: String = failed
         .iter()
@@ -82,7 +83,7 @@ pub(crate) fn strips(phases: &PhaseEnds, strips: &[Strip], failed: &[u64]) -> (S
     (svg, full as u32 + 2)
 }
 
-/// The phases: fill and stabilize light, measure dark, drain light.
+/// Draws the phases: fill and stabilize are light, measure is dark, and drain is light.
 fn band(svg: &mut String, [fill, stabilize, measure]: [i32; 3]) {
     let width = WIDTH as i32;
     for (class, from, to) in [("p", 0, fill), ("q", fill, stabilize), ("m", stabilize, measure), ("p", measure, width)]
@@ -99,7 +100,7 @@ fn column(at: usize, of: usize) -> i32 {
     ((at as f64 + 0.5) / of.max(1) as f64 * f64::from(WIDTH)).round() as i32
 }
 
-/// A path through the parts from left to right; a band follows the minimum and the maximum of each.
+/// A path through the parts from left to right; a band follows the minimum and the maximum of each part.
 /// Relative steps take a third less space than absolute positions.
 fn path(values: &Values, most: f64, foot: i32) -> String {
     let y = |value: f64| foot - (value / most * f64::from(STRIP)).round() as i32;
@@ -109,7 +110,7 @@ fn path(values: &Values, most: f64, foot: i32) -> String {
             None => write!(path, "M{x} {y}"),
             Some((at, height)) if height == y => write!(path, "h{}", x - at),
             Some((at, height)) if at == x => write!(path, "v{}", y - height),
-            // A minus sign also separates two numbers.
+            // A minus sign also separates two numbers, so no blank is needed.
             Some((at, height)) if y < height => write!(path, "l{}{}", x - at, y - height),
             Some((at, height)) => write!(path, "l{} {}", x - at, y - height),
         };
@@ -129,7 +130,8 @@ fn path(values: &Values, most: f64, foot: i32) -> String {
                 };
                 let x = column(at, values.len());
                 to(&mut pen, x, y(*least));
-                // A dot if minimum and maximum are equal: a line of length 0 has round ends.
+                // If minimum and maximum are equal, this draws a dot, because a line of length 0 has
+                // round ends.
                 to(&mut pen, x, y(*most));
             }
         }

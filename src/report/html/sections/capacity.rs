@@ -1,4 +1,5 @@
-//! The load that each configuration sustains under the objective, and its cost: the results of `capacity`.
+//! The load that each configuration sustains under the objective, and its cost, as in the output of
+//! `capacity`.
 
 use super::super::chart::{Axis, Row, forest};
 use super::super::error::PageError;
@@ -65,7 +66,7 @@ struct Holding<'s, 'a> {
     best: &'s [usize],
 }
 
-/// One of them.
+/// One of these configurations.
 struct One<'s> {
     name: String,
     instance: &'s Instance,
@@ -82,7 +83,7 @@ impl<'s> Holding<'s, '_> {
         })
     }
 
-    /// The range from the highest load that holds to the lowest that misses.
+    /// The range from the highest load that holds to the lowest load that misses.
     fn limits(&self) -> Result<Option<Figure>, PageError> {
         let row = |One { name, instance, is_best, .. }: One| {
             let Instance { holds, misses, .. } = *instance;
@@ -101,9 +102,9 @@ impl<'s> Holding<'s, '_> {
         let more = if rows.len() > 3 { format!("; and {} more", rows.len() - 3) } else { String::new() };
         let title = format!("Objective: {}{more}", said.join("; "));
         let caption = [
-            "The square is the highest load that holds, the line ends at the lowest that misses: the limit lies \
-             in between; without a line no load is shown to miss, and the limit lies above, among undecided \
-             loads or beyond the measured ones.",
+            "The square is the highest load that holds; the line ends at the lowest load that misses, and the limit \
+             lies in between. Without a line, no load is shown to miss: the limit lies above, among undecided loads \
+             or beyond the measured ones.",
             "Each end rests on a test that is wrong in at most 5 % of cases.",
         ];
         let mut table =
@@ -115,7 +116,7 @@ impl<'s> Holding<'s, '_> {
         self.figure(("capacity-limit", "arrived_rate"), "offered rate, requests/s", (title, &caption), (rows, table))
     }
 
-    /// Money per million output tokens at the load that holds.
+    /// Cost per million output tokens at the load that holds.
     fn money(&self) -> Result<Option<Figure>, PageError> {
         let currency = self.sources.plan.currency;
         let of_whom = format!(
@@ -135,8 +136,8 @@ impl<'s> Holding<'s, '_> {
         let title = format!("Money: {}{more}", said.join("; "));
         let caption = [
             of_whom.as_str(),
-            "Lines are 95 % intervals, the inverted ones of the output throughput, or join the values of two \
-            repeats; without a line there is one run.",
+            "Lines are 95 % intervals (those of the output throughput, inverted), or join the values of two repeats; \
+             a point without a line is from one run.",
         ];
         let columns = ["configuration", "money per million output tokens#", "low#", "high#"];
         let mut table = Table::new("Money per million output tokens", &columns);

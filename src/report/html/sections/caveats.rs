@@ -1,4 +1,4 @@
-//! Caveats of the result, one sentence each, the most serious first.
+//! Caveats of the result, one sentence each, with the most serious ones first.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use crate::report::format::{counts, digits, plain};
 use crate::sweep::calibrate::Known;
 use crate::units::text::counted;
 
-/// Windows shorter than this are short, in seconds: slower variation is not visible in them. The bound of
-/// lint M006.
+/// Windows below this length, in seconds, are short, because slower variation is not visible in them. It
+/// is also the bound of lint M006.
 const SHORT_WINDOW_S: f64 = 60.0;
 
 /// All caveats.
@@ -32,7 +32,7 @@ pub(super) fn caveats(sources: &Sources) -> Vec<String> {
     caveats
 }
 
-/// The number of failed requests, over all runs.
+/// The number of failed requests over all runs.
 fn failed(sources: &Sources) -> Option<String> {
     let sum = |of: fn(&Counts) -> u64| sources.runs.iter().map(|run| of(&run.metrics.counts)).sum::<u64>();
     let (failed, requests) = (sum(|counts| counts.failed), sum(|counts| counts.requests));
@@ -76,12 +76,12 @@ fn short_window(sources: &Sources) -> Option<String> {
     let shortest = seconds.reduce(f64::min).filter(|seconds| *seconds < SHORT_WINDOW_S)?;
     Some(format!(
         "Windows are short: the shortest run was measured for {} s, and variation over a minute or more is not \
-        visible in it.",
+         visible.",
         digits(shortest)
     ))
 }
 
-/// Loads whose runs are too short to decide.
+/// Loads whose runs are too short for a decision.
 fn not_decided(sources: &Sources) -> Option<String> {
     let all = rungs(sources).count();
     let undecided = rungs(sources).filter(|rung| rung.answer() == Some(Answer::Undecided)).count();

@@ -1,4 +1,4 @@
-//! Mixes by class: latencies and throughput of the requests of each class, at the loads of the whole mix.
+//! Mixes by class: latencies and throughput of each class's requests, at the loads of the whole mix.
 
 use super::super::chart::MOST_SERIES;
 use super::super::error::PageError;
@@ -76,8 +76,8 @@ pub(crate) fn classes(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "classes", title: TITLE, blocks }))
 }
 
-/// The classes of one configuration over one mix, drawn together; `names` are those of the classes, one for
-/// each curve.
+/// The classes of one configuration and one mix, drawn together. `names` contains the names of the classes,
+/// one for each curve.
 fn groups(curves: &[Curve], names: &[&str]) -> Vec<Group> {
     let mut alike: Vec<Vec<usize>> = Vec::new();
     for (at, curve) in curves.iter().enumerate() {
@@ -107,7 +107,8 @@ fn groups(curves: &[Curve], names: &[&str]) -> Vec<Group> {
     alike.iter().flat_map(|members| members.chunks(MOST_SERIES)).map(group).collect()
 }
 
-/// TTFT, TPOT and E2E: the highest percentile that is known for half of the loads, else the median.
+/// TTFT, TPOT and E2E, each with the highest percentile that is known for half of the loads, or else the
+/// median.
 fn shown(curves: &[Curve], group: &Group) -> Vec<&'static Ordinate> {
     let rungs = || group.members.iter().flat_map(|at| &curves[*at].rungs).filter(|rung| !rung.runs.is_empty());
     let half = rungs().count().div_ceil(2);

@@ -20,7 +20,7 @@ const MOST_ROWS: usize = 16;
 /// Maximum number of forests on a page; further metrics have only a table.
 const MOST_FIGURES: usize = 24;
 
-/// Maximum number of tests whose numbers are on a page; the number of further ones is stated.
+/// Maximum number of tests whose numbers are on a page. The number of further tests is stated.
 const MOST_TESTS: usize = 600;
 
 /// The section.
@@ -29,7 +29,7 @@ pub(crate) fn comparison(sources: &Sources) -> Result<Found, PageError> {
     else {
         let why = match sources.comparison {
             Some(_) => "no cell has both arms yet",
-            None => "the plan declares none: compare: { by: AXIS, baseline: VALUE }",
+            None => "the plan declares no comparison: compare: { by: AXIS, baseline: VALUE }",
         };
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     };
@@ -69,10 +69,10 @@ pub(crate) fn comparison(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "comparison", title: TITLE, blocks }))
 }
 
-/// Maximum number of notes on cells that are shown unfolded.
+/// Maximum number of notes on cells that are shown without unfolding.
 const MOST_NOTES: usize = 4;
 
-/// The notes needed to read a family, and its excluded runs.
+/// The notes that are needed to read a family, and the runs that it excludes.
 fn notes(family: &Family) -> Vec<Block> {
     let of_cell = |cell: &CellAnswer| {
         let left_out = left_out(cell).into_iter().map(|line| format!("excluded: {line}"));
@@ -254,7 +254,7 @@ impl One<'_, '_> {
     }
 }
 
-/// Failed requests of both arms: the cells in which some failed.
+/// Failed requests of both arms, for the cells in which any request failed.
 fn failures(family: &Family) -> Block {
     let has_failures = |cell: &&CellAnswer| cell.guardrail.arm.failed + cell.guardrail.baseline.failed > 0;
     let failing: Vec<&CellAnswer> = family.cells.iter().filter(has_failures).collect();

@@ -5,7 +5,7 @@ use indexmap::IndexSet;
 use super::super::view::{Block, Definition, Section};
 use crate::metrics::{Better, METRICS};
 
-/// The section: metrics by their keys, in the order of the table.
+/// The section. Metrics are given by their keys, in the order of the table.
 pub(crate) fn definitions(shown: &IndexSet<&str>) -> Section {
     let of = |metric: &crate::metrics::Metric| {
         let better = match metric.better {
@@ -23,8 +23,8 @@ pub(crate) fn definitions(shown: &IndexSet<&str>) -> Section {
         }
     };
     let definitions = METRICS.iter().filter(|metric| shown.contains(metric.key)).map(of).collect();
-    let text = "95 % intervals: within a run between order statistics of its requests, with their effective \
-                number if they depend on each other; for several runs Student's t over runs. docs/METRICS.md \
+    let text = "95 % intervals: within a run, between order statistics of its requests, with their effective number \
+                if they depend on each other; for several runs, Student's t over runs. docs/METRICS.md \
                 has every rule.";
     let blocks = vec![Block::Text { text: text.to_owned() }, Block::Definitions { definitions }];
     Section { id: "definitions", title: "Definitions", blocks }

@@ -1,5 +1,5 @@
-//! Everything needed to repeat the measurement: hardware, models, engines, versions, flags, workload,
-//! phases, samples, seeds; and what is not disclosed.
+//! Everything that is needed to repeat the measurement: hardware, models, engines, versions, flags,
+//! workload, phases, samples and seeds. Undisclosed facts are listed too.
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -16,7 +16,7 @@ const TITLE: &str = "Disclosure";
 /// Maximum number of characters of one fact.
 const LONGEST: usize = 300;
 
-/// Never shown: the value of a header may be a key.
+/// Fields that are never shown, because the value of a header may be a key.
 const HIDDEN: [&str; 4] = ["headers", "api_key", "env", "host_env"];
 
 type Facts = Vec<(String, String)>;
@@ -63,7 +63,7 @@ pub(crate) fn disclosure(sources: &Sources) -> Found {
     Ok(Section { id: "disclosure", title: TITLE, blocks })
 }
 
-/// The rules that the plan and its sweeps waive, with their reasons.
+/// The lint rules that the plan and its sweeps disable, with their reasons.
 fn allowed(sources: &Sources) -> Vec<String> {
     let of_plan = sources.plan.allow.iter().map(|allow| (String::new(), allow));
     let of_sweeps = sources
@@ -212,7 +212,8 @@ fn tidy(facts: Facts) -> Facts {
     facts.into_iter().map(|(name, value)| (plain(&name), cut(&value, LONGEST))).collect()
 }
 
-/// The content of a value, one line per leaf; empty values and those that may hold a key are omitted.
+/// The content of a value, one line per leaf. Empty values, and values that may contain a key, are
+/// omitted.
 fn flat(value: &impl Serialize) -> Facts {
     let mut facts = Vec::new();
     if let Ok(value) = serde_json::to_value(value) {

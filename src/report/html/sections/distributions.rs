@@ -1,5 +1,5 @@
-//! The distributions of latencies over the requests of runs: empirical ones, with the slowest requests
-//! stretched.
+//! The empirical distributions of latencies over the requests of runs, on an axis that stretches the
+//! slowest requests.
 
 use strum::IntoEnumIterator;
 
@@ -19,7 +19,7 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Distributions";
 
-/// Maximum number of values of a line that show on hover.
+/// Maximum number of values per line that are shown on hover.
 const MOST_MARKS: usize = 16;
 
 /// Number of markers along a thick line, including the one at its end.
@@ -92,7 +92,7 @@ fn at(chosen: Chosen) -> &'static str {
     }
 }
 
-/// One latency of one group at one kind of load.
+/// One latency of one group, at one kind of load.
 struct One<'s, 'a> {
     sources: &'s Sources<'a>,
     group: &'s Group,
@@ -134,7 +134,7 @@ impl<'s, 'a> One<'s, 'a> {
         format!("{}{repeat}", self.name(spread))
     }
 
-    /// For each load, its repeats as thin lines, and all of its requests together as a thick one.
+    /// For each load, its repeats as thin lines, and all of its requests together as a thick line.
     fn series(&self) -> Vec<Series> {
         let of = |spread: &&Spread| {
             let slot = self.group.members.iter().position(|at| *at == spread.curve).unwrap_or(0);
@@ -155,7 +155,7 @@ impl<'s, 'a> One<'s, 'a> {
         self.spreads.iter().flat_map(of).collect()
     }
 
-    /// The median and the slowest request of each, as far as a title has room.
+    /// The median and the slowest request of each distribution, as many as fit into a title.
     fn finding(&self, metric: &metrics::Metric) -> String {
         let slowest = |spread: &Spread| spread.together.steps.last().map(|step| step.value);
         let one = |spread: &&Spread| {
@@ -251,12 +251,12 @@ impl<'s, 'a> One<'s, 'a> {
     }
 }
 
-/// The steps of a distribution as a line, with values on hover at about this many of them.
+/// The steps of a distribution as a line, with values on hover at about this many steps.
 fn points(ecdf: &Ecdf, name: &str, most_marks: usize) -> Vec<Point> {
     let place = |rank: u64| rank as f64 / (ecdf.n as f64 + 1.0);
     let every = ecdf.steps.len().div_ceil(most_marks.max(1)).max(1);
     let (mut points, mut before) = (Vec::new(), 0.0);
-    // A step lasts until the next value: right at the previous share, then up.
+    // A step lasts until the next value: the line goes right at the previous share, then up.
     for (number, step) in ecdf.steps.iter().enumerate() {
         let share = place(step.rank);
         points.push(Point { x: step.value, y: Some(before), ends: None, text: String::new() });

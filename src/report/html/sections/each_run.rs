@@ -1,5 +1,5 @@
-//! A part for each run: its labels, its verdict with every reason, its main figures, and its course over
-//! time. The page has room for a limited number of bytes; the runs of most interest come first.
+//! A part for each run: its labels, its verdict with all reasons, its main figures, and its course over
+//! time. The size of the page is limited, so the runs of most interest come first.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ const LONGEST: usize = 400;
 /// The distributions in a part, by key.
 const DISTRIBUTIONS: [&str; 6] = ["ttft", "ttft_from_schedule", "tpot", "itl", "e2e", "e2e_from_schedule"];
 
-/// Their percentiles.
+/// The percentiles of these distributions.
 const PERCENTILES: [Percentile; 4] = [Percentile::P50, Percentile::P90, Percentile::P99, Percentile::P999];
 
 /// The single figures, by key.
@@ -60,11 +60,11 @@ pub(crate) struct RunPart {
     singles: Option<Table>,
     /// The server's own metrics over the window; `None` if nothing was scraped.
     server: Option<Table>,
-    /// Where the time of its requests went; `None` if nothing was scraped.
+    /// How the time of its requests is divided; `None` if nothing was scraped.
     parts: Option<Table>,
     /// Its course over time.
     drawing: Option<Strips>,
-    /// The command that shows all of it.
+    /// The command that shows everything about the run.
     show: String,
 }
 
@@ -77,20 +77,21 @@ struct Strips {
     title: String,
     caption: String,
     seconds: String,
-    /// The metric that is drawn below the rest, with a link to its definition.
+    /// The metric that is drawn below the others, with a link to its definition.
     metric: Option<Link>,
     /// The drawn values as numbers.
     numbers: Numbers,
 }
 
-/// The numbers of strips.
+/// The numbers behind the strips.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Numbers {
     /// A table, and the hover text of each part, from left to right.
     Table { table: Table, marks: Vec<Mark> },
-    /// Lines of comma-separated values with a header, a tenth of the size. The page's script turns them
-    /// into the same table and marks on demand; without it they are shown as is.
+    /// Lines of comma-separated values with a header, which take a tenth of the space. The page's script
+    /// converts them to the same table and hover texts on demand; without the script, they are shown as
+    /// is.
     Lines { caption: String, lines: String },
 }
 
@@ -102,15 +103,15 @@ struct Mark {
     text: String,
 }
 
-/// Maximum number of runs for a page with a table of every part: about 20 KB per run. Beyond it, parts are
-/// longer and their numbers are plain lines.
+/// Maximum number of runs on a page that has a table with every part of time, at about 20 KB per run.
+/// With more runs, the parts of time are longer and their numbers are plain lines.
 const MOST_TABLED: usize = 60;
 
 /// Number of parts that are merged into one on a page of many runs.
 const OF_MANY_RUNS: usize = 3;
 
-/// The part of every run that has content, those of most interest first: invalid, suspect, given up, the
-/// extremes, and then the rest in the order of the plan.
+/// The parts of all runs that have content, with the runs of most interest first: invalid, suspect and
+/// given-up runs, the extremes, and then the rest in the order of the plan.
 pub(crate) fn parts(sources: &Sources) -> Vec<RunPart> {
     let mut seen = HashSet::new();
     let runs: Vec<&MeasuredRun> = sources.runs.iter().filter(|run| seen.insert(run.record.id.as_str())).collect();
@@ -140,7 +141,7 @@ pub(crate) fn keys_drawn<'s>(sources: &'s Sources) -> impl Iterator<Item = &'sta
     pulses.filter_map(|pulse| Some(find(latency(pulse)?.0)?.key))
 }
 
-/// Reads a figure of a run; `None` if it has none.
+/// Reads a figure of a run; `None` if the run does not have it.
 type Reading<'r> = &'r dyn Fn(&MeasuredRun) -> Option<f64>;
 
 /// The runs with the extreme values of compared figures: indices into `runs`.
@@ -179,7 +180,7 @@ fn measured(run: &MeasuredRun, sources: &Sources, is_one_of_many: bool) -> RunPa
         (
             "requests",
             format!(
-                "{} in the window: {} completed, {} failed, {} of them cut",
+                "{} in the window: {} completed, {} failed, {} of them cut at drain",
                 counts.requests, counts.completed, counts.failed, counts.cut
             ),
         ),
@@ -226,7 +227,7 @@ fn name(run: &MeasuredRun) -> String {
     format!("{} · repeat {}", parts.join(" · "), labels.repeat)
 }
 
-/// A run without a result that has a reason.
+/// A run that has a reason but no result.
 fn lacking(run: &RunWithout, sources: &Sources) -> RunPart {
     let labels = &run.labels;
     let parts = [plain(&labels.endpoint), plain(&labels.model), content(labels), load(labels)];
@@ -383,8 +384,8 @@ fn drawing(run: &MeasuredRun, pulse: &Pulse, numbers: Write) -> Strips {
         metric: latency.and_then(|(key, name, _)| Some(Link { key: find(key)?.key, title: name })),
         numbers: numbers(pulse, latency),
         caption: format!(
-            "{phases}; the window is shaded. {} parts of {} s: for latencies the minimum and the maximum of \
-             each part are drawn, for the rest its mean. {failures}",
+            "{phases}; the window is shaded. {} parts of {} s: for latencies, the minimum and the maximum of each \
+             part are drawn; for the rest, its mean. {failures}",
             pulse.in_flight.len(),
             digits(pulse.part_s),
         ),
@@ -392,7 +393,7 @@ fn drawing(run: &MeasuredRun, pulse: &Pulse, numbers: Write) -> Strips {
     }
 }
 
-/// The minimum and the maximum of a latency in each part, after its metric's key and its name.
+/// A latency's metric key and name, followed by its minimum and maximum in each part.
 type Latency<'p> = (&'static str, &'static str, &'p [Option<[f64; 2]>]);
 
 /// The drawn latency: TTFT, or E2E without streaming.
@@ -408,7 +409,7 @@ fn heads(latency: Option<Latency>) -> [String; 7] {
     ["from, s", "in flight", "sent/s", "tokens/s", &least, &most, "failed"].map(str::to_owned)
 }
 
-/// The numbers of one part, in the order of [`heads`]; `None` for missing ones.
+/// The numbers of one part, in the order of [`heads`]; `None` for missing numbers.
 fn part_numbers(pulse: &Pulse, latency: Option<Latency>, part: usize) -> [Option<f64>; 7] {
     let ends = latency.and_then(|(_, _, ends)| ends[part]);
     [
@@ -440,8 +441,8 @@ fn lines(pulse: &Pulse, latency: Option<Latency>) -> Numbers {
     Numbers::Lines { caption: caption(pulse), lines: lines.collect::<Vec<_>>().join("\n") }
 }
 
-/// A number with four significant digits: more than a strip shows and as much as a page of many runs has
-/// room for.
+/// A number with four significant digits, which is more than a strip shows and as much as fits on a page
+/// of many runs.
 fn four_digits(value: f64) -> String {
     let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
     rounded.to_string()

@@ -1,5 +1,5 @@
-//! The first screen: the question, the answer with its interval and its caveats, the objective, and the
-//! endpoints.
+//! The first screen, with the question, the answer with its interval and its caveats, the objective, and
+//! the endpoints.
 
 use indexmap::IndexMap;
 
@@ -21,7 +21,7 @@ use crate::report::format::{counts, digits, plain};
 use crate::report::spread;
 use crate::units::text::counted;
 
-/// Maximum number of items that a sentence lists before it states the number of further ones.
+/// Maximum number of items that a sentence lists before it states the number of further items.
 const MOST: usize = 3;
 
 /// Maximum number of sentences after the answer.
@@ -77,7 +77,7 @@ fn question(sources: &Sources) -> Vec<String> {
     vec![format!("No hypothesis is stated. Measured: {}, in {}.", endpoints.join(", "), sweeps.join(", "))]
 }
 
-/// The note between a hypothesis and the answer: prose must be judged by people.
+/// The note between a hypothesis and the answer, because prose must be judged by people.
 fn beside(sources: &Sources) -> Option<&'static str> {
     let plan = sources.plan;
     let is_stated = plan.hypothesis.is_some() || plan.sweeps.values().any(|sweep| sweep.hypothesis.is_some());
@@ -95,20 +95,20 @@ fn of_searches(sources: &Sources) -> Vec<String> {
     searches.take(MOST).flat_map(of).collect()
 }
 
-/// Puts the results of searches before those of single loads: a search fits the curve through all its runs,
-/// and so may know more about a load than the test of that load's runs.
+/// Puts the results of searches before the results of single loads. A search fits a curve through all of
+/// its runs, so it may provide more information about a load than the test of that load's runs.
 fn with_searches(searches: Vec<String>, mut others: Vec<String>) -> Vec<String> {
     if !searches.is_empty() {
         others
             .iter_mut()
             .take(1)
-            .for_each(|first| *first = format!("Load by load, by the test of its own runs: {first}"));
+            .for_each(|first| *first = format!("Load by load, each tested by its own runs: {first}"));
     }
     searches.into_iter().chain(others).collect()
 }
 
-/// The result for the objective: the cheapest configuration, else the load up to which each configuration
-/// meets it.
+/// The result for the objective: the cheapest configuration, or else the load up to which each
+/// configuration meets the objective.
 fn of_objective(sources: &Sources, names: &Names) -> Vec<String> {
     let configurations = sources.configurations;
     let name = |at: usize| names.curve(configurations[at].curve);
@@ -162,7 +162,7 @@ fn holds(one: &Configuration) -> bool {
     }
 }
 
-/// The load up to which one configuration meets the objective, by its name.
+/// The load up to which one configuration, given by its name, meets the objective.
 fn limit_of(one: &Configuration, name: &str) -> String {
     format!("{name}: {}", limit_text(one))
 }
@@ -180,8 +180,8 @@ fn limit_text(one: &Configuration) -> String {
     }
 }
 
-/// The observed values against the limits at the undecided load that could raise the answer: the lightest
-/// above the one that holds. `None` if no such load is undecided.
+/// The observed values and the limits at the undecided load that could raise the answer, which is the
+/// lightest load above the one that holds. `None` if no such load is undecided.
 fn undecided(one: &Configuration, name: &str) -> Option<String> {
     let (Answer::Holds { bracket: found, .. } | Answer::Closed(found)) = &one.answer else { return None };
     let curve = one.curve;
@@ -192,7 +192,7 @@ fn undecided(one: &Configuration, name: &str) -> Option<String> {
     said.map(|(load, why)| sentence(&format!("{name}, undecided at {axis} {load}: {}", why.join("; "))))
 }
 
-/// The result of a comparison: for each arm and metric, the number of loads per outcome.
+/// The result of a comparison, which is the number of loads per outcome for each arm and metric.
 fn of_comparison(comparison: &Comparison) -> Vec<String> {
     let mut answers: Vec<String> = comparison.answers.clone();
     answers.extend(comparison.families.iter().flat_map(of_family));
@@ -249,7 +249,8 @@ fn of_metric(tests: &[&Test]) -> String {
     format!("{} {}{intervals}", named(tests[0]), parts.join(", "))
 }
 
-/// Without an objective and a comparison: the figures of each configuration at its heaviest load.
+/// If there is neither an objective nor a comparison: the figures of each configuration at its heaviest
+/// load.
 fn of_loads(sources: &Sources, names: &Names) -> Vec<String> {
     let said: Vec<String> = sources.curves.iter().filter_map(|curve| heaviest(curve, &names.curve(curve))).collect();
     let lead =
@@ -283,7 +284,7 @@ fn with_interval(name: &str, figure: &Figure, unit: &str) -> String {
     format!("{name} {} {unit}{}", digits(figure.value), spread.unwrap_or_default())
 }
 
-/// The first few of a list, and the number of further ones.
+/// The first few items of a list, and the number of further items.
 fn listed(parts: &[&str]) -> String {
     let more = match parts.len().saturating_sub(MOST) {
         0 => String::new(),
@@ -292,7 +293,7 @@ fn listed(parts: &[&str]) -> String {
     format!("{}{more}", parts.iter().take(MOST).copied().collect::<Vec<_>>().join("; "))
 }
 
-/// A text as a sentence, with a full stop at its end. Its first word may be a name, so it is kept.
+/// A text as a sentence, with a full stop at its end. Its first word may be a name, so it is not changed.
 fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
@@ -304,7 +305,7 @@ fn capital(text: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// The number of valid runs, and how many of these have a server that did not keep up: a valid run may
+/// The number of valid runs, and in how many of these the server did not keep up, because a valid run may
 /// measure an overloaded server.
 fn trust(sources: &Sources) -> String {
     let states = counts(sources.runs.iter().map(|run| run.verdict.state));

@@ -23,10 +23,10 @@ const TITLE: &str = "The generator";
 /// Maximum number of figures of lateness.
 const MOST_FIGURES: usize = 3;
 
-/// Maximum number of runs in the table: those with the most lateness.
+/// Maximum number of runs in the table, which lists the runs with the most lateness.
 const MOST_RUNS: usize = 20;
 
-/// Maximum number of loads of a calibration.
+/// Maximum number of loads in the table of a calibration.
 const MOST_LOADS: usize = 16;
 
 /// The section.
@@ -35,7 +35,7 @@ pub(crate) fn generator(sources: &Sources) -> Result<Found, PageError> {
         let why = "no run has a result, so nothing is known about the client";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
-    let text = "The measuring client has an error of its own. A calibration measures it against a server whose \
+    let text = "The measuring client has its own error. A calibration measures it against a server whose \
                 every response is known; the lateness of requests in the runs themselves is shown as well.";
     let mut blocks = vec![Block::Text { text: text.to_owned() }];
     for (number, one) in sources.calibrated.iter().enumerate() {
@@ -113,7 +113,7 @@ fn calibrated(one: &Calibrated, number: usize, sources: &Sources) -> Result<Vec<
     Ok(blocks)
 }
 
-/// The error of TTFT at each calibrated load, with the bound.
+/// The error of TTFT at each calibrated load, together with the bound.
 fn figure(calibration: &Calibration, number: usize) -> Result<Option<Figure>, PageError> {
     let tail = |measured: &Measured| measured.errors.ttft.tail_ms();
     let row = |measured: &Measured| {
@@ -172,7 +172,7 @@ fn tail_said(spread: &Spread) -> String {
     }
 }
 
-/// Every calibrated load: errors in milliseconds, the rows minus the mock's log.
+/// All calibrated loads, with errors in milliseconds (the rows minus the mock's log).
 fn table(calibration: &Calibration) -> Table {
     let columns = [
         "load",
@@ -220,7 +220,7 @@ fn p99(spread: &Spread) -> Cell {
     }
 }
 
-/// The lateness of the generator in the runs, the largest first.
+/// The lateness of the generator in the runs, with the largest values first.
 fn runs(runs: &[MeasuredRun]) -> Table {
     let columns = [
         "run",

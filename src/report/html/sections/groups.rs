@@ -1,5 +1,5 @@
-//! Curves that are drawn together: from one sweep, over the same kind of load, with the same model and
-//! scenario. At most as many as a chart can distinguish.
+//! Curves that are drawn together: they are from one sweep, over the same kind of load, with the same
+//! model and scenario. A group has at most as many curves as a chart can distinguish.
 
 use super::super::chart::MOST_SERIES;
 use super::super::naming::arm;
@@ -12,7 +12,7 @@ pub(super) struct Group {
     pub(super) title: String,
     /// The axis of their load.
     pub(super) axis: Axis,
-    /// Their indices among all curves: at most as many as a chart can distinguish.
+    /// Their indices among all curves, at most as many as a chart can distinguish.
     pub(super) members: Vec<usize>,
     /// The labels that distinguish them, one per member.
     pub(super) labels: Vec<String>,

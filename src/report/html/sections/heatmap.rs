@@ -1,5 +1,5 @@
-//! Scenarios over loads: for each configuration a heat map of a latency and one of throughput, if it has
-//! two scenarios and two loads.
+//! Scenarios over loads: for each configuration with at least two scenarios and two loads, a heat map of
+//! a latency and a heat map of throughput.
 
 use super::super::chart::{Heat, HeatCell, HeatRow, MOST_COLUMNS, STEPS, Sign, heat};
 use super::super::error::PageError;
@@ -18,16 +18,16 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Scenarios over loads";
 
-/// Maximum number of heat maps on a page, and of cells of all together: a thousand runs stay below five
-/// megabytes.
+/// Maximum number of heat maps on a page, and maximum number of cells in all of them. With these limits,
+/// a page of a thousand runs stays below five megabytes.
 const MOST_FIGURES: usize = 24;
 const MOST_CELLS: usize = 300;
 
-/// Maximum number of rows of a heat map; further rows are in the next one.
+/// Maximum number of rows of a heat map; further rows are in the next heat map.
 const MOST_ROWS: usize = 12;
 
-/// Ratio of values from which steps are logarithmic; others are divided into equal steps from 0, so that
-/// almost equal values look alike.
+/// Minimum ratio of values for logarithmic steps. Otherwise, values are divided into equal steps from 0,
+/// so that almost equal values look alike.
 const WIDE: f64 = 8.0;
 
 /// The section.
@@ -73,17 +73,17 @@ pub(crate) fn heatmap(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "heatmaps", title: TITLE, blocks }))
 }
 
-/// The curves of one configuration: one endpoint, model, cap, and kind of load.
+/// The curves of one configuration, with the same endpoint, model, cap and kind of load.
 struct Configuration<'s, 'a> {
     name: String,
     axis: curve::Axis,
-    /// A curve per row, with the row's name.
+    /// The curve of each row, with the row's name.
     rows: Vec<(String, &'s Curve<'a>)>,
     /// Its loads, rising.
     loads: Vec<f64>,
 }
 
-/// A part of a configuration: its number, loads and rows.
+/// A part of a configuration, with its number, loads and rows.
 type Part<'c, 's, 'a> = (usize, &'c [f64], &'c [(String, &'s Curve<'a>)]);
 
 /// Configurations with at least two rows and two loads that have runs.
@@ -121,7 +121,7 @@ fn configurations<'s, 'a>(curves: &'s [Curve<'a>]) -> Vec<Configuration<'s, 'a>>
     all.into_iter().map(of).filter(|one| one.rows.len() >= 2 && one.loads.len() >= 2).collect()
 }
 
-/// The content of a curve: its scenario with further axes.
+/// The workload of a curve: its scenario with further axes.
 fn sends(curve: &Curve) -> String {
     let axes = curve.series.axes.iter().map(|(axis, value)| format!(" · {}={}", plain(axis), plain(value)));
     format!("{}{}", plain(&curve.series.scenario), axes.collect::<String>())
@@ -140,7 +140,7 @@ impl<'s, 'a> Configuration<'s, 'a> {
         self.rows.iter().flat_map(|(_, curve)| &curve.rungs)
     }
 
-    /// Splits it into parts of as many rows and columns as one figure has room for.
+    /// Splits it into parts with as many rows and columns as fit into one figure.
     fn parts(&self) -> Vec<Part<'_, 's, 'a>> {
         let rows = self.rows.chunks(MOST_ROWS);
         let all = rows.flat_map(|rows| self.loads.chunks(MOST_COLUMNS).map(move |loads| (loads, rows)));
@@ -148,8 +148,8 @@ impl<'s, 'a> Configuration<'s, 'a> {
     }
 }
 
-/// The figures shown for a configuration: the latencies that the objective limits, else the tail of TTFT
-/// (of E2E without streaming); and throughput.
+/// The figures that are shown for a configuration: throughput, and the latencies that the objective
+/// limits, or else the tail of TTFT (of E2E without streaming).
 fn shown(plan: &Plan, configuration: &Configuration) -> Vec<&'static Ordinate> {
     let known = |reading: &&Ordinate| configuration.rungs().any(|rung| rung.figure(reading).is_some());
     let limited = plan.slo.as_ref().map(limited).unwrap_or_default();
@@ -279,7 +279,8 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
         let mut said = vec![sizes(with_runs().map(|(_, rung)| rung))];
         let by = if steps.are_wide() { "equal ratios" } else { "equal differences from 0" };
         let mut details = vec![format!(
-            "{STEPS} steps of {by}; 95 % intervals, for two repeats both values, show on hover and in the numbers."
+            "{STEPS} steps of {by}; 95 % intervals (for two repeats, both values) are shown on hover and in the \
+             numbers."
         )];
         let (cells, known) = (self.loads.len() * self.rows.len(), self.values().count());
         if known < cells {
@@ -314,7 +315,7 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
             "objective",
         ];
         let caption = format!(
-            "{}, 95 % intervals, for two repeats both values; {}{}",
+            "{}, 95 % intervals (for two repeats, both values); {}{}",
             self.title(),
             self.configuration.name,
             self.part
@@ -367,7 +368,7 @@ impl Steps {
     }
 }
 
-/// A number short enough for a cell; the table has it in full.
+/// A number that is short enough for a cell; the table contains it in full.
 fn short(value: f64) -> String {
     match value.abs() {
         huge if huge >= 999_500_000.0 => digits(value),

@@ -1,4 +1,5 @@
-//! The evenness of token arrivals: the jitter ratio over load, with descriptions of its values.
+//! The evenness of token arrivals, shown as the jitter ratio over load with descriptions of its
+//! values.
 
 use super::super::error::PageError;
 use super::super::sources::Sources;

@@ -1,5 +1,5 @@
 //! The results of each load: throughput, TTFT and TPOT over batch size and over the offered rate, with
-//! intervals and the objective's line.
+//! intervals and a line for the objective.
 
 use super::super::error::PageError;
 use super::super::naming::Names;
@@ -13,8 +13,8 @@ use crate::report::curves::lines as said;
 
 const TITLE: &str = "Throughput and latency over load";
 
-/// Maximum number of figures of loads on a page: further ones have only a table. A thousand runs stay far
-/// below five megabytes.
+/// Maximum number of figures of loads on a page; further figures have only a table. With this limit, a
+/// page of a thousand runs stays far below five megabytes.
 const MOST_FIGURES: usize = 28;
 
 /// The section.
@@ -67,7 +67,8 @@ pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
 fn shown(curves: &[Curve], group: &Group, slo: Option<&Slo>) -> Vec<&'static Ordinate> {
     let rungs = || group.members.iter().flat_map(|at| &curves[*at].rungs);
     let known = |reading: &Ordinate| rungs().filter(|rung| rung.figure(reading).is_some()).count();
-    // The highest that is known for at least half of the loads, else the one that is known for the most.
+    // The highest percentile that is known for at least half of the loads, or else the percentile that is
+    // known for the most loads.
     let half = rungs().filter(|rung| !rung.runs.is_empty()).count().div_ceil(2);
     let best = |keys: &[&str]| {
         let all = || keys.iter().filter_map(|key| Ordinate::named(key)).filter(|reading| known(reading) > 0);
@@ -82,7 +83,7 @@ fn shown(curves: &[Curve], group: &Group, slo: Option<&Slo>) -> Vec<&'static Ord
         &["e2e_p99", "e2e_p95", "e2e_p50"],
     ];
     let mut shown: Vec<&'static Ordinate> = wanted.into_iter().filter_map(best).collect();
-    // Figures that the objective limits are always drawn, after throughput.
+    // Figures that the objective limits are always drawn and come after throughput.
     for reading in Ordinate::limited(slo).into_iter().filter(|reading| known(reading) > 0) {
         shown.retain(|other| other.name != reading.name);
         shown.insert(shown.len().min(1), reading);

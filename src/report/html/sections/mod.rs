@@ -1,4 +1,5 @@
-//! The sections of a page, one file each: they turn results into blocks of text, tables and figures.
+//! The sections of a page, one file each. They convert results to blocks of text, tables and
+//! figures.
 
 mod capacity;
 mod caveats;

@@ -17,7 +17,7 @@ use crate::report::format::{digits, plain};
 use crate::report::spread;
 use crate::units::text::counted;
 
-/// The number of failed requests, and how they count.
+/// Text on the number of failed requests, and how they count.
 pub(super) fn failures(failed: u64) -> String {
     let counts = if failed == 1 { "it counts" } else { "they count" };
     format!("{} failed: {counts} as slower than all others.", counted(failed as usize, "request"))
@@ -27,7 +27,7 @@ pub(super) fn failures(failed: u64) -> String {
 /// points.
 const LIMIT_WITHIN: f64 = 3.0;
 
-/// A curve, and the label that distinguishes it from those drawn with it.
+/// A curve, and the label that distinguishes it from other curves in the same figure.
 #[derive(Clone, Copy)]
 struct Member<'s, 'a> {
     label: &'s str,
@@ -46,7 +46,7 @@ pub(super) struct OverLoad<'s, 'a> {
     pub(super) reading: &'static Ordinate,
     /// The prefix of the figure's anchor.
     pub(super) prefix: &'static str,
-    /// Whether the objective applies to these curves. It does not apply to a class, since it covers all
+    /// Whether the objective applies to these curves. It does not apply to a class, because it covers all
     /// requests of the mix.
     pub(super) is_judged: bool,
     /// Marks on the scale of a ratio, which then has an axis of multiples; empty for other figures.
@@ -85,7 +85,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
             self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)).map(|found| found.value).collect();
         let Some(most) = known.iter().copied().reduce(f64::max) else { return Ok(None) };
         let highest = self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)?.span()).map(|[_, high]| high);
-        // One interval far above all values would flatten them; truncated ends are in the numbers.
+        // A single interval far above all values would flatten them; truncated ends are in the numbers.
         let most = highest.fold(most, f64::max).min(most * 4.0);
         let limit = self.limit();
         let is_near = |limit: &Limit| limit.at <= most * LIMIT_WITHIN;
@@ -108,7 +108,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         }))
     }
 
-    /// A linear axis from 0; a logarithmic one for a ratio with marks on its scale, up to the last mark.
+    /// A linear axis from 0 or, for a ratio with marks on its scale, a logarithmic axis up to the last mark.
     fn axis(&self, known: &[f64], top: f64) -> Axis {
         let title = format!("{}, {}", self.title(), self.unit().symbol());
         let title = title.trim_end_matches(", ");
@@ -209,7 +209,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         format!("{served}: {name} at most {} ({ends}{label}, {load}), {between}", digits(value))
     }
 
-    /// The notes needed to read it.
+    /// The notes that are needed to read the figure.
     fn caption(&self, limit: Option<&Limit>, y: &Axis) -> Caption {
         let mut said = vec![sizes(self.rungs().map(|(_, rung)| rung))];
         let mut details = Vec::new();
@@ -224,14 +224,14 @@ impl<'s, 'a> OverLoad<'s, 'a> {
             details.push("* from few samples: the true value may lie well away from it.".to_owned());
         }
         said.extend(self.not_drawn());
-        // A limit that is drawn is in the legend.
+        // A limit that is drawn is named in the legend.
         let above = limit.filter(|limit| !y.holds(limit.at));
         said.extend(above.map(|limit| format!("The {} lies above the figure.", limit.name)));
         said.extend(self.missed());
         details.push(match self.marks {
             [] => "The vertical axis begins at 0.".to_owned(),
             _ => format!(
-                "Lines, with the meaning of values: {}.",
+                "Lines and the meaning of their values: {}.",
                 self.marks.iter().map(ScaleMark::said).collect::<Vec<_>>().join(", ")
             ),
         });
@@ -244,7 +244,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         let unknown = self.rungs().filter(|(_, rung)| rung.figure(self.reading).is_none()).count();
         let is_unknown = |rung: &Rung| rung.figure(self.reading).is_none();
         let few = self.rungs().filter(|(_, rung)| is_unknown(rung) && rung.too_few(self.reading).is_some()).count();
-        // There are enough requests but no value: the percentile is that of a failed request.
+        // There are enough requests but no value, because the percentile lies among failed requests.
         let is_failed = |rung: &Rung| {
             let has_failed = self.reading.percentile.is_some() && rung.failed_requests().0 > 0;
             is_unknown(rung) && rung.too_few(self.reading).is_none() && has_failed
@@ -335,14 +335,14 @@ impl<'s, 'a> OverLoad<'s, 'a> {
     }
 }
 
-/// A load and a value there.
+/// A load and the value there.
 #[derive(Clone, Copy)]
 struct At {
     load: f64,
     value: f64,
 }
 
-/// The values of a curve at the lightest and the heaviest load for which it is known.
+/// The values of a curve at the lightest and the heaviest load for which the figure is known.
 struct Reached {
     name: String,
     first: At,
@@ -359,13 +359,13 @@ impl Reached {
     }
 }
 
-/// The number of requests in each run behind the points, since percentiles are computed per run, and the
-/// number of these runs.
+/// The number of requests in each run behind the points (percentiles are computed per run), and the number of
+/// these runs.
 pub(super) fn sizes<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>) -> String {
     sizes_of(rungs.flat_map(|rung| &rung.runs).map(|run| run.metrics.counts.requests))
 }
 
-/// The same, from the number of requests of each run.
+/// The same text, given the number of requests of each run.
 pub(super) fn sizes_of(requests: impl Iterator<Item = u64>) -> String {
     let requests: Vec<u64> = requests.collect();
     let (least, most) = (requests.iter().min().copied().unwrap_or(0), requests.iter().max().copied().unwrap_or(0));
@@ -376,7 +376,7 @@ pub(super) fn sizes_of(requests: impl Iterator<Item = u64>) -> String {
     }
 }
 
-/// Requests of a load, over all its counted runs.
+/// Number of requests of a load, over all runs that count.
 pub(super) fn requests(rung: &Rung) -> u64 {
     rung.runs.iter().map(|run| run.metrics.counts.requests).sum()
 }

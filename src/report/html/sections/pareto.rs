@@ -1,4 +1,5 @@
-//! The configurations that no other one beats in both of two figures: the fronts of `curves`, drawn.
+//! The configurations that no other configuration beats in both of two figures. Draws the fronts
+//! that `curves` lists.
 
 use super::super::chart::{Axis, Spot, scatter};
 use super::super::error::PageError;
@@ -15,7 +16,8 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Pareto fronts";
 
-/// Maximum number of points of all figures together: a thousand runs stay below five megabytes.
+/// Maximum number of points in all figures together. With this limit, a page of a thousand runs
+/// stays below five megabytes.
 const MOST_POINTS: usize = 200;
 
 /// The section.
@@ -50,8 +52,9 @@ pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
         }
     }
     if drawn + left == 0 {
-        let why = "this needs two loads with both figures at which the server was shown to keep up: throughput, and \
-                   the speed of a user or the p99 of E2E; or a price, and the latency of the objective";
+        let why = "this needs two loads at which the server was shown to keep up and both figures are known: \
+                   throughput, and the speed of a user or the p99 of E2E; or a price, and the latency of the \
+                   objective";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
     if left > 0 {
@@ -79,7 +82,7 @@ struct Point<'s, 'a> {
     rung: &'s Rung<'a>,
     /// The curve's index in the group.
     slot: usize,
-    /// Its figures; `None` if it counts for no front.
+    /// Its figures; `None` if it does not count for any front.
     values: Option<[f64; 2]>,
     is_on: bool,
 }
@@ -123,7 +126,7 @@ impl<'s, 'a> One<'s, 'a> {
         Axis::from_zero(format!("{of}, {}", self.unit(which)).trim_end_matches(", ").to_owned(), most)
     }
 
-    /// The unit of a figure: for money, the plan's currency.
+    /// The unit of a figure; for money, the plan's currency.
     fn unit(&self, which: usize) -> String {
         match (self.metric(which).map(|metric| metric.unit), self.currency) {
             (Some(Unit::Money), Some(currency)) => currency.to_string(),
@@ -131,7 +134,7 @@ impl<'s, 'a> One<'s, 'a> {
         }
     }
 
-    /// `quick, batch size 8`; with the sweep if the name alone is ambiguous.
+    /// `quick, batch size 8`, with the sweep if the name alone is ambiguous.
     fn name(&self, point: &Point) -> String {
         let curve = point.curve;
         let is_same = |at: &&usize| {
@@ -147,7 +150,7 @@ impl<'s, 'a> One<'s, 'a> {
         let mut known: Vec<(&Point, [f64; 2])> =
             points.iter().filter_map(|point| Some((point, point.values?))).collect();
         known.sort_by(|a, b| a.1[0].total_cmp(&b.1[0]));
-        // Up to the highest value; intervals are drawn up to half as much again.
+        // The axis covers the highest value; intervals are drawn up to 1.5 times this value.
         let most = |which: usize| {
             let highest = known.iter().map(|(_, values)| values[which]).fold(0.0, f64::max);
             let on = known.iter().filter(|(point, _)| point.is_on);
@@ -185,7 +188,7 @@ impl<'s, 'a> One<'s, 'a> {
         self.readings().map(|reading| point.rung.figure(reading?))
     }
 
-    /// The number of points on the front, with their names.
+    /// The number of points on the front, and their names.
     fn finding(&self, known: &[(&Point, [f64; 2])]) -> String {
         const MOST: usize = 3;
         let on: Vec<String> =
@@ -208,10 +211,11 @@ impl<'s, 'a> One<'s, 'a> {
         let mut said = vec![
             super::over_load::sizes(known.iter().map(|(point, _)| point.rung)),
             format!(
-                "Better is {way}. Grey circles are not on the front: another load is as good in both, and better in one."
+                "Better is {way}. Grey circles are not on the front: another load is as good in both figures and \
+                 better in one."
             ),
         ];
-        let mut details = vec!["Points whose bars overlap may change places.".to_owned()];
+        let mut details = vec!["The order of points whose bars overlap is not certain.".to_owned()];
         let figures: Vec<curve::Figure> = known.iter().flat_map(|(point, _)| self.figures(point)).flatten().collect();
         details.extend(spread::bars(&figures));
         if figures.iter().all(|found| found.span().is_none()) {
@@ -243,7 +247,7 @@ impl<'s, 'a> One<'s, 'a> {
     }
 
     fn table(&self, points: &[Point]) -> Table {
-        // Named like the columns of `export --rows curves`.
+        // The names are the same as those of the columns in `export --rows curves`.
         let key = |which: usize, end: &str| {
             let suffix = self.metric(which).map_or("", |metric| metric.unit.suffix());
             format!("{}{end}{suffix}#", self.front.of[which])
@@ -252,7 +256,7 @@ impl<'s, 'a> One<'s, 'a> {
         let columns = ["configuration", "axis", "load#"].into_iter().chain(keys.iter().map(String::as_str));
         let columns: Vec<&str> = columns.chain(["on the front"]).collect();
         let mut table =
-            Table::new(format!("{}, 95 % intervals, for two repeats both values", self.front.title), &columns);
+            Table::new(format!("{}, 95 % intervals (for two repeats, both values)", self.front.title), &columns);
         for point in points {
             let mut row =
                 vec![Cell::text(&arm(point.curve)), Cell::text(point.curve.axis.name()), Cell::exact(point.rung.load)];

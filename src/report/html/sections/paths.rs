@@ -1,4 +1,4 @@
-//! The paths of searches and ladders: the loads in the order of their runs, and the result of each.
+//! The paths of searches and ladders: the loads in the order of their runs, each with its result.
 
 use super::super::chart::{Axis, Limit, Point, Series, Stroke, lines};
 use super::super::error::PageError;
@@ -11,7 +11,7 @@ use crate::report::{Trail, TrailStep};
 /// Maximum number of figures on a page; further paths have only a table.
 const MOST_FIGURES: usize = 12;
 
-/// The possible results of a step, with their names in the legend.
+/// The possible results of a step, each with its name in the legend.
 const ANSWERS: [(Option<&str>, &str); 4] = [
     (Some("holds"), "meets the objective"),
     (Some("misses"), "misses it"),
@@ -19,7 +19,7 @@ const ANSWERS: [(Option<&str>, &str); 4] = [
     (None, "inconclusive"),
 ];
 
-/// The section; `None` if no load was chosen by earlier results.
+/// The section; `None` if no load was chosen based on earlier results.
 pub(crate) fn paths(sources: &Sources) -> Result<Option<Section>, PageError> {
     if sources.trails.is_empty() {
         return Ok(None);
@@ -52,7 +52,7 @@ pub(crate) fn paths(sources: &Sources) -> Result<Option<Section>, PageError> {
     Ok(Some(Section { id: "paths", title: "The path of each search", blocks }))
 }
 
-/// Load over the number of the step, marked by the result.
+/// The load over the number of the step, with markers for the results.
 fn figure(trail: &Trail, number: usize) -> Result<Figure, PageError> {
     let count = trail.steps.len();
     let every = count.div_ceil(12).max(1);
@@ -80,7 +80,7 @@ fn axis_title(trail: &Trail) -> &'static str {
     if trail.axis == "qps" { "offered rate, requests/s" } else { "requests in flight" }
 }
 
-/// The path through all steps, and on it those of each result with their own marker.
+/// The path through all steps, and on it the steps with each result, with their own marker.
 fn series(trail: &Trail) -> Vec<Series> {
     let points = |is_shown: &dyn Fn(&TrailStep) -> bool, with_text: bool| -> Vec<Point> {
         let of = |(at, step): (usize, &TrailStep)| Point {
@@ -94,7 +94,7 @@ fn series(trail: &Trail) -> Vec<Series> {
     let way = Series { name: None, slot: ANSWERS.len(), points: points(&|_| true, false), stroke: Stroke::Thin };
     let answered = ANSWERS.iter().enumerate().filter_map(|(slot, (answer, name))| {
         let is_it = |step: &TrailStep| step.answer == *answer;
-        // Markers are not joined: the path joins them with those of other results.
+        // Markers of one result are not joined, because the path joins the markers of all results.
         let points: Vec<Point> = points(&is_it, true).into_iter().filter(|point| point.y.is_some()).collect();
         let apart = points.into_iter().flat_map(|point| {
             let gap = Point { y: None, text: String::new(), ..point.clone() };
@@ -118,14 +118,14 @@ fn caption(trail: &Trail) -> Caption {
     let each = format!("{} steps with {runs} runs, {counted} requests in each step.", trail.steps.len());
     let shown = std::iter::once(each).chain(trail.left_out().map(|why| plain(&format!("{why}."))));
     let details = vec![
-        "An answer covers the whole objective, and whether the server kept up, by the runs of the step alone."
+        "Each answer covers the whole objective and whether the server kept up, based on the runs of that step alone."
             .to_owned(),
         "The vertical axis begins at 0.".to_owned(),
     ];
     Caption { shown: shown.collect(), details }
 }
 
-/// The steps in full.
+/// The table of all steps in full.
 fn table(trail: &Trail) -> Table {
     let load = format!("{}#", trail.axis);
     let columns = ["step#", &load, "purpose", "runs", "requests#", "observed", "answer"];
@@ -145,7 +145,7 @@ fn table(trail: &Trail) -> Table {
     table
 }
 
-/// The runs of the settings that were tried, in full.
+/// The table of the runs of all settings that were tried.
 fn table_of_trials(trail: &Trail) -> Table {
     let unit = trail.trials.first().map(|trial| format!("{}#", trial.unit)).unwrap_or_default();
     let columns = ["step#", "rung#", "window", "settings", "run", &unit, "then"];

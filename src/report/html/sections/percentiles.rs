@@ -4,7 +4,8 @@ use super::super::view::Cell;
 use crate::analysis::{Estimate, Summary};
 use crate::plan::Percentile;
 
-/// The number, marked if samples are few; n/a with the number of samples if they are too few.
+/// The number, marked if there are few samples; n/a with the number of samples if there are too
+/// few.
 pub(super) fn percentile(summary: &Summary, percentile: Percentile) -> Cell {
     let estimate = summary.percentile(percentile);
     match (estimate.exact(), estimate) {

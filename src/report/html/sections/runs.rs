@@ -1,4 +1,4 @@
-//! Every run of the plan with its state and reasons; none is hidden.
+//! Every run of the plan with its state and reasons; no run is hidden.
 
 use super::super::naming::{content, load, short};
 use super::super::sources::Sources;

@@ -1,4 +1,4 @@
-//! Time without its long pauses: positions on the axis of the timeline.
+//! Time with long pauses cut out, to compute positions on the axis of the timeline.
 
 use jiff::Timestamp;
 
@@ -8,13 +8,14 @@ const LONG: f64 = 60.0;
 /// Minimum length of a pause that is cut out, as a share of the busy time.
 const SHARE: f64 = 0.08;
 
-/// Space for a pause that was cut out, as a share of the busy time; all together take at most a quarter.
+/// Space for a pause that was cut out, as a share of the busy time. All pauses together take at most a
+/// quarter.
 const ROOM: f64 = 0.04;
 
 /// Maximum number of ticks.
 const MOST_TICKS: usize = 5;
 
-/// A pause that was cut out.
+/// A pause that was cut out of the timeline.
 pub(super) struct Pause {
     /// Its position in the drawing.
     pub(super) place: f64,
@@ -31,7 +32,7 @@ struct Stretch {
     place: f64,
 }
 
-/// Time with its long pauses cut out, in seconds.
+/// Time with long pauses cut out, in seconds.
 pub(super) struct Stretches {
     stretches: Vec<Stretch>,
     /// The pauses that were cut out, in order.
@@ -44,7 +45,7 @@ fn secs(at: Timestamp) -> f64 {
 }
 
 impl Stretches {
-    /// Builds it from the activities, each from one time to another.
+    /// Builds it from the activities, each given by its beginning and its end.
     pub(super) fn of(spans: impl Iterator<Item = (Timestamp, Timestamp)>) -> Stretches {
         let mut spans: Vec<(Timestamp, Timestamp)> = spans.map(|(from, to)| (from, to.max(from))).collect();
         spans.sort();
@@ -92,7 +93,8 @@ impl Stretches {
         self.busy
     }
 
-    /// The position of a time; for a time in a pause that was cut out, that of the pause's start.
+    /// The position of a time; for a time within a pause that was cut out, the position of the pause's
+    /// start.
     pub(super) fn place(&self, at: Timestamp) -> f64 {
         let at = secs(at);
         let Some(stretch) = self.stretches.iter().rfind(|stretch| stretch.from <= at) else { return 0.0 };
@@ -104,8 +106,8 @@ impl Stretches {
         self.pauses.iter().any(|pause| pause.from >= from && pause.from < to)
     }
 
-    /// Positions with their times, far enough apart to be readable: the start of each stretch, and others
-    /// as space permits.
+    /// Positions with their times, far enough apart to be readable: the start of each stretch, and
+    /// further positions as space permits.
     pub(super) fn ticks(&self) -> impl Iterator<Item = (f64, Timestamp)> {
         let apart = self.length() / MOST_TICKS as f64;
         let mut ticks: Vec<(f64, f64)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Symptoms and their usual meaning: the results of `diagnose`.
+//! Symptoms and their usual meaning, as in the output of `diagnose`.
 
 use super::super::naming::{content, load, short};
 use super::super::sources::Sources;

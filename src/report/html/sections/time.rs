@@ -1,5 +1,5 @@
-//! Where the time went: for each curve, the mean TTFT and E2E at each load as sums of parts reported by
-//! client and server.
+//! How the time of requests is divided: for each curve, the mean TTFT and the mean E2E at each load,
+//! as sums of parts reported by client and server.
 
 use super::super::chart::{Axis, Fill, Stack, Stripe, stack};
 use super::super::error::PageError;
@@ -19,10 +19,11 @@ const TITLE: &str = "Where the time went";
 /// Maximum number of figures on a page.
 const MOST_FIGURES: usize = 12;
 
-/// Maximum number of bars of a figure: the heaviest loads; the others are in its numbers.
+/// Maximum number of bars in a figure, which shows the heaviest loads; the other loads are in its
+/// numbers.
 const MOST_BARS: usize = 10;
 
-/// The sums, each with the metric whose mean it is.
+/// The sums, each with the metric of which it is the mean.
 const WHOLES: [(&str, &str); 2] = [("ttft", "ttft_from_schedule"), ("e2e", "e2e_from_schedule")];
 
 /// The look of each part, in the order of the sums.
@@ -178,7 +179,8 @@ impl<'s, 'a> Sum<'s, 'a> {
         }
         shown.extend(self.reasons());
         let mut details = vec![
-            "Each stripe's number is below it, if there is room, and in the legend. There is no interval.".to_owned(),
+            "Each stripe's number is printed below it if there is room, and in the legend. There is no interval."
+                .to_owned(),
             "A part below 0, which is possible within the precision of means, is not drawn; it is in the \
             numbers."
                 .to_owned(),
@@ -189,7 +191,7 @@ impl<'s, 'a> Sum<'s, 'a> {
         Caption { shown, details }
     }
 
-    /// Why parts are unknown, each reason once.
+    /// The reasons why parts are unknown, each listed once.
     fn reasons(&self) -> Vec<String> {
         let mut said: Vec<(String, String, usize)> = Vec::new();
         for part in self.known.iter().flat_map(|(_, whole)| &whole.parts) {
@@ -239,12 +241,12 @@ impl<'s, 'a> Sum<'s, 'a> {
     }
 }
 
-/// The length of a bar: the parts of it that are drawn.
+/// The length of a bar, which is the sum of its parts that are drawn.
 fn length(whole: &Whole) -> f64 {
     whole.parts.iter().filter_map(|part| part.ms.as_ref().ok()).map(|ms| ms.max(0.0)).sum()
 }
 
-/// ` (94 %)`; empty for a whole of 0.
+/// ` (94 %)`; empty if the whole is 0.
 fn share(ms: f64, whole: &Whole) -> String {
     if whole.mean_ms > 0.0 { format!(" ({:.0} %)", ms / whole.mean_ms * 100.0) } else { String::new() }
 }

@@ -12,7 +12,8 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Timeline";
 
-/// Maximum number of bars: beyond it, bars of one kind that are hardly distinguishable are merged.
+/// Maximum number of bars. If there are more, bars of one kind that are hardly distinguishable are
+/// merged.
 const MOST_BARS: usize = 240;
 
 /// Maximum number of lanes.
@@ -40,7 +41,7 @@ pub(crate) fn timeline(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "timeline", title: TITLE, blocks }))
 }
 
-/// Spans of one lane and one kind that are drawn as one bar.
+/// Spans in one lane and of one kind that are drawn as one bar.
 struct Piece<'a> {
     lane: usize,
     spans: Vec<&'a Span>,
@@ -48,7 +49,7 @@ struct Piece<'a> {
     to: Timestamp,
 }
 
-/// What is drawn.
+/// The data that is drawn.
 struct Drawn<'a> {
     spans: &'a [Span],
     lanes: Vec<String>,
@@ -118,7 +119,7 @@ impl<'a> Drawn<'a> {
         })
     }
 
-    /// The total time, and the attempts that were lost.
+    /// Text on the total time and the attempts that were lost.
     fn finding(&self) -> String {
         let runs = self.count(|kind| matches!(kind, SpanKind::Run(_)));
         let busy = duration(self.stretches.busy_secs().round() as u64);
@@ -197,7 +198,7 @@ impl Piece<'_> {
     }
 }
 
-/// Merges neighbours of one kind, the closest first, until there are few enough to draw.
+/// Merges neighbours of one kind, the closest ones first, until there are few enough bars to draw.
 fn merged<'a>(mut pieces: Vec<Piece<'a>>, stretches: &Stretches) -> Vec<Piece<'a>> {
     let mut near = stretches.length() / 1_000.0;
     while pieces.len() > MOST_BARS && near <= stretches.length() * 2.0 {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 
-/// Number of bytes read at once when searching for the end of the last line.
+/// Number of bytes that are read at once when searching for the end of the last line.
 const BLOCK: u64 = 64 * 1024;
 
 /// The file.
@@ -14,15 +14,15 @@ const BLOCK: u64 = 64 * 1024;
 pub(super) struct LineFile(File);
 
 impl LineFile {
-    /// Opens the file, or creates it. A partial line at its end, left by a full disk or a crash of the
-    /// machine, is truncated, unless another process has the file open and may be writing it.
+    /// Opens or creates the file. A partial line at its end, left by a full disk or a crash of the
+    /// machine, is removed, unless another process has the file open and may be writing to it.
     pub(super) fn open(path: &Path) -> io::Result<LineFile> {
         if !std::fs::metadata(path).map_or(true, |there| there.is_file()) {
-            // A pipe or a device has no end to repair.
+            // A pipe or a device has no end that could be repaired.
             return Ok(LineFile(OpenOptions::new().append(true).open(path)?));
         }
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-        // A file system without locks loses no line by this: a partial line stays.
+        // On a file system without locks, no line is lost, but a partial line stays.
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             let end = end_of_last_line(&mut file)?;
             if end < file.metadata()?.len() {

@@ -8,7 +8,7 @@ use super::super::state::LivePhase;
 use crate::report::format::plain;
 use crate::sweep::event::{RunView, load_name};
 
-/// Format of the lines; increased when a reader of the old one would misread the new one.
+/// Format of the lines. It is increased when a reader of the old format would misread the new one.
 const FORMAT: u32 = 1;
 
 /// One line of the file of `run --events`: an event.
@@ -18,7 +18,7 @@ pub(crate) struct EventLine {
     format: u32,
     /// Time of the event, in UTC: `2026-11-24T14:05:12.123Z`.
     time: String,
-    /// The process that runs the sweep: several may append to one file.
+    /// The process that runs the sweep. Several processes may append to one file.
     pid: u32,
     /// The plan's name.
     plan: String,
@@ -26,16 +26,16 @@ pub(crate) struct EventLine {
     event: EventKind,
     /// The run of the event; null if it concerns none.
     run: Option<EventRun>,
-    /// The endpoint of the event; null if it concerns none. Events of a run have it in `run`.
+    /// The endpoint of the event; null if it concerns none. For events of a run, the endpoint is in `run`.
     endpoint: Option<String>,
     /// The phase that began; null except for `phase`.
     phase: Option<LivePhase>,
     /// How the run ended; null except for `run_ended`.
     result: Option<EventResult>,
-    /// Numbers of runs to execute and of settled runs; null except for `stage_started`.
+    /// The numbers of runs to execute and of settled runs; null except for `stage_started`.
     runs: Option<EventCounts>,
-    /// Details in words that the other fields do not contain: the reason, a finding, the next step; null if
-    /// there are none.
+    /// Details in words that the other fields do not contain, such as the reason, a finding or the next
+    /// step; null if there are none.
     text: Option<String>,
 }
 
@@ -43,11 +43,11 @@ pub(crate) struct EventLine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EventKind {
-    /// A stage of the sweep begins: all runs that need no further results.
+    /// A stage of the sweep begins. It consists of all runs that need no further results.
     StageStarted,
     /// The stage has ended.
     StageEnded,
-    /// An endpoint responds, is slow, busy or far, or cannot be used.
+    /// An endpoint responds; is slow, busy or far away; or cannot be used.
     Endpoint,
     /// A server is being started, is ready, or is restarted.
     Server,
@@ -61,7 +61,7 @@ pub(crate) enum EventKind {
     Phase,
     /// The environment spoiled an attempt at a run, which is retried.
     RunSpoiled,
-    /// A run has ended: `result` has its outcome.
+    /// A run has ended; `result` contains its outcome.
     RunEnded,
     /// A stop of the sweep was requested.
     Stopping,
@@ -93,7 +93,7 @@ struct EventRun {
 struct EventCounts {
     /// Runs to execute.
     todo: usize,
-    /// Runs that are not executed: they have results, or are skipped.
+    /// Runs that are not executed, because they have results or are skipped.
     settled: usize,
 }
 
@@ -118,7 +118,7 @@ pub(super) enum Outcome {
     GivenUp,
     /// It was skipped for now.
     Skipped,
-    /// It is not needed: its cell ended before all of its repeats were executed.
+    /// It is not needed, because its cell ended before all of its repeats were executed.
     Pruned,
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct Headline {
     pub(crate) reasons: Vec<&'static str>,
     /// Number of requests in the window.
     pub(crate) requests: u64,
-    /// Number of those that failed.
+    /// Number of these requests that failed.
     pub(crate) failed: u64,
     /// Median time to first token, in milliseconds; null if there is none.
     pub(crate) ttft_p50_ms: Option<f64>,
@@ -203,7 +203,7 @@ impl EventLine {
         EventLine { text: Some(plain(text)), ..self }
     }
 
-    /// The line as bytes, with its line end.
+    /// The line as bytes, including its line end.
     pub(super) fn bytes(&self) -> Vec<u8> {
         // The line contains nothing that cannot be serialized as JSON.
         let mut bytes = serde_json::to_vec(self).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The events of a sweep as lines of JSON in a file: `run --events`. Described in docs/LIVE.md.
+//! The events of a sweep as lines of JSON in a file: `run --events`. They are described in docs/LIVE.md.
 //!
-//! A separate thread writes and polls the phases of runs: neither the engine nor the sweep waits for the
-//! disk.
+//! A separate thread writes the lines and polls the phases of runs, so neither the engine nor the sweep
+//! waits for the disk.
 
 mod file;
 mod line;
@@ -22,10 +22,11 @@ pub(crate) use line::{EventLine, Headline};
 /// Interval between polls of the runs' phases.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long the end of a command waits for a reader to take the remaining lines: the file may be a pipe.
+/// How long a command waits at its end for a reader to take the remaining lines, because the file may be
+/// a pipe.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The log of a command's events. On drop, all events so far are in the file.
+/// The log of a command's events. When it has been dropped, all events so far are in the file.
 pub(crate) struct EventLog {
     plan: String,
     /// `None` once it is closed.
@@ -38,7 +39,7 @@ pub(crate) struct EventLog {
 struct Told {
     /// The event.
     event: Event,
-    /// Its lines.
+    /// The lines of the event.
     lines: Vec<EventLine>,
 }
 
@@ -74,7 +75,7 @@ impl Drop for EventLog {
     fn drop(&mut self) {
         self.sender = None;
         let is_over = !matches!(self.over.recv_timeout(PATIENCE), Err(RecvTimeoutError::Timeout));
-        // A writer that hangs in a pipe ends with the process.
+        // A writer that hangs because of a pipe ends with the process.
         if let Some(thread) = self.thread.take().filter(|_| is_over) {
             let _ = thread.join();
         }
@@ -110,7 +111,8 @@ impl Writer {
         }
     }
 
-    /// Appends a line. A sweep continues without its events, since they are not results.
+    /// Appends a line. If this fails, the sweep continues without its events, because they are not
+    /// results.
     fn append(&mut self, line: &EventLine) {
         let Some(file) = &mut self.file else { return };
         if let Err(error) = file.append(&line.bytes()) {

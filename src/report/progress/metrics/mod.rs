@@ -18,8 +18,8 @@ use super::tracker::{RECENT, Tracker};
 use crate::engine::{Progress, Times as AnswerTimes};
 use crate::sweep::event::{Event, RunGroup, RunView};
 
-/// Maximum number of groups with their own series; further groups share one with `other` in all labels,
-/// because Prometheus keeps each series for a long time.
+/// Maximum number of groups with their own series, because Prometheus keeps each series for a long time.
+/// Further groups share one series with `other` in all labels.
 const MOST_GROUPS: usize = 500;
 
 /// The quantiles over the last seconds.
@@ -38,7 +38,7 @@ pub(crate) struct SweepMetrics {
 struct Latency {
     name: &'static str,
     help: &'static str,
-    /// Its total over all requests that have ended.
+    /// The total over all requests that have ended.
     total: fn(&Totals) -> Times,
     /// Its value for one response.
     time: fn(&AnswerTimes) -> Option<u64>,
@@ -98,7 +98,7 @@ impl SweepMetrics {
         }
     }
 
-    /// The counters of a group.
+    /// The counters for one group.
     fn of(&mut self, group: &RunGroup) -> &mut Totals {
         let group = self.kept(group);
         self.groups.entry(group).or_default()
@@ -118,7 +118,7 @@ impl SweepMetrics {
         *self.of(&run.group).runs.entry(how).or_default() += 1;
     }
 
-    /// Ends a run: its counts are kept.
+    /// Ends a run; its counts are kept.
     fn off(&mut self, run: &RunView) {
         while let Some(at) = self.running.iter().position(|(running, _)| running.number == run.number) {
             let (_, progress) = self.running.swap_remove(at);
@@ -173,7 +173,7 @@ impl SweepMetrics {
         for (state, count) in states {
             text.sample("sweepline_runs", &[("state", state)], count as f64);
         }
-        let help = "Endpoints that the sweep waits for: their servers start, are busy or do not respond yet.";
+        let help = "Endpoints that the sweep waits for: their servers are starting, busy or not yet responding.";
         text.family("sweepline_endpoints_waited_for", Kind::Gauge, help);
         text.sample("sweepline_endpoints_waited_for", &[], now.waiting.len() as f64);
         if let Some(left) = now.left_s {
@@ -183,11 +183,11 @@ impl SweepMetrics {
         }
     }
 
-    /// The current state of the active runs.
+    /// The figures of the current state of the active runs.
     fn under_way(&mut self, text: &mut Exposition) {
         let now: HashMap<usize, LiveRun> =
             self.tracker.now().running.into_iter().map(|run| (run.number, run)).collect();
-        // Runs of one group may run in parallel if the plan declares that endpoints are independent.
+        // Runs of one group may be active in parallel if the plan declares that endpoints are independent.
         let mut groups: BTreeMap<RunGroup, Vec<&LiveRun>> = BTreeMap::new();
         for (run, _) in &self.running {
             groups.entry(self.kept(&run.group)).or_default().extend(now.get(&run.number));

@@ -6,11 +6,11 @@ use std::fmt::Write;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum Kind {
-    /// Only increases.
+    /// A counter, which only increases.
     Counter,
-    /// Rises and falls.
+    /// A gauge, which rises and falls.
     Gauge,
-    /// Quantiles over the last seconds, with count and sum since the beginning.
+    /// A summary, with quantiles over the last seconds and with count and sum since the beginning.
     Summary,
 }
 

@@ -1,4 +1,4 @@
-//! The totals of the runs of one group since the command began: those that have ended, and the active one.
+//! The totals of the runs of one group since the command began, including the active run.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ impl Times {
 }
 
 impl Totals {
-    /// Adds the counts so far of a run, or of an attempt at one.
+    /// Adds the current counts of a run or of an attempt at a run.
     pub(super) fn add(&mut self, progress: &Progress) {
         for (outcome, count) in progress.recent.outcomes.counts() {
             *self.ended.entry(outcome.to_string()).or_default() += count;

@@ -1,5 +1,5 @@
-//! Sends spans to a collector. If it is absent, slow or hangs, spans are lost and nothing else: the queue
-//! and the wait at the end are bounded.
+//! Sends spans to a collector. If the collector is absent, slow or hangs, only spans are lost, because
+//! the queue and the wait at the end are bounded.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::told::Told;
 use super::tree::Tree;
 use crate::tls;
 
-/// How long the end of a command waits for the collector to take spans.
+/// How long a command waits at its end for the collector to take spans.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// Interval between polls of the runs' phases.
 const LOOK: Duration = Duration::from_millis(50);
@@ -40,7 +40,7 @@ pub(super) struct Exporter {
     complain: fn(&str),
 }
 
-/// Why spans were not accepted.
+/// The reason why spans were not accepted.
 enum Refused {
     /// They may be accepted later.
     Later(String),
@@ -48,7 +48,7 @@ enum Refused {
     Never(String),
 }
 
-/// The result of a request, with its spans if they are to be sent again.
+/// The result of a request, with its spans if they should be sent again.
 type Sent = (Vec<Span>, Result<(), Refused>);
 
 impl Exporter {
@@ -64,7 +64,7 @@ impl Exporter {
         Ok(Exporter { client, url, named_by, protocol, headers, timeout, resource, complain })
     }
 
-    /// Turns events into spans and sends them, until there are no more events.
+    /// Converts events to spans and sends them, until there are no more events.
     pub(super) async fn work(self, mut tree: Tree, mut told: UnboundedReceiver<Told>) {
         let mut queue = Queue::default();
         let mut due = Instant::now();
@@ -109,7 +109,7 @@ impl Exporter {
         }
     }
 
-    /// Handles the result of a request; returns the delay before the next one.
+    /// Handles the result of a request; returns the delay before the next request.
     fn settle(&self, (spans, sent): Sent, queue: &mut Queue) -> Duration {
         match sent {
             Ok(()) => EVERY,
@@ -141,7 +141,7 @@ impl Exporter {
         let request = self.client.post(self.url.clone()).headers(headers).body(body).send();
         let answer = match timeout(self.timeout, request).await {
             Err(_) => Err(Refused::Later(format!("no response within {} ms", self.timeout.as_millis()))),
-            // reqwest's error may contain the address, which may contain a secret.
+            // An error of reqwest may contain the address, which may contain a secret.
             Ok(Err(error)) if error.is_connect() => Err(Refused::Later("no connection".to_owned())),
             Ok(Err(_)) => Err(Refused::Later("no response".to_owned())),
             Ok(Ok(response)) => judged(&response),
@@ -150,7 +150,7 @@ impl Exporter {
     }
 }
 
-/// The statuses that the specification allows to retry.
+/// The statuses for which the specification allows retries.
 fn judged(response: &Response) -> Result<(), Refused> {
     match response.status().as_u16() {
         200..=299 => Ok(()),
@@ -184,7 +184,7 @@ impl Queue {
         self.add(Vec::new());
     }
 
-    /// Reports a problem once per command: traces are not results.
+    /// Reports a problem only once per command, because traces are not results.
     fn complain(&mut self, exporter: &Exporter, why: &str) {
         if !std::mem::replace(&mut self.has_complained, true) {
             let name = exporter.named_by;

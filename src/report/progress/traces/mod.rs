@@ -1,8 +1,9 @@
-//! A command's sweep as OpenTelemetry spans, configured by the usual environment variables: see
-//! docs/LIVE.md. The sweep is the parent of each attempt at a run, which is the parent of its phases.
+//! A command's sweep as OpenTelemetry spans, configured by the usual environment variables (see
+//! docs/LIVE.md). The sweep is the parent of each attempt at a run, which is the parent of its
+//! phases.
 //!
-//! A separate thread creates the spans and sends them: neither the engine nor the sweep waits for a
-//! collector.
+//! A separate thread creates the spans and sends them, so neither the engine nor the sweep waits for
+//! a collector.
 
 mod export;
 mod otlp;
@@ -24,10 +25,10 @@ use settings::Settings;
 use told::Told;
 use tree::Tree;
 
-/// Time that the thread may take to end, beyond its patience.
+/// Time that the thread may take to end, in addition to its patience.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// The traces of a command. On drop, all events so far are sent or given up.
+/// The traces of a command. When it has been dropped, all events so far have been sent or given up.
 pub(crate) struct Traces {
     /// `None` once it is closed.
     sender: Option<UnboundedSender<Told>>,

@@ -1,10 +1,10 @@
-//! Spans as OTLP: the messages of `opentelemetry-proto`, which are generated from OpenTelemetry's own
-//! files, as protobuf or JSON.
+//! Spans as OTLP. The messages are those of `opentelemetry-proto`, which are generated from
+//! OpenTelemetry's own files, and are encoded as protobuf or JSON.
 //!
 //! Evaluated in November 2026: with `default-features = false` and without `tonic`, `opentelemetry-proto`
-//! 0.33 adds eight new crates and no client. `opentelemetry-otlp` 0.33 adds three more and does batching,
-//! retries and shutdown itself. Tests here ensure that a collector that is absent, slow or hangs costs a
-//! sweep nothing (`export`), so sending stays our own.
+//! 0.33 adds eight new crates and no client. `opentelemetry-otlp` 0.33 adds three more crates and handles
+//! batching, retries and shutdown itself. Spans are sent by our own code, whose tests ensure that a sweep
+//! is not affected by a collector that is absent, slow or hangs (`export`).
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, InstrumentationScope, KeyValue, any_value};

@@ -22,7 +22,7 @@ pub(super) enum Protocol {
 /// The parent span of the sweep.
 pub(super) type Parent = (TraceId, SpanId);
 
-/// The settings from the environment. Headers are never shown.
+/// The settings from the environment. Headers are never printed.
 pub(super) struct Settings {
     pub(super) url: Url,
     /// The variable that names the collector.
@@ -35,8 +35,8 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings from the variables; `None` if no collector is named, or traces are turned off. A
-    /// variable for traces (`OTEL_EXPORTER_OTLP_TRACES_…`) takes precedence over the general one.
+    /// Reads the settings from the variables; `None` if no collector is named or traces are turned off. A
+    /// variable for traces (`OTEL_EXPORTER_OTLP_TRACES_…`) takes precedence over the general variable.
     ///
     /// # Errors
     /// If a variable is invalid; the error contains its name, never its value.
@@ -87,7 +87,7 @@ const PROTOCOL: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTE
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 const WITHIN: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"];
 
-/// The endpoint of traces is used as is; `/v1/traces` is appended to the one of all signals.
+/// The endpoint for traces is used as is; `/v1/traces` is appended to the endpoint for all signals.
 fn url(name: &str, endpoint: &str) -> Result<Url, String> {
     let wrong = || format!("{name} is not an address like http://127.0.0.1:4318");
     let mut url = Url::parse(endpoint).map_err(|_| wrong())?;
@@ -101,7 +101,7 @@ fn url(name: &str, endpoint: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Pairs like `a=b,c=d`, values percent-encoded.
+/// Pairs like `a=b,c=d` with percent-encoded values.
 fn pairs<'a>(name: &'a str, text: &'a str) -> impl Iterator<Item = Result<(String, String), String>> + 'a {
     text.split(',').filter(|pair| !pair.trim().is_empty()).map(move |pair| {
         let wrong = || format!("{name} is not a list like key=value,key=value");

@@ -29,7 +29,7 @@ pub(super) struct SpanEvent {
     pub(super) attributes: Vec<Attribute>,
 }
 
-/// A span; it is over when its end is set. Times are nanoseconds since 1970.
+/// A span, which is over when its end is set. Times are nanoseconds since 1970.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Span {
     pub(super) trace: TraceId,
@@ -40,7 +40,7 @@ pub(super) struct Span {
     pub(super) end_ns: u64,
     pub(super) attributes: Vec<Attribute>,
     pub(super) events: Vec<SpanEvent>,
-    /// Why it failed; `None` if it did not.
+    /// The reason why it failed; `None` if it did not fail.
     pub(super) error: Option<String>,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn trace_id() -> std::io::Result<TraceId> {
     Ok(NonceSeed::random()?.0)
 }
 
-/// Returns the id of span number `n` of a trace: unique within it, and never 0.
+/// Returns the id of span number `n` of a trace, which is unique within the trace and never 0.
 pub(super) fn span_id(seed: SpanId, n: u64) -> SpanId {
     let id = u64::from_be_bytes(seed).wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     id.max(1).to_be_bytes()

@@ -1,5 +1,5 @@
-//! Turns a sweep's events into spans: one for the command, below it one for each attempt at a run, and
-//! below that one for each phase.
+//! Converts a sweep's events to spans: one span for the command, below it one span for each attempt at a
+//! run, and below that one span for each phase.
 
 use super::super::phases::Phases;
 use super::settings::Parent;
@@ -37,7 +37,7 @@ struct OpenRun {
 }
 
 impl Tree {
-    /// Creates the tree of a plan's sweep, which begins now, under the span from the environment.
+    /// Creates the tree for a plan's sweep, which begins now, below the parent span from the environment.
     ///
     /// # Errors
     /// If the system has no random bits.
@@ -91,7 +91,7 @@ impl Tree {
         }
     }
 
-    /// Ends all spans: active runs were abandoned.
+    /// Ends all spans; active runs count as abandoned.
     pub(super) fn close(&mut self, at_ns: u64) {
         self.look(at_ns);
         for open in std::mem::take(&mut self.open) {
