@@ -241,7 +241,8 @@ table! {
     }
 }
 
-/// What the recorder passes to the writer for one request: its row and the gaps between its token events.
+/// The data of one request that the recorder passes to the writer: its row and the gaps between its token
+/// events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// The request.
