@@ -209,7 +209,7 @@ fn timerfd() -> String {
 pub struct Environment {
     /// Host and port of the endpoint's URL; null for the embedded mock.
     pub host: Option<String>,
-    /// The `Server` header or version that the server reported.
+    /// The value of the `Server` header, or the version, that the server reported.
     pub server: Option<String>,
     /// Model ids that the server lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -114,9 +114,9 @@ table! {
         output_tokens: Option<u32> [Dictionary "tokens"],
         /// Output tokens that were reasoning, as counted by the server.
         reasoning_tokens: Option<u32> [Dictionary "tokens"],
-        /// Requested output tokens.
+        /// Number of requested output tokens.
         requested_tokens: u32 [Dictionary "tokens"],
-        /// Intended prompt tokens: our own count or estimate.
+        /// Intended number of prompt tokens, by our own count or estimate.
         intended_prompt_tokens: u32 [Dictionary "tokens"],
         /// Leading prompt tokens that an earlier request of the run also began with, or that were part of a
         /// response in the same conversation. This is the most that an unlimited prefix cache could
@@ -181,10 +181,10 @@ table! {
     pub struct EventRow {
         /// Number of the request in its run, from 0.
         request: u64 [Delta ""],
-        /// Time of the first event with text, as in the requests table; the gaps start here.
+        /// Time of the first event with text, as in the requests table. The gaps start at this time.
         first_token_ns: Option<u64> [Delta "ns"],
-        /// Time between successive token events: one fewer than `events`, none for fewer than two
-        /// events.
+        /// Times between successive token events. There is one fewer than `events`, and none if there are
+        /// fewer than two events.
         gaps_ns: Vec<u64> [Gaps "ns"],
     }
 }
@@ -197,11 +197,11 @@ table! {
         /// middle of its exchange.
         at_ns: u64 [Delta "ns"],
         /// Source of the sample: generator (`worker 1`, `worker 2`, … if several processes sent the load),
-        /// server, gpu, host, or the network between them. `scrape` is the success of scraping a page;
+        /// server, gpu, host, or the network between them. `scrape` records the result of scraping a page;
         /// `raw` is a series that the plan selects from a page.
         source: String [Dictionary ""],
         /// Name of the series, with its unit: `resident_bytes`, `thread_cpu_seconds_total.io`. METRICS
-        /// lists the series of the generator, TELEMETRY the series of servers.
+        /// lists the series of the generator, and TELEMETRY lists the series of servers.
         name: String [Dictionary ""],
         /// The value.
         value: f64 [Plain "as named"],
@@ -210,8 +210,8 @@ table! {
         url: Option<u32> [Dictionary ""],
         /// Labels of a raw series, sorted by name, without braces.
         labels: Option<String> [Dictionary ""],
-        /// Why a scrape failed, with `up` 0: timeout, connect, status, too_large, malformed, cut; for GPUs
-        /// of this machine also failed, no_gpu, no_device.
+        /// Why a scrape failed (`up` is 0): timeout, connect, status, too_large, malformed or cut; for the
+        /// GPUs of this machine also failed, no_gpu or no_device.
         error: Option<String> [Dictionary ""],
     }
 }
@@ -226,8 +226,8 @@ table! {
         conversation: Option<u64> [Delta ""],
         /// Turn of the conversation, from 0.
         turn: Option<u32> [Dictionary ""],
-        /// The prompt as sent, including nonce, system message and history: the list of messages as JSON
-        /// (chat), or the text (completions).
+        /// The prompt as it was sent, including nonce, system message and history: the list of messages as
+        /// JSON (chat), or the text (completions).
         prompt: String [Plain ""],
         /// The response's content, or the part of it that was received; null if there was none.
         answer: Option<String> [Plain ""],
@@ -241,7 +241,8 @@ table! {
     }
 }
 
-/// What the recorder passes to the writer for one request: its row and the gaps between its token events.
+/// The data of one request that the recorder passes to the writer: its row and the gaps between its token
+/// events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// The request.

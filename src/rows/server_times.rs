@@ -1,4 +1,4 @@
-//! The server's own times for one request, checked for plausibility.
+//! The times that a server reports for a request, and the check whether they are plausible.
 
 use super::schema::RequestRow;
 

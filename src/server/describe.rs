@@ -26,8 +26,8 @@ pub struct Description {
     pub flags: BTreeMap<String, String>,
     /// The HTTP status with which the server refused to list its models; `None` if it listed them.
     pub refused: Option<u16>,
-    /// Whether the response was a list of models, that is, JSON with a list `data`, and not, for example,
-    /// an HTML page.
+    /// Whether the response was a list of models, that is, JSON with a list `data`. An HTML page, for
+    /// example, is not a list of models.
     pub is_list: bool,
     /// Whether the server responded at all.
     pub responded: bool,

@@ -42,7 +42,7 @@ pub struct HookLimits<'a> {
     pub secrets: &'a [String],
     /// Becomes true when the sweep must stop.
     pub stop: watch::Receiver<bool>,
-    /// Called once if the hook takes longer than [`ANNOUNCED_AFTER`].
+    /// Called once if the hook takes long, to tell the user.
     pub announce: &'a dyn Fn(),
 }
 

@@ -314,8 +314,8 @@ fn is_to_fetch(folder: &Folder, record: &RunRecord, name: &str) -> bool {
     record.files.contains_key(name) && is_absent() && folder.size(SHARED).is_ok()
 }
 
-/// Returns all file names to check for a run: those in its record, and those of all tables, because a file
-/// that the record does not list must not exist.
+/// Returns the names of all files to check for a run: those in its record, and those of all tables. The
+/// latter are checked because a table's file must not exist if the record does not list it.
 pub(super) fn wanted(record: &RunRecord) -> impl Iterator<Item = (&str, Option<Table>)> {
     let tables = Table::ALL.into_iter().map(|table| (table.file(), Some(table)));
     let is_table = |name: &str| Table::ALL.iter().any(|table| table.file() == name);

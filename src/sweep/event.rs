@@ -52,7 +52,7 @@ pub struct RunView {
     pub(crate) standing: Option<String>,
 }
 
-/// Which optional parts the names of runs need, so that the runs of a plan can be told apart.
+/// The optional parts that the names of runs must have, so that the runs of a plan can be told apart.
 #[derive(Debug, Clone, Default)]
 pub struct Naming {
     /// Whether the plan has several models.

@@ -220,7 +220,8 @@ pub(super) fn look(endpoint: &Endpoint, folder: &Path, run: &PlannedRun) -> Resu
 /// Tracks which runs are the first and the last of their cells in an invocation.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
-    /// For each cell, identified by its sweep and its rank: the number of runs that have not ended.
+    /// For each cell, identified by its sweep and its rank in the plan: the number of runs that have not
+    /// ended.
     left: HashMap<(String, Vec<u32>), usize>,
     /// For each cell: the index of the run that was dispatched first.
     first: HashMap<(String, Vec<u32>), usize>,

@@ -1,5 +1,5 @@
-//! The state of a sweep's servers: their addresses, with secrets that are resolved when needed, and the
-//! server processes, which run as long as this state is kept.
+//! The state of a sweep's servers: their addresses, their secrets, which are read when they are needed, and
+//! the processes of servers that sweepline started. These processes run as long as the state is kept.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -189,7 +189,8 @@ pub struct Order {
     pub(super) starts: Vec<StartCommand>,
     /// The name of the resource that the run's endpoint uses.
     pub resource: String,
-    /// Called with a message if the run has to wait, for example because the server is not idle.
+    /// Called with a message that states why the run has to wait, for example because the server is not
+    /// idle.
     pub tell: Box<dyn Fn(String) + Send>,
 }
 

@@ -276,7 +276,7 @@ pub(crate) fn decide(
     }
 }
 
-/// Returns the decision to repeat a run that has a result. `reason` is the reason.
+/// Returns the decision to repeat a run that has a result, for the given reason.
 pub(crate) fn again(run: &PlannedRun, disk: &OnDisk, retries: u32, reason: String) -> Decision {
     let decision = Decision::new(Action::Redo, reason);
     match disk.tries(&run.id) {

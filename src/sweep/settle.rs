@@ -332,7 +332,8 @@ pub(crate) struct Leftovers {
 }
 
 impl Leftovers {
-    /// Wraps `sink` with a sink that counts such requests. Returns the new sink and the count.
+    /// Wraps `sink` with a sink that counts the requests that the server may still be working on after the
+    /// run. Returns the new sink and the count.
     pub(super) fn of(sink: Box<dyn Sink>) -> (Leftovers, Arc<AtomicU64>) {
         let count = Arc::new(AtomicU64::new(0));
         (Leftovers { sink, count: Arc::clone(&count) }, count)

@@ -138,8 +138,8 @@ fn scrape(
             tokio::select! {
                 biased;
                 told = &mut stopped => {
-                    // A message requests the last scrape. If the sender was dropped without a message,
-                    // there is none.
+                    // A message requests the last scrape. If the sender was dropped without a message, the
+                    // last scrape is skipped.
                     if told.is_ok() {
                         rounds.last().await?;
                     }

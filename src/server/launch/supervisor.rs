@@ -128,7 +128,7 @@ fn how(status: &io::Result<ExitStatus>) -> String {
 }
 
 /// Runs the `stop` command, then sends TERM, and then KILL, until no process of the server is left.
-/// `is_gone` is whether the server's first process has already ended.
+/// `is_gone` states whether the server's first process has already ended.
 fn end(order: &Order, pid: u32, happened: &Receiver<Happened>, mut is_gone: bool) {
     let deadline = Instant::now() + order.stop_within();
     if let Some(stop) = &order.stop {

@@ -44,7 +44,7 @@ pub struct Measured {
 pub(crate) enum Trouble {
     /// The calibration was stopped.
     Stopped,
-    /// No request was scheduled in the measure window.
+    /// No request fell into the measure window.
     Empty,
     /// The measurement failed, for this reason. Other loads may still be measured.
     Failed(String),

@@ -1,5 +1,5 @@
-//! Reads GPUs with NVIDIA's library, NVML. The library is loaded at run time. It is missing on machines
-//! without a driver, and the error then reports this.
+//! Reads GPUs with NVIDIA's library, NVML. The library is loaded at run time. On machines without a driver,
+//! it is missing, and loading it fails with an error that states this.
 
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::error::NvmlError;
