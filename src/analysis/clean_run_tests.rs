@@ -10,8 +10,8 @@
 //! above 1 %. With fewer than 100 requests, the reason `errors` describes what happened in this run, not
 //! the long-run behavior of the server.
 //!
-//! The server's speed is autocorrelated: log speed of a request = 0.9 × log speed of the previous request
-//! + noise, with a deviation of 10 %. A mean over n requests then varies as much as a mean over n / 19
+//! The server's speed is autocorrelated: the log speed of a request is 0.9 × the log speed of the previous
+//! request plus noise, with a deviation of 10 %. A mean over n requests then varies as much as a mean over n / 19
 //! independent requests, because `(1 + φ) / (1 − φ)` = 19. The dependence is mere noise if half of the
 //! window contains several times 19 requests. The shortest halves here contain 110, so one window is
 //! representative of the next. If the dependence lasted as long as half of a window, `unsteady` should
