@@ -121,7 +121,7 @@ fn a_value_that_cannot_be_read_makes_no_plan() {
             &["x.sh:1", "--profile", "expected `name=value,…` or JSON"][..],
         ),
         ("\nvllm bench serve --model m --num-prompts many", &["x.sh:2", "--num-prompts many", "a whole number"]),
-        ("vllm bench serve --model m --max-concurrency 0", &["--max-concurrency 0", "no request in flight"]),
+        ("vllm bench serve --model m --max-concurrency 0", &["--max-concurrency 0", "without a request in flight"]),
         (
             "vllm bench serve --model m --request-rate 3 --ramp-up-strategy linear --ramp-up-start-rps 1 --ramp-up-end-rps 2",
             &["--request-rate 3", "vLLM refuses it"],
