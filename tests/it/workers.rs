@@ -291,6 +291,13 @@ fn what_workers_cannot_send_together_is_refused_at_its_place() {
     lab.write("plan.yaml", &(base.replace(all, one) + OPEN));
     let ended = lab.run(&["check", "plan.yaml"]);
     assert!(ended.stderr.contains("`start` has 2 commands for 3 workers"), "{ended:?}");
+    for (start, is_right) in [("srun -N1 sweepline", false), ("srun -u sweepline", true), ("srun --unbuffered s", true)]
+    {
+        let by_srun = format!("engine: {{ workers: {{ count: 3, start: [{start}] }} }}");
+        lab.write("plan.yaml", &(base.replace(all, &by_srun) + OPEN));
+        let ended = lab.run(&["check", "plan.yaml"]);
+        assert_eq!(ended.stderr.contains("write srun --unbuffered"), !is_right, "{start}: {ended:?}");
+    }
 }
 
 /// A scenario with prompts whose lengths vary widely, and one output token.

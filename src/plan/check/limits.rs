@@ -100,6 +100,14 @@ impl Checker<'_> {
                 Diagnostic::new(Code::Contradiction, message).remedy(remedy),
             );
         }
+        for (index, command) in workers.start.iter().enumerate().filter(|(_, command)| holds_output_back(command)) {
+            let message = format!("`{command}` would hold back what a worker sends: srun passes on whole lines only");
+            let remedy = "write srun --unbuffered …";
+            self.report(
+                &[&at[..], &steps!["start", index]].concat(),
+                Diagnostic::new(Code::WrongValue, message).remedy(remedy),
+            );
+        }
     }
 
     /// Checks the phases of the plan or of a sweep.
@@ -149,4 +157,13 @@ impl Checker<'_> {
         let cost = slo.cost_per_million.filter(is_not_positive);
         self.outside(&steps!["slo"], "cost_per_million", "a number above 0", cost);
     }
+}
+
+/// Returns whether a command starts workers with `srun` in a way that loses them: srun passes on the output
+/// of a task line by line, and the messages of a worker are not lines. Tried with Slurm 22.05, whose workers
+/// were lost because nothing arrived within ten seconds.
+fn holds_output_back(command: &str) -> bool {
+    let mut words = command.split_whitespace();
+    words.next().is_some_and(|program| program.rsplit('/').next() == Some("srun"))
+        && !words.any(|word| word == "-u" || word == "--unbuffered")
 }
