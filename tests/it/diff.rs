@@ -118,7 +118,7 @@ fn closed_loops_cost_what_earlier_results_say() {
     assert_eq!(unknown["cost"]["before"]["runs_with_unknown_requests"], 4);
     assert!(unknown["cost"]["change"]["requests"].is_null(), "{unknown:#}");
     let text = lab.ok(&["diff", "a.yaml", "b.yaml"]).stdout;
-    assert!(text.contains("the requests of 4 runs before and 2 runs after are unknown"), "{text}");
+    assert!(text.contains("the number of requests of 4 runs before and 2 runs after is unknown"), "{text}");
     let ended = lab.measured(&["run", "a.yaml", "-q", "--results", "elsewhere"]);
     assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
     let known = lab.ok(&["diff", "a.yaml", "b.yaml", "--results", "elsewhere", "--format", "json"]).json();

@@ -207,7 +207,7 @@ fn an_editor_has_nothing_to_say_about_our_plans_and_explains_their_fields() {
     for (line, word, said) in [
         ("phases:", "measure", "Full load, measured."),
         ("qps:", "qps", "Requests started per second"),
-        ("lean:", "ttft", "Time from a free slot to the first token"),
+        ("lean:", "ttft", "Time from the start of a request in a slot to its first token"),
         ("lean:", "engine", "`vllm`: vLLM."),
         ("hypothesis:", "hypothesis", "before you measure"),
     ] {

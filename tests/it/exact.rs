@@ -100,7 +100,7 @@ fn prompts_that_are_too_short_for_the_template_are_told() {
         let rows = run.records.iter().map(|record| u64::from(record.row.intended_prompt_tokens));
         assert_eq!(rows.clone().min().filter(|_| is_chat), shortest, "the shortest row matches the facts");
         assert!(!is_chat || shortest.is_some_and(|tokens| tokens > 26), "{shortest:?}");
-        let told = shortest.map(|tokens| format!("no room for fewer than {tokens} tokens")).unwrap_or("verdict".into());
+        let told = shortest.map(|tokens| format!("prompts have at least {tokens} tokens")).unwrap_or("verdict".into());
         assert!(shown.replace("\n  ", " ").contains(&told), "{shown}");
         assert!(rows.max().is_some_and(|most| most > 50));
     }

@@ -178,8 +178,8 @@ impl Costs {
         if !unknown.is_empty() {
             let runs = unknown.join(" and ");
             notes.push(format!(
-                "`+ ?`: the number of requests of {runs} is unknown, because these are closed loops \
-                                without an earlier result"
+                "`+ ?`: the number of requests of {runs} is unknown, because these are closed loops without an \
+                 earlier result"
             ));
         }
         let named = [before, after].into_iter().flat_map(|cost| &cost.estimated_from);
