@@ -172,7 +172,7 @@ pub enum ProbeError {
     /// The server accepted the request, but did not respond within the time limit.
     #[error(
         "{url} did not respond to {what} within {within}; wait until it has loaded its model, and run the same \
-         command again; if it never responds, is this the address of an OpenAI-compatible API?"
+         command again; if it still does not respond, check that this is the address of an OpenAI-compatible API"
     )]
     Silent {
         /// The address.

@@ -50,7 +50,7 @@ pub enum StoreError {
     },
     /// Another writer is using the folder.
     #[error(
-        "{dir} is in use by another sweepline{}: wait for it or end it; the lock ends with the process, so there is \
+        "{dir} is in use by another sweepline{}: wait for it or stop it; the lock is released when the process ends, so there is \
          nothing to remove",
         pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]

@@ -146,7 +146,7 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
         "{checked}"
     );
     assert!(
-        checked.contains("a search begins at its lightest load, and ends without a result if no run can decide"),
+        checked.contains("a search begins at its lightest load, and ends without a result if its runs are too short to decide whether the objective is met"),
         "{checked}"
     );
     let ended = lab.measured(&["run", "plan.yaml"]);

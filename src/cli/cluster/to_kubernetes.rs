@@ -60,7 +60,7 @@ fn hand_over(record: &mut Submission, folder: &Path) -> Result<(), Failure> {
         element.is_handed_over = true;
         so_far.elements.push(element.clone());
         so_far.write(folder).map_err(unexpected)?;
-        applied.map_err(|error| Failure::Usage(format!("{error}; submit again for the other jobs")))?;
+        applied.map_err(|error| Failure::Usage(format!("{error}; submit again to create the remaining jobs")))?;
     }
     record.write(folder).map_err(unexpected)
 }

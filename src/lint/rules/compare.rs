@@ -22,7 +22,7 @@ pub(crate) fn no_repeats(_: &View, sweep: &SweepView) -> Option<Finding> {
     let times = if sweep.sweep.repeats.at_most == 1 { "once" } else { "twice" };
     Some(sweep.finding(
         [&sweep.path()[..], &[crate::plan::Step::from("repeats")]].concat(),
-        format!("cells are compared by {}, but each is run {times}", compare.by),
+        format!("cells are compared by {}, but each is run only {times}", compare.by),
         format!("write repeats: {REPEATS}, or better 5, in the sweep"),
     ))
 }

@@ -39,7 +39,7 @@ pub(crate) fn undecidable_slo(view: &View, sweep: &SweepView) -> Option<Finding>
     let metric = at[1].to_string();
     let short = Short::of(sweep, |expected| expected < need)?;
     let ends = match sweep.sweep.search {
-        Some(_) => "; a search begins at its lightest load, and ends without a result if no run can decide",
+        Some(_) => "; a search begins at its lightest load, and ends without a result if its runs are too short to decide whether the objective is met",
         None => "",
     };
     Some(sweep.finding(

@@ -85,7 +85,7 @@ pub(crate) fn no_headroom(view: &View) -> Vec<Finding> {
         let from = &take.take.from;
         let message = match take.take.times > Decimal::from(1) {
             true => {
-                format!("`times: {}` is above the highest load that meets the objective in `{from}`", take.take.times)
+                format!("`times: {}` sets a load above the highest one that meets the objective in `{from}`", take.take.times)
             }
             false => {
                 format!("this is the highest load that meets the objective in `{from}`: the next one misses it")

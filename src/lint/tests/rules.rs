@@ -183,7 +183,7 @@ fn no_repeats() {
     };
     let compare = "compare: { by: scenario, baseline: B1 }\n";
     assert!(!said("M007", &repeats(3, compare)) && !said("M007", &repeats(1, "")));
-    assert_eq!(words("M007", &repeats(1, compare)).0, "cells are compared by scenario, but each is run once");
+    assert_eq!(words("M007", &repeats(1, compare)).0, "cells are compared by scenario, but each is run only once");
     assert!(said("M007", &repeats(2, compare)));
     let other = "compare: { by: endpoint, baseline: mock }\n";
     let two = "endpoints: { mock: { engine: mock }, other: { engine: mock } }\n\
@@ -783,7 +783,7 @@ fn no_headroom() {
     };
     assert!(said("M029", &with("")) && said("M029", &with(", times: 1")) && !said("M029", &with(", times: 0.99")));
     let (message, _) = words("M029", &with(", times: 1.2"));
-    assert_eq!(message, "`times: 1.2` is above the highest load that meets the objective in `limit`");
+    assert_eq!(message, "`times: 1.2` sets a load above the highest one that meets the objective in `limit`");
 }
 
 #[test]

@@ -99,7 +99,7 @@ impl Checker<'_> {
             && !table.map.is_empty()
         {
             let message = format!("`map` has no effect: the columns of {format} are known");
-            let remedy = "remove `map`, or write as: columns";
+            let remedy = "remove `map`, or write `as: columns`";
             self.report_key(&inside(&steps!["map"]), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
         if let Some((key, told)) = table.map.unknown() {

@@ -91,7 +91,7 @@ impl Checker<'_> {
     fn request(&mut self, at: &[Step], request: &str) {
         let Some((_, path)) = method_and_path(request) else {
             let message =
-                format!("`{request}` is not a request: expected a method and a path of the server, from its root");
+                format!("`{request}` is not a request: expected a method and an absolute path, like `POST /reset_prefix_cache`");
             self.report(at, Diagnostic::new(Code::WrongValue, message).remedy(remedy_of_request(request)));
             return;
         };

@@ -143,7 +143,7 @@ impl Checker<'_> {
                 return self.empty(at, "this distribution is empty", remedy);
             }
             [first, second, ..] => {
-                let message = format!("`{first}` and `{second}` are two distributions");
+                let message = format!("`{first}` and `{second}` are both set, but lengths have only one distribution");
                 let diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two");
                 return self.report_key(&inside(second), diagnostic);
             }

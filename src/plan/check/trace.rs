@@ -66,7 +66,7 @@ impl Checker<'_> {
             && !trace.map.is_empty()
         {
             let message = format!("`map` has no effect: the columns of {format} are known");
-            let remedy = "remove `map`, or write as: columns";
+            let remedy = "remove `map`, or write `as: columns`";
             self.report_key(&at("map"), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
         if let Some((key, told)) = trace.map.unknown() {
