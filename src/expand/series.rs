@@ -36,7 +36,7 @@ pub enum Ends {
 pub struct CellEnd {
     /// The number of executed repeats.
     pub after: u32,
-    /// The result that these repeats showed, as text.
+    /// The result that the executed repeats showed, as text.
     pub why: String,
 }
 

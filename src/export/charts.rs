@@ -1,5 +1,5 @@
-//! Curves as native charts of a workbook: throughput, TTFT and TPOT over load. The charts refer to the cells
-//! of a sheet of numbers, so editing a number changes its chart.
+//! Curves as native charts of a workbook: throughput, TTFT and TPOT against load. The charts refer
+//! to the cells of a sheet of numbers, so editing a number changes its chart.
 
 use std::collections::HashSet;
 

@@ -64,9 +64,9 @@ pub enum ImportError {
     Unclosed {
         /// The file.
         name: String,
-        /// The line at which it begins, from 1.
+        /// The line at which the construct begins, from 1.
         line: usize,
-        /// The construct that begins there.
+        /// The construct that is not closed.
         what: String,
     },
     /// A file that the command names cannot be read.

@@ -48,7 +48,8 @@ struct Group {
     is_own: bool,
     /// Whether starts of the server are measured.
     is_start: bool,
-    /// Whether its job was listed together with others, so that scenarios and loads change together.
+    /// Whether the job of the group was listed together with others, so that scenarios and loads
+    /// change together.
     is_listed: bool,
     /// The name that keeps the group separate from groups with other names.
     apart: Option<Said<String>>,

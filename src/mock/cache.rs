@@ -1,9 +1,9 @@
 //! The prefix cache, which determines which blocks of tokens are kept and which are evicted first.
 //!
-//! It works like vLLM's automatic prefix caching. Only full blocks are kept, lookups start at the front of
-//! a sequence, and the least recently used block is evicted first (within one sequence, the last block).
-//! Unlike in vLLM, the capacity limits only the blocks that are kept for later requests, and the blocks of
-//! running requests are not counted.
+//! The cache works like vLLM's automatic prefix caching. Only full blocks are kept, lookups start
+//! at the front of a sequence, and the least recently used block is evicted first (within one
+//! sequence, the last block). Unlike in vLLM, the capacity limits only the blocks that are kept for
+//! later requests, and the blocks of running requests are not counted.
 
 use std::collections::HashMap;
 

@@ -94,8 +94,8 @@ table! {
     then {
         /// Source of the receive timestamps: kernel or user.
         stamp: Stamp [Dictionary ""],
-        /// Time at which we read the first token minus the kernel's timestamp of it; null with user
-        /// timestamps.
+        /// Time at which we read the first token minus the kernel's timestamp for the token; null
+        /// with user timestamps.
         read_delay_ns: Option<u64> [Delta "ns"],
         /// Outcome: `ok`, `connect`, `timeout`, `http_<status>`, `reset`, `stalled`, `malformed`,
         /// `stream_error`, `empty`, `server_died` or `cut_at_drain`.

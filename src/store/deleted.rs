@@ -71,8 +71,8 @@ impl Store {
 }
 
 impl Writer {
-    /// Removes the inventory entry of a run whose folder is gone, or an entry that belongs to another
-    /// commit than the existing run. `prefix` is the beginning of the run's id.
+    /// Removes the inventory entry of a run whose folder is gone, or an entry that belongs to a
+    /// different commit than the existing run. `prefix` is the beginning of the run's id.
     pub fn forget(&self, prefix: &str) -> Result<Deleted, StoreError> {
         let (store, layout) = (self.store(), self.store().layout());
         let wanted = prefix.to_ascii_lowercase();

@@ -25,10 +25,10 @@ pub(super) const RUNS_A_THREAD: usize = 64;
 /// another thread.
 const PART: (usize, usize) = (32, 8);
 
-/// How often to look for the missing folder of a run that is being replaced. On a file system that cannot
-/// exchange folders, it is absent for an instant.
+/// Maximum number of times to look for the missing folder of a run that is being replaced. On a
+/// file system that cannot exchange folders, such a folder is absent for an instant.
 const LOOKS: u32 = 5;
-/// How long to wait before looking again.
+/// How long to wait before looking again for the missing folder of a run.
 const INSTANT: Duration = Duration::from_millis(10);
 
 /// The result of the quick check of a committed run.

@@ -75,9 +75,9 @@ pub struct GivenUp {
     pub number: u32,
     /// The number of retries.
     pub times: u32,
-    /// When that attempt ended; `None` if this was not recorded.
+    /// When the attempt with which the run was given up ended; `None` if this was not recorded.
     pub ended: Option<Moment>,
-    /// How the environment spoiled that attempt.
+    /// How the environment spoiled the attempt with which the run was given up.
     pub spoiled: Spoiled,
 }
 

@@ -10,8 +10,8 @@ use crate::rows::SpoilCause;
 
 use super::ready::Waiting;
 
-/// The names by which runs are grouped. They are shared by many runs, so there are only few different
-/// groups.
+/// The names by which runs are grouped. They are shared by many runs, so there are only a few
+/// different groups.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunGroup {
     /// The name of the run's sweep.
@@ -279,7 +279,7 @@ pub enum Event {
     Busy {
         /// The server's endpoint.
         endpoint: String,
-        /// Why the server is busy, and how long the run waits at most.
+        /// Why the server is busy, and the maximum time for which the run waits.
         what: String,
     },
     /// A server is not ready and will be probed again.

@@ -392,7 +392,8 @@ fn by_result(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn F
 /// Adds to the decision about a new run how it differs from the closest results. `asked` is the total
 /// number of runs to explain.
 pub(crate) fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, asked: usize) {
-    // The decision about a run that was deleted or attempted before already contains an explanation.
+    // The decision about a run that was deleted, or that was attempted before, already contains an
+    // explanation.
     if decision.action != Action::New || disk.deleted(&run.id).is_some() || disk.tries(&run.id).is_some() {
         return;
     }

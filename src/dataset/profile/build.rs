@@ -26,8 +26,8 @@ pub struct TooFew {
 
 /// A profile under construction.
 ///
-/// It takes about eight bytes of memory for each request with a time, each distinct block and each named
-/// conversation.
+/// The profiler takes about eight bytes of memory for each request with a time, each distinct block
+/// and each named conversation.
 #[derive(Default)]
 pub struct Profiler {
     requests: u64,

@@ -63,7 +63,7 @@ struct Open {
     send: SendRequest<Bytes>,
     ledger: Rc<Ledger>,
     opening: Opening,
-    /// When the connection was open, in nanoseconds since the run's start.
+    /// When opening the connection was complete, in nanoseconds since the run's start.
     at: u64,
 }
 

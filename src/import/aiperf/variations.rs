@@ -211,8 +211,8 @@ fn scenarios(
     Ok(all)
 }
 
-/// Renames a scenario's data set that has no name. It refers to the base's only data set, so it gets the name
-/// of that data set.
+/// Gives an unnamed data set of a scenario the name of the base's only data set, to which it
+/// refers.
 fn rename(over: &mut IndexMap<String, Tree>, base: &Tree) {
     let own = base.get("benchmark").and_then(|body| body.get("datasets"));
     let (Some(Tree::Map(own)), Some(Tree::Map(body))) = (own, over.get_mut("benchmark")) else { return };

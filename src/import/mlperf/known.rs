@@ -1,7 +1,7 @@
 //! LoadGen's built-in settings of the MLPerf Inference benchmarks: `loadgen/mlperf.conf` of
-//! github.com/mlcommons/inference at b66003e1 (August 2026), which every `user.conf` overrides. Model IDs and
-//! output lengths are taken from the reference implementations and from
-//! `tools/submission/submission_checker/constants.py` there.
+//! github.com/mlcommons/inference at b66003e1 (August 2026), which every `user.conf` overrides.
+//! Model IDs and output lengths are taken from the reference implementations and from
+//! `tools/submission/submission_checker/constants.py` in the same repository.
 
 /// The scenarios of LoadGen.
 pub(super) const SCENARIOS: [&str; 4] = ["Server", "Offline", "SingleStream", "MultiStream"];

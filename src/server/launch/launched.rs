@@ -24,7 +24,7 @@ pub const SUPERVISE: &str = "supervise";
 const TAIL_LINES: usize = 8;
 /// Time limit for the connection that shows whether something listens on a port.
 const PORT_TRIAL: Duration = Duration::from_millis(300);
-/// How much longer than the server the supervisor may take to end before it is killed.
+/// The supervisor is killed if it takes this much longer to end than the server may take.
 const GRACE: Duration = Duration::from_secs(15);
 
 /// Why a server is not running.

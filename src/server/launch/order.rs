@@ -75,7 +75,7 @@ impl Order {
         }
     }
 
-    /// Returns for each reference to a secret, as stored in a lease, the value of the secret.
+    /// Returns the value of each secret, by the reference to the secret that a lease stores.
     pub(super) fn secrets_by_reference(&self) -> BTreeMap<String, String> {
         let value = |(name, reference): (&String, &String)| Some((reference.clone(), self.env.get(name)?.clone()));
         self.secret_references.iter().filter_map(value).collect()

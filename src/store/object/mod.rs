@@ -71,7 +71,7 @@ pub struct ObjectResults {
     url: String,
     /// The claims of this process on runs and servers.
     claims: Claims,
-    /// Set once heartbeats are being sent for these claims.
+    /// Set once heartbeats are being sent for the claims of this process.
     alive: OnceLock<()>,
     /// Short ids of runs that were not committed on the store when last checked, with the time of the
     /// check.

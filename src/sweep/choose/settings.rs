@@ -98,7 +98,8 @@ pub struct Setting {
     pub estimate: Option<Estimate>,
     /// Whether the setting meets the plan's objective, according to all of its runs together.
     pub meets: Meets,
-    /// Number of requests in the measure windows of these runs; 0 if the plan has no objective.
+    /// Number of requests in the measure windows of the setting's runs; 0 if the plan has no
+    /// objective.
     pub requests: u64,
     /// Why the last run of the setting is inconclusive, or why the setting cannot be chosen, such as
     /// `invalid: client_late`; `None` otherwise.

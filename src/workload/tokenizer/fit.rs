@@ -11,7 +11,7 @@ use super::error::TokenizerError;
 use super::learned::counted;
 use super::{Tokenizer, patch};
 
-/// How often a whole prompt is encoded before `patch` continues the search.
+/// Maximum number of times that a whole prompt is encoded before `patch` continues the search.
 const MOST_TRIES: usize = 16;
 impl Tokenizer {
     /// Returns the number of tokens that `whole` adds around a text: the number of tokens of the whole
