@@ -46,7 +46,7 @@ pub enum Form {
 /// The largest change of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Its form.
+    /// The form of the change.
     pub form: Form,
     /// The position of a step in the series, as a share of its length; 0 for a trend.
     pub at: f64,

@@ -80,7 +80,8 @@ pub struct RunMetrics {
     pub output_throughput_per_gpu: Option<f64>,
     /// Server metrics over the window; empty if nothing was scraped, and for a part of a run.
     pub server: Vec<ServerFigure>,
-    /// How the time of its requests is divided; empty if nothing was scraped, and for a part of a run.
+    /// How the time of the run's requests is divided; empty if nothing was scraped, and for a part of a
+    /// run.
     pub wholes: Vec<Whole>,
 }
 

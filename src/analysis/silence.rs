@@ -141,9 +141,9 @@ impl Signs {
 /// start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Silence {
-    /// Its beginning.
+    /// The beginning of the silence.
     pub from: u64,
-    /// Its end.
+    /// The end of the silence.
     pub to: u64,
 }
 

@@ -94,12 +94,13 @@ impl Interval {
 pub enum Estimate {
     /// The percentile is known.
     Is {
-        /// Its value.
+        /// The value of the percentile.
         value: Value,
-        /// Its interval; `None` if the run is too short for one.
+        /// The interval of the percentile; `None` if the run is too short for one.
         interval: Option<Interval>,
-        /// Whether it has the mark `few samples` (`docs/METRICS.md`), because n is small for this
-        /// percentile, or the run has too little evidence for the upper end of a p99.
+        /// Whether the percentile has the mark `few samples` (`docs/METRICS.md`), because n is
+        /// small for this percentile, or the run has too little evidence for the upper end of a
+        /// p99.
         few_samples: bool,
     },
     /// There are too few values for an interval of the percentile.

@@ -72,15 +72,15 @@ pub enum Outcome {
 pub struct Mean {
     /// The mean over runs, in the unit: geometric if `kind` names a log scale.
     pub value: f64,
-    /// Lower end of its 95 % interval; null for one run, and if the rounds may have stopped early
-    /// because of their results.
+    /// Lower end of the mean's 95 % interval; null for one run, and if the rounds may have stopped
+    /// early because of their results.
     pub low: Option<f64>,
-    /// Upper end of its 95 % interval; null in the same cases.
+    /// Upper end of the mean's 95 % interval; null in the same cases as the lower end.
     pub high: Option<f64>,
     /// The basis of the interval; null if there is none.
     pub kind: Option<&'static str>,
-    /// Whether it is the mean of a percentile that is computed from few samples in any of the runs (p99:
-    /// fewer than 1 000 values; p99.9: fewer than 100 000).
+    /// Whether this is the mean of a percentile that is computed from few samples in any of the runs
+    /// (p99: fewer than 1 000 values; p99.9: fewer than 100 000).
     pub few_samples: bool,
 }
 
@@ -92,14 +92,14 @@ pub struct Change {
     pub of: &'static str,
     /// The geometric mean of the rounds' ratios, or the mean of their differences.
     pub value: f64,
-    /// Lower end of its 95 % interval, not adjusted for other tests. In a sequence, it holds at every
-    /// look.
+    /// Lower end of the change's 95 % interval, not adjusted for other tests. In a sequence, it holds
+    /// at every look.
     pub low: f64,
     /// Upper end of the same interval.
     pub high: f64,
     /// Lower end by a studentized bootstrap over rounds; null below 8 rounds, and in a sequence.
     pub(crate) bootstrap_low: Option<f64>,
-    /// Upper end by a studentized bootstrap over rounds; null in the same cases.
+    /// Upper end by a studentized bootstrap over rounds; null in the same cases as the lower end.
     pub(crate) bootstrap_high: Option<f64>,
 }
 
@@ -141,8 +141,8 @@ pub struct Test {
     pub words: String,
     /// Whether the arm is not worse than the margin; null if there is none.
     pub margin: Option<Margin>,
-    /// The look of a group-sequential comparison at which it is judged; null if the number of rounds was
-    /// fixed in advance.
+    /// The look of a group-sequential comparison at which the test is judged; null if the number of
+    /// rounds was fixed in advance.
     pub sequence: Option<SequenceLook>,
     #[serde(skip)]
     name: MetricName,
@@ -171,7 +171,7 @@ enum Found {
 /// A cell whose two arms are compared.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CellAnswer {
-    /// Its sweep.
+    /// The sweep of the cell.
     pub sweep: String,
     /// The values of the axes on which both arms agree, by axis.
     pub cell: Map<String, Value>,

@@ -13,7 +13,8 @@ use super::decision;
 pub struct Judged {
     /// The load.
     pub load: f64,
-    /// Actual arrivals per second, averaged over its runs; `None` in closed loops, and if no run counts.
+    /// Actual arrivals per second, averaged over the rung's runs; `None` in closed loops, and if no run
+    /// counts.
     pub arrived_rate: Option<f64>,
     /// Whether the server serves the arrivals within the objective's latencies; `None` if the rung has
     /// no valid run.

@@ -64,25 +64,26 @@ pub fn estimates(question: &Question, seen: &[Seen]) -> Vec<Option<Estimate>> {
 pub(super) struct Standing {
     /// The configuration.
     pub(super) configuration: usize,
-    /// Whether it meets the objective.
+    /// Whether the configuration meets the objective.
     pub(super) meets: Meets,
     value: f64,
     deviation: f64,
 }
 
 impl Standing {
-    /// Returns how much better it may be than another configuration, at this many standard deviations
-    /// above the measured difference.
+    /// Returns how much better the configuration may be than another one, at this many standard
+    /// deviations above the measured difference.
     fn may_exceed(&self, other: &Standing, deviations: f64) -> f64 {
         self.value - other.value + deviations * self.deviation.hypot(other.deviation)
     }
 
-    /// Returns whether it is not shown to be worse than the best one.
+    /// Returns whether the configuration is not shown to be worse than the best one.
     pub(super) fn is_rival(&self, best: Option<&Standing>) -> bool {
         best.is_none_or(|best| self.may_exceed(best, WIDE) > 0.0)
     }
 
-    /// Returns whether it may exceed the best one by more than the tolerance for alike configurations.
+    /// Returns whether the configuration may exceed the best one by more than the tolerance for alike
+    /// configurations.
     fn is_promising(&self, best: Option<&Standing>) -> bool {
         best.is_none_or(|best| self.may_exceed(best, LIKELY) > ALIKE * best.value.abs())
     }

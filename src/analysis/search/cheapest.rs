@@ -20,7 +20,7 @@ const UNKNOWN: usize = 2;
 pub enum CheapestNext {
     /// An ordinary run.
     Probe {
-        /// Its load.
+        /// The load of the run.
         load: f64,
         /// Index among the runs of this load, from 0.
         repeat: u32,

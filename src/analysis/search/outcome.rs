@@ -77,7 +77,8 @@ pub enum Caveat {
     },
     /// The load at which the objective is crossed moved during the search.
     Drift {
-        /// Its relative change from the first run to the last; negative if the server became slower.
+        /// The relative change of this load from the first run to the last; negative if the server became
+        /// slower.
         share: f64,
     },
     /// Some runs are slower than others by more than noise explains.

@@ -83,9 +83,9 @@ const EARLY: f64 = 0.03;
 const LATE: f64 = 0.05;
 const LAST: f64 = 0.3;
 
-/// Reserve for runs that depend on the previous run. If each run inherits half of the deviation of the
-/// previous one and there is no other dependence, rounds in random order find a nonexistent difference more
-/// often than independent rounds, but at most by this factor.
+/// Safety margin for runs that depend on the previous run. If each run inherits half of the deviation of
+/// the previous one and there is no other dependence, rounds in random order find a nonexistent difference
+/// more often than independent rounds, but at most by this factor.
 pub(super) const SLACK: f64 = 1.2;
 
 /// Λ(x) at steps of x, as a share of the sum of all levels, because this share changes slowly.

@@ -51,7 +51,7 @@ impl Series {
         Series { points, unknown }
     }
 
-    /// Returns its points; an error if anything in the window is unknown.
+    /// Returns the points of the series; an error if anything in the window is unknown.
     pub(super) fn known(&self) -> Result<&[(f64, f64)], String> {
         self.unknown.clone().map_or(Ok(&self.points), Err)
     }

@@ -34,8 +34,8 @@ pub(crate) struct ChoiceState {
     pub unit: &'static str,
     /// Maximum number of runs, including existing ones.
     pub most_runs: usize,
-    /// Maximum time for these runs, in seconds: the longest possible runs, one after another, by the rule for
-    /// time.
+    /// Maximum time for these runs, in seconds. This assumes that the longest possible runs are executed one
+    /// after another; the length of each run follows from the rule for time in `rules`.
     pub most_seconds: f64,
     /// Full ids of the finished runs, in the order in which they were requested. They are the evidence for
     /// the decisions.

@@ -47,8 +47,8 @@ pub(crate) fn same_prompts(view: &View, sweep: &SweepView) -> Option<Finding> {
 
 /// A scenario whose prompts should differ but repeat.
 struct Again {
-    /// Its name in messages; for a mix in which only some classes have a nonce, the classes without a
-    /// nonce and the mix.
+    /// The name of the scenario in messages; for a mix in which only some classes have a nonce, the
+    /// classes without a nonce and the mix.
     told: String,
     /// The place where the nonce is turned off.
     at: Vec<Step>,

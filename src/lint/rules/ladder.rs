@@ -7,9 +7,10 @@ use crate::expand::Load;
 use crate::plan::Slo;
 use crate::units::Nanos;
 
-/// Length of a window that shows whether a server keeps up, in multiples of the duration of a request. 200
-/// relaxation times of a queue contain about 55 swings (`analysis::series::swings`), and a decision needs 16.
-/// Under a light load, the relaxation time is the duration of a request; closer to the limit, it is
+/// Length of a window that shows whether a server keeps up, in multiples of the duration of a request. A
+/// decision needs 16 swings of the queue between low and high levels (`analysis::series::swings`). About 55
+/// swings occur in 200 relaxation times of the queue, that is, of the time in which it returns to its usual
+/// level. Under a light load, the relaxation time is the duration of a request; closer to the limit, it is
 /// longer.
 const TIMES: f64 = 60.0;
 

@@ -30,7 +30,7 @@ type Rest<'p> = BTreeMap<&'p str, Scalar>;
 pub(crate) struct Sides<'a> {
     /// The axis.
     pub by: &'a str,
-    /// Its values.
+    /// The two values of the axis, the baseline first.
     pub values: [&'a Scalar; 2],
 }
 

@@ -30,7 +30,7 @@ impl Checker<'_> {
             return;
         }
         // A mix is not checked here. Its scenarios are checked one by one, under their own names, because the
-        // fields of one do not affect another.
+        // fields of one scenario do not affect another.
         let resolved = resolved.as_ref().filter(|resolved| resolved.mix.is_empty());
         if resolved.is_some_and(|resolved| resolved.profiled || resolved.content.trace.is_some()) {
             let message = format!("scenario `{name}` sends a data set, but its base replays a trace or a profile");

@@ -52,7 +52,7 @@ pub(crate) struct RunPart {
     state: Cell,
     /// Facts about the run.
     facts: Vec<(&'static str, String)>,
-    /// Reasons against the run, labels, and checks that were not possible.
+    /// Reasons to doubt the run, labels, and checks that were not possible.
     reasons: Vec<String>,
     /// The distributions of latencies; `None` without a result.
     distributions: Option<Table>,
