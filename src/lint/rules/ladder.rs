@@ -27,12 +27,14 @@ pub(crate) fn unshown_queue(view: &View, sweep: &SweepView) -> Option<Finding> {
     let is_short = open.len() > 1 && shortest < takes;
     let seconds = |seconds: f64| Nanos::from_millis((seconds * 1e3) as u64);
     let message = format!(
-        "a window of {} is shorter than {TIMES} consecutive requests of {}{assumption}: it will most likely not show \
-         whether the server keeps up",
+        "a window of {} is shorter than {TIMES} consecutive requests of {}{assumption}, so it will most likely not \
+         show whether the server keeps up",
         seconds(shortest).spoken(),
         seconds(request).spoken(),
     );
-    let remedy =
-        format!("write phases: {{ measure: {} }}, or request shorter responses", Nanos::from_secs(takes.ceil() as u64));
+    let remedy = format!(
+        "write `phases: {{ measure: {} }}`, or request shorter responses",
+        Nanos::from_secs(takes.ceil() as u64)
+    );
     is_short.then(|| sweep.finding(sweep.phase_path(view.plan, "measure"), message, remedy))
 }
