@@ -196,7 +196,7 @@ fn model(args: &AskedServer, url: Option<&str>, described: Option<&Description>)
         (None, [only]) => Ok(only.clone()),
         (None, []) => {
             let why = no_model(url, said);
-            Err(Failure::Usage(format!("{why}; retry once it lists one, or name the model with --model ID")))
+            Err(Failure::Usage(format!("{why}; retry once the server lists a model, or name one with --model ID")))
         }
         (None, _) => {
             Err(Failure::Usage(format!("the server lists several models; choose one with --model ID: {listed}")))
@@ -210,7 +210,7 @@ fn no_model(url: &str, said: &Description) -> String {
         Some(status) => refusal(url, status),
         None if said.is_list => "the server lists no model: it has not loaded one yet, or serves none".to_owned(),
         None => format!(
-            "{} does not return a list of models: is --url the address of an OpenAI-compatible API?",
+            "{} does not return a list of models: check that --url is the address of an OpenAI-compatible API",
             plain(&format!("{url}/models"))
         ),
     }

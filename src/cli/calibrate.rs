@@ -118,7 +118,8 @@ fn refuse_endless(args: &CalibrateArgs) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "one window of --for {window} is longer than --within {within}: shorten --for, or raise --within"
+        "a single window (--for {window}) is longer than the time limit (--within {within}): shorten --for, or raise \
+         --within"
     )))
 }
 

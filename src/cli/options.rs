@@ -55,7 +55,7 @@ impl Folder {
         match self.results.try_exists() {
             Ok(false) => {
                 let folder = self.results.display();
-                Err(Failure::Usage(format!("no results folder {folder}; --results DIR names another")))
+                Err(Failure::Usage(format!("there is no results folder {folder}; name another with --results DIR")))
             }
             // Permission errors are reported when the folder is read.
             Ok(true) | Err(_) => Ok(()),

@@ -213,7 +213,7 @@ fn or_id(asked: &str, no_sweep: &str, failure: Failure) -> Failure {
     match failure {
         Failure::Usage(text) if asked.bytes().all(|byte| byte.is_ascii_alphanumeric()) => Failure::Usage(format!(
             "no run id begins with `{asked}`: ids consist of the digits 0 to 9 and a to f (`preview` and `list` show \
-             them); {no_sweep}; as an expression {text}"
+             them); {no_sweep}; read as an expression: {text}"
         )),
         other => other,
     }

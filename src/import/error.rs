@@ -6,7 +6,7 @@ use crate::plan::PlanErrors;
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// Text larger than any benchmark configuration.
-    #[error("{name} has {bytes} bytes; at most {most} are read: import only the part with the benchmarks")]
+    #[error("{name} has {bytes} bytes, but at most {most} are read: import only the part with the benchmarks")]
     TooLarge {
         /// The file.
         name: String,
@@ -28,7 +28,7 @@ pub enum ImportError {
         remedy: &'static str,
     },
     /// The input is neither a file of a known format nor a command.
-    #[error("{name}: unknown configuration or command: {seen}; import accepts {takes}; --format selects one")]
+    #[error("{name}: unknown configuration or command: {seen}; import accepts {takes}; select one with --format")]
     Unknown {
         /// The file.
         name: String,

@@ -185,7 +185,7 @@ pub enum ProbeError {
     /// The server began a response, but did not finish it within the time limit.
     #[error(
         "{url} did not finish its response to {what} within {within}; run the same command again once it is ready; if \
-         it never does, is this the address of an OpenAI-compatible API?"
+         this happens again, check that this is the address of an OpenAI-compatible API"
     )]
     Unfinished {
         /// The address.

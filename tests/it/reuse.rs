@@ -310,7 +310,10 @@ fn a_smoke_test_is_one_variable() {
     assert!(diff.contains(" 0 kept"), "{diff}");
     for word in ["no", "off"] {
         let set = format!("vars.smoke={word}");
-        refused(&lab.run(&["check", "smoke.yaml", "--set", &set]), &["write true or false, or put it in quotes"]);
+        refused(
+            &lab.run(&["check", "smoke.yaml", "--set", &set]),
+            &["write true or false, or put the value in quotes"],
+        );
     }
 }
 

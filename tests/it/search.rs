@@ -439,7 +439,7 @@ fn a_load_under_the_objective_is_taken_only_from_a_search_for_the_whole_of_it() 
     for later in [taking, gate] {
         let (code, said) = told(&both, "[ttft]", later);
         assert!(
-            code == Some(2) && said.contains(words) && said.contains("write meets: each, or add slo to `meets`"),
+            code == Some(2) && said.contains(words) && said.contains("write `meets: each`, or add `slo` to `meets`"),
             "{said}"
         );
         for meets in ["slo", "each", "[ttft, slo]"] {

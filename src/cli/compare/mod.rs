@@ -142,7 +142,7 @@ pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
     };
     if declared.is_empty() {
         return Err(Failure::Usage(format!(
-            "{} declares no comparison: add compare: {{ by: AXIS, baseline: VALUE }} to it, or use --by AXIS \
+            "{} declares no comparison: add `compare: {{ by: AXIS, baseline: VALUE }}` to it, or use --by AXIS \
              --baseline VALUE, or --against EARLIER",
             args.plan.display()
         )));

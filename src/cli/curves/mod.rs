@@ -34,7 +34,7 @@ pub struct CurvesArgs {
 /// Shows the curves of a plan.
 pub(super) fn run(args: CurvesArgs) -> Result<Exit, Failure> {
     if args.plot && matches!(args.asked.format, TextOrJson::Json) {
-        return Err(Failure::Usage("--plot draws charts for people: remove --format json".to_owned()));
+        return Err(Failure::Usage("--plot works with text output only: remove --format json".to_owned()));
     }
     args.explain.check(args.asked.format == TextOrJson::Text)?;
     let readings = args.asked.read()?;

@@ -162,7 +162,7 @@ impl Source {
         }
         let left_out = left_out(dataset.skipped()).unwrap_or_default();
         let file = self.file.display();
-        Err(Failure::Usage(format!("{file}: no record is left; check the filters and the skipped entries\n{left_out}")))
+        Err(Failure::Usage(format!("{file}: no records remain; check the filters and the skipped entries\n{left_out}")))
     }
 }
 

@@ -186,7 +186,7 @@ fn no_reason(path: &Path, earlier: Option<&Decided>) -> Failure {
 fn no_acceptance(path: &Path) -> Failure {
     let path = path.display();
     Failure::Usage(format!(
-        "there is no record {path} yet: specify what is accepted, --accept EXPR, and why, --because TEXT"
+        "there is no record {path} yet: specify what to accept with --accept EXPR, and the reason with --because TEXT"
     ))
 }
 

@@ -95,8 +95,8 @@ impl Checker<'_> {
                     "write the first point at 0s, the start of the measure window",
                 )),
                 Some(before) if *instant <= before => Some((
-                    format!("the points of a curve go back in time: {instant} after {before}"),
-                    "write them in chronological order, each time once; for a jump use `steps`",
+                    format!("the points of a curve are not in chronological order: {instant} comes after {before}"),
+                    "write them in chronological order, each time only once; for a jump, use `steps`",
                 )),
                 _ => None,
             };
@@ -118,8 +118,11 @@ impl Checker<'_> {
         if !(least..=most).contains(&count) && !self.tree.walk(at).node.is_damaged() {
             let message = format!("`{field}` takes {least} to {most} entries, not {count}");
             let code = if count == 0 { Code::Empty } else { Code::OutOfRange };
-            let remedy =
-                if count > most { "write fewer, or replay a longer rate profile as a trace" } else { "write more" };
+            let remedy = if count > most {
+                "write fewer entries, or replay a longer rate profile as a trace"
+            } else {
+                "write more"
+            };
             self.report_key(at, Diagnostic::new(code, message).remedy(remedy));
         }
     }

@@ -32,7 +32,7 @@ fn usable(url: &str) -> Result<reqwest::Url, (String, String)> {
         return Err((message, "write the address itself, like http://127.0.0.1:8000/v1".to_owned()));
     }
     if url.starts_with(['“', '”', '‘', '’', '«', '„']) {
-        let message = format!("the typographic quotes of `{url}` are part of the text");
+        let message = format!("the typographic quotes in `{url}` are read as part of the address");
         return Err((message, "write straight quotes: \"http://127.0.0.1:8000/v1\"".to_owned()));
     }
     // `localhost:8000` parses as the scheme `localhost`.
@@ -117,7 +117,7 @@ impl Checker<'_> {
         let Some(streams) = streams else { return };
         let at = steps!["endpoints", name, "http", "streams"];
         if version == HttpVersion::One {
-            let message = "`streams` are requests on one connection of HTTP/2, but the version is 1.1";
+            let message = "`streams` limits the requests on one HTTP/2 connection, but the version is 1.1";
             let remedy = "write `version: 2`, or remove `streams`";
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         } else if !(1..=Http::MOST_STREAMS).contains(&streams) {

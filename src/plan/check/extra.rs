@@ -40,7 +40,7 @@ impl Checker<'_> {
                 (Some(engine), Json::Table(own)) => self.fields_of_engine(&at, engine, own),
                 (Some(_), other) => {
                     let message =
-                        format!("`{field}` contains the fields for that engine: a table, not {}", other.kind());
+                        format!("`{field}` must be a table with the fields for that engine, not {}", other.kind());
                     let remedy = format!("write {field}: {{ top_k: 20 }}, or remove it");
                     self.report(&at, Diagnostic::new(Code::WrongType, message).remedy(remedy));
                 }
@@ -106,7 +106,7 @@ impl Checker<'_> {
             Some(near) => format!("did you mean `{near}`?"),
             None if !elsewhere.is_empty() => {
                 let table = elsewhere[0];
-                format!("it is a field of {}: write it as {table}: {{ {field}: … }}", suggest::choices(elsewhere))
+                format!("this is a field of {}: write it as {table}: {{ {field}: … }}", suggest::choices(elsewhere))
             }
             None => "if the server accepts it nevertheless, write it under `extra` of the endpoint".to_owned(),
         };

@@ -32,7 +32,7 @@ impl Checker<'_> {
             }
             for name in self.declared(table).into_iter().filter(|name| name.chars().any(char::is_control)) {
                 let message = format!("a name in `{table}` contains a line break or another control character");
-                let remedy = "names appear in tables: write it in one line of plain text";
+                let remedy = "names appear in tables: write each one as a single line of plain text";
                 self.report_key(&steps![table, name], Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
             }
         }

@@ -1,5 +1,5 @@
-//! Checks of the hooks of endpoints (their requests, commands, and texts that cells fill in), and of the
-//! state that servers must reset.
+//! Checks of the hooks of endpoints (their requests, commands, and texts with values of cells), and of
+//! the state that servers must reset.
 
 use super::checker::{Checker, steps};
 use super::launch::{cell_names, given};
@@ -90,8 +90,9 @@ impl Checker<'_> {
 
     fn request(&mut self, at: &[Step], request: &str) {
         let Some((_, path)) = method_and_path(request) else {
-            let message =
-                format!("`{request}` is not a request: expected a method and an absolute path, like `POST /reset_prefix_cache`");
+            let message = format!(
+                "`{request}` is not a request: expected a method and an absolute path, like `POST /reset_prefix_cache`"
+            );
             self.report(at, Diagnostic::new(Code::WrongValue, message).remedy(remedy_of_request(request)));
             return;
         };
@@ -146,7 +147,7 @@ fn remedy_of_request(request: &str) -> String {
     };
     let mut words = request.split_whitespace();
     match (words.next(), words.next()) {
-        (Some(path), None) => format!("write the method in front: POST {}", path_of(path)),
+        (Some(path), None) => format!("write the method before the path: POST {}", path_of(path)),
         (Some(method), Some(path)) => format!("write {} {}", method.to_ascii_uppercase(), path_of(path)),
         (None, _) => "write request: POST /reset_prefix_cache".to_owned(),
     }

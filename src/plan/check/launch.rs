@@ -45,12 +45,12 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports variables of the plan that have the same name as a value that cells fill in.
+    /// Reports variables of the plan that have the same name as a value that cells provide.
     pub(super) fn reserved(&mut self, used: &[Step]) {
         let taken: Vec<&str> = self.declared("vars").into_iter().filter(|name| NAMES_OF_CELLS.contains(name)).collect();
         for name in taken {
             let message = format!(
-                "the name of variable `{name}` is reserved for a value that each cell fills in for `launch` and `hooks`"
+                "the variable name `{name}` is reserved: in `launch` and `hooks`, it stands for a value of the cell"
             );
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("rename the variable");
             diagnostic.related.extend(self.key_of(used, "used here"));
@@ -189,10 +189,10 @@ impl Checker<'_> {
             match first.get(&port) {
                 Some((other, of_other)) if *of_other != resource => {
                     let message = format!(
-                        "endpoints `{other}` and `{name}` both launch on port {port} and may run at the same time: \
-                         their resources differ"
+                        "endpoints `{other}` and `{name}` both launch on port {port} and may run at the same time, \
+                         because their resources differ"
                     );
-                    let remedy = "give each its own port, port: auto, or both the same `resource`";
+                    let remedy = "give each its own port or `port: auto`, or give both the same `resource`";
                     let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
                     diagnostic.related.extend(self.key_of(&steps!["endpoints", *other, "launch"], "launched here"));
                     self.report_key(&steps!["endpoints", name.as_str(), "launch"], diagnostic);
@@ -337,7 +337,7 @@ pub(super) fn given(plan: &Plan) -> Vec<Given<'_>> {
     plan.sweeps.values().map(|sweep| Given { endpoints: of(sweep), flags: flags(sweep) }).collect()
 }
 
-/// Every name that some cell on an endpoint fills in.
+/// Every name for which some cell on an endpoint provides a value.
 pub(super) fn cell_names(given: &[Given<'_>], name: &str, endpoint: &Endpoint) -> CellNames {
     let text = |text: &str| CellValue::Text(text.to_owned());
     let all = |keys: &[&str]| keys.iter().map(|key| ((*key).to_owned(), text(""))).collect();

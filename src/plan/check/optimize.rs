@@ -49,7 +49,8 @@ impl Checker<'_> {
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if !sweep.add.is_empty() {
-            let message = "`add` writes whole cells, but `optimize` compares settings in otherwise equal cells";
+            let message = "each entry of `add` is a complete cell, but `optimize` compares settings in otherwise equal \
+                           cells";
             let remedy = "write the settings as axes of the matrix";
             self.report_key(
                 &steps!["sweeps", name, "add"],

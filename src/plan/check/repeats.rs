@@ -54,11 +54,11 @@ impl Checker<'_> {
             if sweep.repeats.until.is_none() || plan.compared(sweep).is_none() {
                 continue;
             }
-            let message =
-                "the comparison of these cells needs the same rounds for each, but `until` ends every cell separately";
+            let message = "the comparison of these cells needs the same rounds for each cell, but `until` ends every \
+                           cell separately";
             let remedy = format!(
-                "write repeats: {} and sequential: true in `compare`, which ends rounds once a difference is shown; \
-                 or compare only in other sweeps, with their own `compare`",
+                "write `repeats: {}` and, in `compare`, `sequential: true`, which ends the rounds once a difference is \
+                 shown; or compare only in other sweeps, with their own `compare`",
                 sweep.repeats.at_most
             );
             let at = steps!["sweeps", name.as_str(), "repeats", "until"];

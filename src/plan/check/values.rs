@@ -98,7 +98,8 @@ impl Checker<'_> {
                 let message = format!(
                     "the lists of a zip contain plain values, but `{field}` contains a table with further keys"
                 );
-                let remedy = "put the `when` next to `zip`, or write the axis as a list of tables with a `when` each";
+                let remedy = "put the `when` next to `zip`, or write the axis as a list of tables, each with its own \
+                              `when`";
                 let at = [&at[..], &steps![index]].concat();
                 self.report(&at, Diagnostic::new(Code::AxisValue, message).remedy(remedy));
                 is_plain = false;
@@ -158,7 +159,7 @@ impl Checker<'_> {
     fn not_empty(&mut self, at: &[Step], is_empty: bool) {
         // A table that names no axis has already been reported.
         if is_empty && self.tree.walk(at).node.keys().next().is_none() {
-            self.empty(at, "this table names no axis", "write one, like { endpoint: NAME }, or remove the table");
+            self.empty(at, "this table names no axis", "name an axis, like { endpoint: NAME }, or remove the table");
         }
     }
 

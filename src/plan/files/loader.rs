@@ -250,7 +250,7 @@ impl<'f> Loader<'f> {
         let Some(format) = Format::of(path) else {
             let message = format!("`{written}` does not have the extension of a fragment");
             return Err(Diagnostic::new(Code::Fragment, message)
-                .remedy("a fragment is a .yaml, .yml or .toml file")
+                .remedy("a fragment must be a .yaml, .yml or .toml file")
                 .into());
         };
         if self.done.len() >= MOST_FRAGMENTS {

@@ -78,7 +78,9 @@ fn of_axis_table(table: &Node) -> String {
 /// for other keys.
 fn of_inner_key(key: &str, value: &Value, tree: &Node) -> Option<String> {
     if tree.get("vars").is_some_and(|vars| vars.get(key).is_some()) {
-        return Some(format!("it is a variable: write it under `vars`, on the command line `--set vars.{key}=…`"));
+        return Some(format!(
+            "this is a variable: write it under `vars`, or on the command line as `--set vars.{key}=…`"
+        ));
     }
     let tables = [
         ("phases", keys::<PhasesPatch>()),
@@ -92,7 +94,7 @@ fn of_inner_key(key: &str, value: &Value, tree: &Node) -> Option<String> {
         Value::Text(text) => text.as_str(),
         _ => "…",
     };
-    Some(format!("write {table}: {{ {key}: {shown} }}, on the command line `--set {table}.{key}={shown}`"))
+    Some(format!("write {table}: {{ {key}: {shown} }}, or on the command line `--set {table}.{key}={shown}`"))
 }
 
 /// The keys of a table, which serde lists when it finds an unknown key.
@@ -140,10 +142,10 @@ pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -
     match (&node.value, wanted) {
         (Value::Float(share), Wanted::Share) if (0.0..1.0).contains(share) => {
             let percent = (share * 1e8).round() / 1e6;
-            format!("shares are in percent: write {percent}% for {} of all", quoted(node, text))
+            format!("shares are written in percent: {percent}% stands for {}", quoted(node, text))
         }
         (Value::Int(_) | Value::Float(_), Wanted::Share) => {
-            format!("write it with its sign: {}%", quoted(node, text))
+            format!("write it with a percent sign: {}%", quoted(node, text))
         }
         (Value::Text(text), Wanted::Bool) => match text.to_lowercase().as_str() {
             "true" => "write it without quotes: true".to_owned(),
@@ -167,7 +169,7 @@ pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -
             "write a smaller number".to_owned()
         }
         (_, Wanted::Whole(_)) => "write digits only, like 3".to_owned(),
-        (Value::Text(_), Wanted::Number) => "write digits only, like 1.5 or 70.6e9".to_owned(),
+        (Value::Text(_), Wanted::Number) => "write a plain number, like 1.5 or 70.6e9".to_owned(),
         (_, Wanted::Names) => "give each entry a name: { NAME: … }".to_owned(),
         (_, Wanted::Fields) => "write it like { field: value }".to_owned(),
         _ => format!("write {wanted}"),
@@ -205,7 +207,9 @@ fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
             format!("add a reason: {{ code: {code}, because: … }}")
         }
         (["phases"] | ["sweeps", _, "phases"], Value::Text(time)) => format!("write the phase: {{ measure: {time} }}"),
-        (["sweeps", _, "add", _], Value::List(_)) => "write a cell for each value: `add` writes whole cells".to_owned(),
+        (["sweeps", _, "add", _], Value::List(_)) => "write one cell for each value; each entry of `add` must be a \
+                                                      complete cell"
+            .to_owned(),
         (["sweeps", _, "extend", "with", _], Value::List(_)) => {
             "`with` sets one value; several values belong on an axis: [{ value: 1, when: { … } }]".to_owned()
         }

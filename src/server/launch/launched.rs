@@ -55,7 +55,7 @@ pub enum LaunchError {
         missing: &'static str,
     },
     /// Another process listens on the server's address.
-    #[error("port {port} is taken: another process listens on {address}; stop it, or write port: auto")]
+    #[error("port {port} is taken: another process listens on {address}; stop it, or write `port: auto`")]
     PortTaken {
         /// The port.
         port: u16,
@@ -63,7 +63,7 @@ pub enum LaunchError {
         address: String,
     },
     /// The server ended before it was ready.
-    #[error("the server ended {how} after {after} without being ready{tail}")]
+    #[error("the server ended {how} after {after}, before it was ready{tail}")]
     Ended {
         /// The exit code or signal.
         how: String,
