@@ -53,8 +53,7 @@ fn of_sweep(sweep: &SweepView) -> Vec<Finding> {
         let product = names.join(" * ");
         let mut remedy = format!("write `gpus: \"{{{{ {product} }}}}\"`");
         if hardware.price_per_hour.as_ref().and_then(PerCell::same).is_some() {
-            let _ =
-                write!(remedy, ", and likewise `price_per_hour: \"{{{{ PRICE_OF_ONE * {product} }}}}\"`");
+            let _ = write!(remedy, ", and likewise `price_per_hour: \"{{{{ PRICE_OF_ONE * {product} }}}}\"`");
         }
         if axes != names {
             let _ = write!(remedy, "; also write {} without dashes on the axis", quoted(&axes));
