@@ -14,7 +14,7 @@ use crate::units::Nanos;
 use crate::units::secrecy::{carries_secret, looks_like_key};
 use crate::units::text::is_variable;
 
-/// Time limit of each query to the server. It is long enough for a busy server to list its models.
+/// Time limit of each query to the server, long enough for a busy server to list its models.
 const WITHIN: Nanos = Nanos::from_secs(10);
 
 /// The HTTP status of a missing page.
@@ -24,8 +24,8 @@ const NOT_FOUND: u16 = 404;
 #[derive(Debug, Args)]
 pub(crate) struct AskedServer {
     /// Base address of the server's OpenAI-compatible API, like http://127.0.0.1:8000/v1, or only its host
-    /// and port; the server is asked for its models and version. Without --url, the plan measures the
-    /// embedded mock
+    /// and port; sweepline queries the server for its models and version. Without --url, the plan measures
+    /// the embedded mock
     #[arg(long, value_name = "URL")]
     pub(super) url: Option<String>,
     /// The model's id; required if the server lists several models, or does not respond

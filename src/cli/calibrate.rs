@@ -41,17 +41,18 @@ pub struct CalibrateArgs {
     changes: Changes,
     #[command(flatten)]
     load: LoadArgs,
-    /// Time from a request to its first token at the mock [default: the plan's mock, else 20ms]
+    /// Time from a request to its first token at the mock [default: as in the plan's mock, else 20ms]
     #[arg(long, value_name = "TIME", help_heading = "The server")]
     ttft: Option<Nanos>,
-    /// Time between tokens at the mock [default: the plan's mock, else 4ms]
+    /// Time between tokens at the mock [default: as in the plan's mock, else 4ms]
     #[arg(long, value_name = "TIME", help_heading = "The server")]
     itl: Option<Nanos>,
-    /// Minimum length of each load's window; a window is up to three times as long if that yields enough
-    /// requests for a 99th percentile
+    /// Minimum length of each load's window; a window is extended up to three times this length if this
+    /// yields enough requests for a 99th percentile
     #[arg(long = "for", value_name = "TIME", default_value = "2s", value_parser = some_time)]
     at_least: Nanos,
-    /// Start no measurement that would end after this time; the heaviest load is always measured
+    /// Time limit of the calibration: a load is not measured if this would exceed the limit; only the
+    /// heaviest load is always measured
     #[arg(long, value_name = "TIME", default_value = "60s")]
     within: Nanos,
     /// Do not search for the highest load at which the error stays below 1 ms

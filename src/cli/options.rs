@@ -88,7 +88,7 @@ pub(crate) fn writer(store: Store, part: Option<Part>) -> Result<Writer, Failure
 /// The amount of messages on stderr.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Loudness {
-    /// Print more: probes, ids, reasons
+    /// Also print probes, ids and reasons
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
     /// Print only errors on stderr; data still goes to stdout
@@ -102,7 +102,7 @@ pub(crate) struct Shown {
     /// How progress is shown on stderr [default: bar on a terminal, else plain]
     #[arg(long, value_enum, value_name = "HOW")]
     progress: Option<Style>,
-    /// Time between two status reports, in plain and JSON progress [default: 60s in plain, 1s in JSON]
+    /// Time between two reports of plain or JSON progress [default: 60s for plain, 1s for json]
     #[arg(long, value_name = "TIME")]
     progress_every: Option<Nanos>,
 }

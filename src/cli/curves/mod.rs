@@ -24,7 +24,7 @@ pub struct CurvesArgs {
     asked: ResultsArgs,
     #[command(flatten)]
     class: OneClass,
-    /// Draw throughput, TTFT and TPOT over load as charts in the terminal instead of tables
+    /// Plot throughput, TTFT and TPOT against load as charts in the terminal instead of printing tables
     #[arg(long)]
     plot: bool,
     #[command(flatten)]

@@ -41,13 +41,15 @@ pub(crate) struct Source {
 /// The filters for records.
 #[derive(Debug, Args)]
 struct Kept {
-    /// Keep prompts with this many tokens, like 100..4000: as declared in the file, else characters / 4
+    /// Keep prompts with this many tokens, like 100..4000; the file declares the number of tokens, or it
+    /// is estimated as characters / 4
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     prompt_tokens: Option<Range>,
     /// Keep prompts with this many characters
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     prompt_chars: Option<Range>,
-    /// Keep outputs with this many tokens: as declared in the file, else characters / 4
+    /// Keep outputs with this many tokens; the file declares the number of tokens, or it is estimated as
+    /// characters / 4
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     output_tokens: Option<Range>,
     /// Keep conversations with this many requests

@@ -34,7 +34,7 @@ pub struct DecideArgs {
     /// record accepts
     #[arg(long, value_name = "EXPR", conflicts_with = "check")]
     accept: Option<String>,
-    /// The reason, in your words; by default the reason in the record
+    /// The reason for the decision, in your own words; by default the reason in the record
     #[arg(long, value_name = "TEXT", conflicts_with = "check")]
     because: Option<String>,
     /// Name of the person who decides

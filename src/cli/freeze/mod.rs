@@ -79,7 +79,7 @@ fn plan_of_lock(args: &FreezeArgs, loaded: &Loaded) -> Result<Plan, Failure> {
 /// The lock file that a plan must match.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Frozen {
-    /// Refuse to run if the plan's runs differ from those of this file, which `freeze` wrote
+    /// Refuse to run if the plan's runs differ from the runs in this lock file, which `freeze` wrote
     #[arg(long, value_name = "FILE")]
     frozen: Option<PathBuf>,
 }
