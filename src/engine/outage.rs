@@ -55,8 +55,8 @@ const UNTIL_FIRST_ANSWER: u64 = 6;
 pub enum Depth {
     /// Only whether the endpoint responds at all.
     Presence,
-    /// Also whether the endpoint generates a response. Not used for a silent server, which may be working
-    /// on its requests.
+    /// Also whether the endpoint generates a response. This is not checked for a silent server,
+    /// which may be working on its requests.
     Generation,
 }
 
@@ -107,7 +107,7 @@ pub(crate) struct Seen<'a> {
     pub outcome: Outcome,
     /// The text of the failure; empty if the request succeeded.
     pub error: &'a str,
-    /// Details of the failure that its row does not contain.
+    /// Details of the failure that the request's row does not contain.
     pub aside: Option<Aside>,
     /// Time from the send to the end of the request, in nanoseconds; `None` if it was never sent.
     pub took: Option<u64>,

@@ -86,8 +86,8 @@ impl Ending {
         self.is_measured.then(|| self.finish.at().min(now + LOOK_NS))
     }
 
-    /// Reports that all requests of this process in the measure window have ended, the first time that it
-    /// is called.
+    /// When called for the first time, reports that all requests of this process in the measure
+    /// window have ended.
     pub(crate) fn measured(&mut self) {
         if !std::mem::replace(&mut self.is_measured, true) {
             (self.tell)(Stage::Measured);

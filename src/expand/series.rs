@@ -20,7 +20,7 @@ pub enum Ends {
         /// The metrics whose means must be known.
         metrics: Vec<MetricName>,
     },
-    /// Each arm is shown to differ from its baseline, or to be equivalent.
+    /// Each arm is shown to differ from its baseline, or to be equivalent to it.
     Shown {
         /// The metrics that the plan names; empty for the default metrics.
         metrics: Vec<MetricName>,

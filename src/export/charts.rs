@@ -88,7 +88,7 @@ struct Row {
 /// A chart.
 #[derive(Debug)]
 struct One {
-    /// The group of curves to which it belongs. Each group begins a new row.
+    /// The group of curves to which the row belongs. Each group begins a new row.
     group: usize,
     title: String,
     x: &'static str,

@@ -374,7 +374,7 @@ impl Group {
             let why = if longest > SHORTEST { "prompts / rate" } else { "prompts / rate, at least 60s" };
             return Field::new("measure", seconds(longest), format!("{prompts}: {why}"));
         }
-        // This is 10% more than the slowest rate needs, because arrivals vary.
+        // The limit is 10 % more than the slowest rate needs, because arrivals vary.
         let at_most = seconds((longest * 1.1).ceil());
         let value = format!("{{ for: 60s, min_requests: {fewest}, at_most: {at_most} }}");
         Field::new("measure", value, format!("{prompts}: prompts / rate at each rate, at least 60s"))

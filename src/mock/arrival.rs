@@ -1,8 +1,8 @@
 //! Determines the arrival times of bytes with the kernel, which timestamps each segment as it arrives,
 //! however late this process reads it.
 //!
-//! The engine does the same with separate code, so that an error in one of the two shows up as a
-//! difference.
+//! The engine determines arrival times in the same way, but with separate code, so that an error in
+//! one of the two shows up as a difference.
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd};

@@ -117,7 +117,7 @@ impl Cache {
         (self.newest, self.oldest) = (NONE, NONE);
     }
 
-    /// Marks those of a sequence's leading blocks that are kept as used now.
+    /// Marks the blocks at the beginning of a sequence as used now, if they are kept.
     fn touch(&mut self, blocks: &[Block]) {
         for block in blocks.iter().rev() {
             if let Some(&place) = self.places.get(block) {

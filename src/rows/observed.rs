@@ -89,7 +89,7 @@ pub struct Pauses {
 pub struct Standstill {
     /// Number of pauses.
     pub count: u64,
-    /// Total time of these pauses within the measure window, in nanoseconds.
+    /// Total time of the pauses within the measure window, in nanoseconds.
     pub in_window_ns: u64,
     /// The longest pause, in nanoseconds, including the parts before and after the window.
     pub longest_ns: u64,

@@ -35,8 +35,8 @@ pub struct RunView {
     pub name: String,
     /// The run's sweep, endpoint, model and scenario.
     pub group: RunGroup,
-    /// The other axes of the run's cell with their values, in the order in which the plan declares the
-    /// axes.
+    /// The values of the run's cell on axes other than endpoint, model, scenario and load, in the
+    /// order in which the plan declares the axes.
     pub axes: Vec<[String; 2]>,
     /// The phases of the run.
     pub phases: Phases,
@@ -275,7 +275,7 @@ pub enum Event {
         /// The server's address.
         url: String,
     },
-    /// A server is not idle before a run, and the run waits until it is.
+    /// A server is not idle before a run, and the run waits until the server is idle.
     Busy {
         /// The server's endpoint.
         endpoint: String,
@@ -286,7 +286,7 @@ pub enum Event {
     Waiting {
         /// The server's endpoint.
         endpoint: String,
-        /// Why the server is not ready, and how long it has been waited for.
+        /// Why the server is not ready, and how long the sweep has waited for it.
         waiting: Waiting,
     },
     /// A run begins.

@@ -35,7 +35,8 @@ pub(super) struct RunHooks {
     pub is_last: bool,
 }
 
-/// Why the attempt ends: no load is sent, or its result is not kept.
+/// Why the attempt ends: before the load, none is sent; after the load, the result of the run is
+/// not kept.
 #[derive(Debug)]
 pub(super) enum HookFailure {
     /// The sweep was stopped.

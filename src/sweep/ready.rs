@@ -60,7 +60,7 @@ pub(crate) struct Asking {
 pub struct Waiting {
     /// Why the server is not ready.
     pub reason: String,
-    /// How long the server has been waited for so far.
+    /// How long the sweep has waited for the server so far.
     pub waited: Duration,
     /// The time limit of the wait.
     pub within: Duration,

@@ -52,7 +52,8 @@ pub(super) fn all(place: &str, mut tree: Tree, ledger: &Ledger) -> Result<Vec<Va
     order(at);
     let lists = at.first(&["parameters", "variables"]);
     if !lists.is_there() && !at.get("type").is_there() {
-        // Such a sweep contains only settings that apply to every sweep, such as `cooldown_seconds`.
+        // A sweep without variations contains only settings that apply to every sweep, such as
+        // `cooldown_seconds`.
         at.needless("nothing is varied");
         return magic(place, tree, ledger);
     }

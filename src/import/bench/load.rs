@@ -10,7 +10,7 @@ use crate::import::text::seconds;
 use crate::plan::Process;
 use crate::units::Decimal;
 
-/// The default number of prompts of both tools.
+/// The default number of prompts of `vllm bench serve` and `benchmark_serving.py`.
 const PROMPTS: u32 = 1000;
 
 /// Returns the load of a command.

@@ -16,7 +16,7 @@ pub struct LaunchOrder {
     pub command: Vec<String>,
     /// Environment variables in addition to those of sweepline itself, with secrets in plain text.
     pub env: BTreeMap<String, String>,
-    /// The secret values among these variables, which are never written to disk.
+    /// The secret values among the server's environment variables. They are never written to disk.
     pub secrets: Vec<String>,
     /// For each secret variable: the reference to its value, with which a later sweep can run `stop`.
     pub secret_references: BTreeMap<String, String>,
