@@ -51,8 +51,8 @@ pub struct CalibrateArgs {
     /// yields enough requests for a 99th percentile
     #[arg(long = "for", value_name = "TIME", default_value = "2s", value_parser = some_time)]
     at_least: Nanos,
-    /// Time limit of the calibration: a load is not measured if this would exceed the limit; only the
-    /// heaviest load is always measured
+    /// Time limit of the calibration; loads whose measurement would exceed it are skipped, except for the
+    /// heaviest load
     #[arg(long, value_name = "TIME", default_value = "60s")]
     within: Nanos,
     /// Do not search for the highest load at which the error stays below 1 ms

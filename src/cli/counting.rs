@@ -7,7 +7,7 @@ use crate::cli::failure::Failure;
 use crate::cli::output;
 use crate::explain::COUNTING;
 
-/// Whether the rules by which numbers are computed are printed below an answer.
+/// Whether the rules by which numbers are computed are printed below a command's output.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Explain {
     /// Also print the rules for requests, errors, small samples, intervals, loads and costs

@@ -18,7 +18,7 @@ use crate::submit::{kubectl, slurm};
 /// The arguments of `cancel`.
 #[derive(Debug, Args)]
 pub struct CancelArgs {
-    /// The submitted plan; the file is not read
+    /// Path of the submitted plan; the file itself is not read
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
     #[command(flatten)]

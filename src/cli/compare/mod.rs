@@ -47,8 +47,7 @@ pub struct CompareArgs {
     selection: Selection,
     #[command(flatten)]
     class: OneClass,
-    /// The axis whose values are compared; by default, the comparison that the plan's `compare` declares
-    /// is made
+    /// The axis whose values are compared; by default, the plan's `compare` declares the comparison
     #[arg(long, value_name = "AXIS", requires = "baseline")]
     by: Option<String>,
     /// The value of the --by axis with which all other values are compared
