@@ -20,7 +20,7 @@ const WITHIN: Nanos = Nanos::from_secs(10);
 /// The HTTP status of a missing page.
 const NOT_FOUND: u16 = 404;
 
-/// The flags that name a server, and the model that it serves.
+/// The flags that select a server and one of the models that it serves.
 #[derive(Debug, Args)]
 pub(crate) struct AskedServer {
     /// Base address of the server's OpenAI-compatible API, like http://127.0.0.1:8000/v1, or only its host

@@ -70,13 +70,14 @@ pub struct CalibrateArgs {
 /// The measurements, and the file in which they are stored.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Document<'a> {
-    /// The file; null if nothing was measured, because nothing is stored in that case.
+    /// Path of the calibration file; null if nothing was measured, because no file is written in that
+    /// case.
     #[schemars(with = "Option<String>")]
     file: Option<&'a Path>,
     /// The contents of the file.
     calibration: &'a Calibration,
-    /// Loads of the plan that were not measured because earlier sweeps have not found them yet, with the
-    /// reason.
+    /// Loads of the plan that were not measured because the sweeps that determine them have no result yet,
+    /// each with its reason.
     not_known: &'a [String],
 }
 

@@ -10,7 +10,8 @@ use crate::explain::COUNTING;
 /// Whether the rules by which numbers are computed are printed below a command's output.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Explain {
-    /// Also print the rules for requests, errors, small samples, intervals, loads and costs
+    /// Also print how the numbers are computed: the rules for requests, errors, small samples, intervals,
+    /// loads and costs
     #[arg(long)]
     explain: bool,
 }

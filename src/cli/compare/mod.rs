@@ -69,15 +69,16 @@ pub struct CompareArgs {
     /// margin
     #[arg(long, value_name = "SHARE", value_parser = margin, allow_hyphen_values = true)]
     margin: Option<Share>,
-    /// Exit with 4 if an arm is worse than its baseline, or fails more requests; with a margin, exit with 0
-    /// if every arm is shown to be within it, with 4 if one is shown to be outside it, and otherwise with 2
+    /// Exit with 4 if an arm is worse than its baseline, or fails more requests. With a margin, exit with
+    /// 0 if every arm is shown to be within the margin, with 4 if an arm is shown to be outside it, and
+    /// otherwise with 2
     #[arg(long)]
     gate: bool,
     /// Adjust p-values by the method of Benjamini and Hochberg instead of Holm's. This detects more
     /// differences, but on average 5 % of the differences found are false. Cannot be combined with --gate
     #[arg(long, conflicts_with = "gate")]
     explore: bool,
-    /// Compare invalid runs too
+    /// Include invalid runs in the comparison
     #[arg(long)]
     include_invalid: bool,
     /// Compute how many repeats are needed to detect a difference of this many percent

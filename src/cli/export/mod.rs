@@ -36,16 +36,16 @@ use crate::units::text::quoted;
 /// The arguments of `export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Export only this plan's runs, with its names, thresholds and prices; by default every run of the
-    /// results folder
+    /// Export only this plan's runs, with its names, thresholds and prices; by default all runs of the
+    /// results folder are exported
     #[arg(value_name = "PLAN")]
     plan: Option<PathBuf>,
     #[command(flatten)]
     changes: Changes,
     #[command(flatten)]
     selection: Selection,
-    /// The output format; by default the extension of the --output file determines the format; without a
-    /// known extension, it is CSV
+    /// The output format; by default the extension of the --output file determines it, and output without
+    /// an extension is CSV
     #[arg(long, value_enum)]
     format: Option<Written>,
     /// The kind of rows to write; an XLSX workbook may contain several kinds, and contains all applicable
