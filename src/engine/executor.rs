@@ -34,8 +34,8 @@ use super::workers::Completed;
 const NO_ROOM_IN_A_ROW: u32 = 20;
 /// Maximum number of requests started in a row before other tasks get a turn.
 const MOST_AT_ONCE: usize = 256;
-/// A request that was due within this time before the run's end is not counted as missed, because it could
-/// not have been sent in time. In nanoseconds.
+/// A request that was due within this time (in nanoseconds) before the run's end is not counted as
+/// missed, because it could not have been sent in time.
 const END_TOLERANCE_NS: u64 = 10_000_000;
 /// How long before the desired instant the kernel's timer is set to fire, in nanoseconds. The rest of the
 /// wait is spent polling the clock. A timer fires about this late.

@@ -107,7 +107,8 @@ pub(crate) async fn cue<T>(cue: oneshot::Receiver<T>, mut stop: watch::Receiver<
 /// Waits until this machine's monotonic clock reads `origin`, the zero of the run's clock. Returns the
 /// run's clock and how late the wait ended, in nanoseconds.
 pub(crate) async fn begin_at(origin: u64, mut stop: watch::Receiver<bool>) -> Result<(Clock, u64), EngineError> {
-    /// Length of the busy wait that ends the wait, because the runtime's timers are coarse. In nanoseconds.
+    /// Length of the busy wait that ends the wait, in nanoseconds. The busy wait is needed because
+    /// the runtime's timers are coarse.
     const COARSE_NS: u64 = 3_000_000;
     let left = origin.saturating_sub(monotonic()).saturating_sub(COARSE_NS);
     tokio::select! {

@@ -22,7 +22,8 @@ const TTFT_BUCKETS: &[f64] = &[
 pub(super) struct Histogram {
     borders: &'static [f64],
     /// The number of values in each bucket. A bucket contains the values above the previous border,
-    /// up to its own border; the last bucket contains the values above the last border.
+    /// up to and including its own border; the last bucket contains the values above the last
+    /// border.
     counts: Vec<u64>,
     sum_ns: u64,
 }

@@ -51,8 +51,8 @@ impl Store {
         let ids = inventory::ids(&self.layout)?;
         let there: BTreeSet<String> = self.run_names()?.into_iter().collect();
         let mut gone: Vec<String> = ids.into_iter().filter(|id| !there.contains(id)).collect();
-        // A run with a sealed attempt is not deleted: it is being replaced, or its writer was killed while
-        // replacing it, which the next writer repairs.
+        // A run with a sealed attempt is not deleted: it is being replaced, or its writer was
+        // killed during the replacement. In the second case, the next writer repairs the run.
         let sealed = self.sealed()?;
         gone.retain(|id| !sealed.contains(id) && !disk::is_taken(&self.layout.run(id)));
         let folder = inventory::folder(&self.layout)?;

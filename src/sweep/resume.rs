@@ -200,8 +200,8 @@ impl OnDisk {
         self.store.as_ref()?.run(&id.to_string()).ok().flatten()
     }
 
-    /// Calls `tell` for each run, sorted by id; only a few runs are read at a time. An error is ignored,
-    /// because the folder could be read before.
+    /// Calls `tell` for each run, sorted by id; only a few runs are read at a time. An error is
+    /// ignored, because the folder was readable before.
     fn each(&self, mut tell: impl FnMut(&Listed)) {
         #[cfg(test)]
         self.given.iter().for_each(&mut tell);
@@ -400,8 +400,8 @@ pub(crate) fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, 
     if Nearest::may_compare(asked, disk.runs.len()) {
         decision.change = disk.nearest().find(&run.spec);
     }
-    // The result has an equal spec but another id, so only the version of the measurement method differs,
-    // which the program sets.
+    // The result has an equal spec but a different id, so only the version of the measurement
+    // method, which the program sets, differs.
     if decision.change == Some(Change::Meaning) {
         decision.reason = "its result is from an older sweepline, whose numbers have a different meaning".to_owned();
     }

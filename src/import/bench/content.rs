@@ -363,9 +363,9 @@ fn to_fetch(repository: &str, arguments: &Arguments) -> String {
     )
 }
 
-/// Returns the replay speed of a trace as a fragment of the field `trace`; empty if the speed is 1. vLLM
-/// multiplies the trace's times by the value of an option to get seconds, and Mooncake's times are in
-/// milliseconds.
+/// Returns the replay speed of a trace as a fragment of the field `trace`; empty if the speed is 1.
+/// vLLM converts the trace's times to seconds by multiplying them by the value of an option;
+/// Mooncake's times are in milliseconds.
 fn speed(arguments: &Arguments) -> String {
     if let Some(size) = arguments.whole("timed-trace-chunk-hash-size").filter(|size| size.value != BLOCK) {
         let why = format!("a shared block of the trace has {BLOCK} tokens here");
