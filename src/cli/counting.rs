@@ -21,7 +21,7 @@ impl Explain {
     pub(super) fn check(self, is_text: bool) -> Result<(), Failure> {
         match self.explain && !is_text {
             true => Err(Failure::Usage(
-                "--explain works with text output only; `sweepline explain counting` prints the rules alone".to_owned(),
+                "--explain works with text output only; `sweepline explain counting` prints only the rules".to_owned(),
             )),
             false => Ok(()),
         }

@@ -41,7 +41,7 @@ impl Folder {
     pub(crate) fn must_be_own(&self, what: &str) -> Result<(), Failure> {
         match shared::address(&self.results) {
             Some(url) => Err(Failure::Usage(format!(
-                "{what}: {url} is shared, but this command requires a separate results folder"
+                "{what}: the results at {url} are shared, but this command requires an ordinary results folder"
             ))),
             None => Ok(()),
         }

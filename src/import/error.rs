@@ -38,7 +38,7 @@ pub enum ImportError {
         takes: String,
     },
     /// Invalid JSON.
-    #[error("{name}:{line}:{column}: invalid JSON: {reason}; fix it there")]
+    #[error("{name}:{line}:{column}: invalid JSON: {reason}; correct the file at this position")]
     Json {
         /// The file.
         name: String,

@@ -42,7 +42,7 @@ pub(crate) fn run(args: CancelArgs) -> Result<Exit, Failure> {
     if submissions.is_empty() {
         let (plan, folder) = (args.plan.display(), args.folder.results.display());
         return Err(Failure::Usage(format!(
-            "{folder} has no submission of {plan}: pass the same plan and --results as to `submit`"
+            "{folder} contains no submission of {plan}: pass the same plan and --results as to `submit`"
         )));
     }
     let jobs = jobs(&submissions)?;

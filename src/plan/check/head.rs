@@ -15,14 +15,14 @@ impl Checker<'_> {
             self.empty(&steps!["name"], "`name` is empty", "write a short name for tables and reports");
         }
         if plan.endpoints.is_empty() {
-            let remedy = "add a server under test: demo: { engine: mock }";
+            let remedy = "add a server under test, like demo: { engine: mock }";
             self.empty(&steps!["endpoints"], "`endpoints` is empty", remedy);
         }
         if plan.models.is_empty() {
-            self.empty(&steps!["models"], "`models` is empty", "add a model: demo: { id: demo }");
+            self.empty(&steps!["models"], "`models` is empty", "add a model, like demo: { id: demo }");
         }
         if plan.sweeps.is_empty() {
-            let remedy = "add what to run: first: { matrix: { batch_size: [1, 8] } }";
+            let remedy = "add what to run, like first: { matrix: { batch_size: [1, 8] } }";
             self.empty(&steps!["sweeps"], "`sweeps` is empty", remedy);
         }
         for table in ["endpoints", "models", "scenarios", "sweeps"] {

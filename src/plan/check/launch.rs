@@ -33,7 +33,7 @@ impl Checker<'_> {
             self.reserved(&at);
             if launch.command.first().is_none_or(|program| program.trim().is_empty()) {
                 let message = format!("endpoint `{name}` has no program to launch: `command` is empty");
-                let remedy = "write the program and its arguments: command: [vllm, serve, \"{{ model.id }}\"]";
+                let remedy = "write the program and its arguments, like command: [vllm, serve, \"{{ model.id }}\"]";
                 self.empty(&[&at[..], &steps!["command"]].concat(), message, remedy);
             }
             self.address(&at, endpoint, launch);
@@ -129,7 +129,8 @@ impl Checker<'_> {
             }
             (None, _) if endpoint.url.is_none() => {
                 let message = "the launched server has neither a `url` nor a `port`";
-                let remedy = "add port: auto and \"{{ port }}\" to the command, or url: http://127.0.0.1:8000/v1";
+                let remedy =
+                    "add `port: auto`, and \"{{ port }}\" to the command; or add url: http://127.0.0.1:8000/v1";
                 self.report_key(at, Diagnostic::new(Code::NoServer, message).remedy(remedy));
             }
             _ => {}
@@ -173,7 +174,8 @@ impl Checker<'_> {
                 let at = [at, path, &steps![index]].concat();
                 let message =
                     format!("argument {index} of the command looks like a secret and would end up in results");
-                let remedy = "pass it to the server as a variable: env: { API_KEY: { secret: env:API_KEY } }";
+                let remedy = "pass it to the server as an environment variable, like env: { API_KEY: { secret: \
+                              env:API_KEY } }";
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
         }
@@ -236,8 +238,8 @@ impl Checker<'_> {
             for (_, place) in sweep.written(axis).into_iter().filter(|(value, _)| holds_key(&value.to_string())) {
                 let at = [&steps!["sweeps", sweep_name][..], &place].concat();
                 let message = format!("a value of `{axis}` looks like a secret and would end up in results");
-                let remedy =
-                    "pass it to the server as a variable: launch: { env: { API_KEY: { secret: env:API_KEY } } }";
+                let remedy = "pass it to the server as an environment variable, like launch: { env: { API_KEY: { \
+                              secret: env:API_KEY } } }";
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
             let at = self.place_of_flag(sweep_name, sweep, axis);

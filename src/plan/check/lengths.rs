@@ -33,7 +33,7 @@ impl Checker<'_> {
         self.beside_lengths(name, scenario);
         let resolved = resolve(name, table);
         if resolved.is_some_and(|resolved| resolved.content.reuse == Reuse::SamePrompt) {
-            let message = format!("every request of scenario `{name}` is the same: its lengths cannot vary");
+            let message = format!("all requests of scenario `{name}` are identical, so their lengths cannot vary");
             let remedy = "start from a scenario whose prompts differ, with `base: B1`";
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -246,8 +246,8 @@ impl Checker<'_> {
         min <= max
     }
 
-    /// Checks a table of buckets: the ranges of each row, which `row` returns with its weight, and that
-    /// something can be drawn from the table.
+    /// Checks a table of buckets: the ranges of each row must be valid, and it must be possible to draw
+    /// from the table. `row` returns the ranges and the weight of a row.
     fn buckets<'k>(
         &mut self,
         at: &[Step],

@@ -27,7 +27,7 @@ impl Checker<'_> {
         let base = resolved.map_or(Reuse::None, |content| content.reuse);
         if base == Reuse::SamePrompt {
             let message =
-                format!("every request of scenario `{name}` is the same, but the requests of a profile differ");
+                format!("all requests of scenario `{name}` are identical, but the requests of a profile differ");
             let remedy = "start from a scenario whose prompts differ, with `base: B1`";
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }

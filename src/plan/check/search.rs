@@ -165,7 +165,7 @@ impl Checker<'_> {
         }
         if let (StopRule::CostPerMillion(_), Some(endpoint)) = (stop, self.unpriced(plan, sweep)) {
             let message = format!(
-                "`stop: {{ cost_per_million: … }}` needs a price, but endpoint `{endpoint}` has none: nothing would \
+                "`stop: {{ cost_per_million: … }}` needs a price, but endpoint `{endpoint}` has none, so nothing would \
                  end the ladder"
             );
             let remedy = format!("add hardware: {{ price_per_hour: 31.20 }} to endpoint `{endpoint}`");

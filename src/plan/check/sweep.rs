@@ -103,7 +103,8 @@ impl Checker<'_> {
             if let Some(only) = only {
                 matrix.insert(axis.to_owned(), Axis::one(Scalar::Text(only.to_owned())));
             } else if !declared.is_empty() {
-                let message = format!("sweep `{name}` specifies no {axis}, but the plan has {}", declared.len());
+                let message =
+                    format!("sweep `{name}` specifies no {axis}, but the plan defines {} of them", declared.len());
                 let shown = &declared[..declared.len().min(MOST_NAMED)];
                 let more = if shown.len() < declared.len() { ", …" } else { "" };
                 let remedy = format!("add {axis}: [{}{more}] to its matrix", shown.join(", "));
@@ -276,7 +277,7 @@ impl Checker<'_> {
             let at = steps!["sweeps", name.as_str()];
             match self.place_of_question(name, &sweeps[name.as_str()], circle[1]) {
                 Some(place) if !self.is_given(&at, "after") => {
-                    let remedy = "refer to another sweep, or to none; a → b means that a waits for b";
+                    let remedy = "refer to another sweep, or remove this `after`; a → b means that a waits for b";
                     self.report(&place, diagnostic.remedy(remedy));
                 }
                 _ => {

@@ -233,7 +233,7 @@ impl Checker<'_> {
         if source.optional && sweeps.get(name).is_some_and(|asking| !asking.optional) {
             let message =
                 format!("sweep `{from}` is optional, so the budget may skip it, and then `{name}` has no value");
-            let remedy = format!("make `{name}` optional too, or `{from}` not optional");
+            let remedy = format!("make `{name}` optional too, or remove `optional` from `{from}`");
             self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         let metric_at = [at, &steps![metric_word]].concat();
@@ -251,8 +251,10 @@ impl Checker<'_> {
             // An `optimize` sweep does not find a load either.
             let asked = SweepMetric::ALL.into_iter().find(|load| source.fields().contains(&load.axis()));
             let remedy = match asked.filter(|_| source.optimize.is_none()) {
-                Some(load) => format!("use its {}, or a sweep that runs exactly its matrix", load.name()),
-                None => "use a sweep that runs exactly its matrix".to_owned(),
+                Some(load) => {
+                    format!("use its {}, or another sweep that runs exactly the cells of its matrix", load.name())
+                }
+                None => "use a sweep that runs exactly the cells of its matrix".to_owned(),
             };
             self.report(metric_at, has_none(from, AskedMetric::Measured(name), &why, remedy));
             return false;
@@ -320,7 +322,7 @@ impl Checker<'_> {
                 }
                 let by = &compare.by;
                 let message = format!(
-                    "sweep `{name}` is compared by `{by}`, but each {by} takes the load that `{}` found for it: \
+                    "sweep `{name}` is compared by `{by}`, but each {by} takes the load that `{}` found for it, so \
                      nothing can be compared at equal load",
                     take.from
                 );

@@ -60,7 +60,7 @@ impl Checker<'_> {
         let is_off = gpus.source == Some(GpuSource::Off);
         if let (Site::Elsewhere(why), false) = (endpoint.site(), is_off) {
             let message = format!("the GPUs of this machine do not belong to this endpoint: {why}");
-            let remedy = "run dcgm-exporter on the server's host and scrape its page: prometheus: [on, \
+            let remedy = "run dcgm-exporter on the server's host and scrape its page with prometheus: [on, \
                           http://HOST:9400/metrics]; or remove `gpus`";
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -116,7 +116,7 @@ impl Checker<'_> {
         }
         let engine = endpoint.engine.name();
         let message = format!("the metrics page of engine `{engine}` is not known");
-        let remedy = "name the engine, or write the page: telemetry: http://HOST:PORT/metrics";
+        let remedy = "name the engine, or specify the page, like telemetry: http://HOST:PORT/metrics";
         self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
     }
 

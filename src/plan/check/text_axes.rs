@@ -28,7 +28,7 @@ impl Checker<'_> {
             if !met.is_empty() {
                 let names = suggest::choices(met.iter().map(String::as_str)).replace(" or ", " and ");
                 let message =
-                    format!("every request of scenario {names} is the same: `lengths: {value}` cannot vary them");
+                    format!("all requests of scenario {names} are identical, so `lengths: {value}` cannot vary them");
                 let remedy = format!(
                     "use scenarios whose prompts differ, like B1, or give the value a `when`: {{ value: {value}, when: \
                      {{ scenario: B1 }} }}"

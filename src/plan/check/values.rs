@@ -21,7 +21,7 @@ impl Checker<'_> {
     pub(super) fn values(&mut self, name: &str, sweep: &mut Sweep) {
         let matrix = steps!["sweeps", name, "matrix"];
         if self.tree.walk(&matrix).node.keys().next().is_none() {
-            let remedy = "add axes: matrix: { endpoint: [...], model: [...], batch_size: [1, 8] }";
+            let remedy = "add axes, like matrix: { endpoint: [...], model: [...], batch_size: [1, 8] }";
             self.empty(&matrix, format!("sweep `{name}` has an empty matrix"), remedy);
         }
         for (key, axis) in std::mem::take(&mut sweep.matrix) {
@@ -137,7 +137,8 @@ impl Checker<'_> {
             }
             None => {
                 let message = format!(
-                    "with the {} values of axis `{key}`, the axes of this plan have more than {MOST_VALUES} values",
+                    "with the {} values of axis `{key}`, the axes of this plan have more than {MOST_VALUES} values in \
+                     total",
                     axis.weight()
                 );
                 self.report_key(

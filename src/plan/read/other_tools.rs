@@ -32,7 +32,7 @@ const POINTS: Here = Said(
 );
 const PROMPTS: Here =
     Said("sweepline generates prompts: set their length with `prompt_tokens` and `output_tokens` of a scenario");
-const RESULTS: Here = Said("results go to the folder that `sweepline run --results DIR` names; remove it");
+const RESULTS: Here = Said("results are written to the folder given by `sweepline run --results DIR`; remove this key");
 const SPREAD: Here = Said(
     "varying lengths go under `lengths`: { prompt: { normal: { mean: 512, sd: 64, min: 64, max: 1024 } }, output: \
      128 }",
