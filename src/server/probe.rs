@@ -195,7 +195,7 @@ pub enum ProbeError {
         /// The time limit of the response.
         within: Nanos,
     },
-    /// The server uses another HTTP version than the endpoint in the plan.
+    /// The server uses a different HTTP version from the endpoint in the plan.
     #[error("{url} uses {spoken}, not {asked}: {reason}; {remedy}")]
     OtherHttp {
         /// The address.
@@ -333,8 +333,8 @@ async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
     }
 }
 
-/// Parts of the errors that hyper and rustls return if the server uses another HTTP version than the
-/// client.
+/// Parts of the errors that hyper and rustls return if the server uses a different HTTP version
+/// from the client.
 const OF_ANOTHER_HTTP: [&str; 6] = [
     "unexpected message",
     "before message completed",

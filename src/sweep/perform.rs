@@ -132,8 +132,8 @@ pub enum RunError {
     Spoiled(Spoiled),
     /// The run failed; other runs continue.
     Failed(String),
-    /// The server reported another version after the run than before, so the endpoint is no longer
-    /// measured.
+    /// After the run, the server reported a different version than before, so the endpoint is no
+    /// longer measured.
     TwoVersions(String),
     /// The results folder cannot store the run, so the sweep cannot continue.
     Store(StoreError),
