@@ -110,8 +110,8 @@ impl Setting {
     fn with_value(&self, aim: Aim) -> String {
         match self.estimate {
             Some(Estimate { value, low, high, .. }) => {
-                // The metric cannot be negative, but the lower end of its interval can, because the
-                // interval assumes a normal distribution.
+                // The metric cannot be negative, but the lower end of its interval can be, because
+                // the interval assumes a normal distribution.
                 let [low, high] = [low.max(0.0), high].map(digits);
                 format!("{} with {} {} ({low} to {high})", self.name, digits(value), aim.unit())
             }

@@ -27,9 +27,9 @@ impl Tokenizer {
         self.words.costs(&self.source).text(text)
     }
 
-    /// Returns a text of `parts` with which `whole` has `target` tokens, or the closest one that was found.
-    /// `frame` is the result of [`Tokenizer::frame`] for the same `whole`. The result depends only on the
-    /// arguments.
+    /// Returns a text made from `parts` for which `whole` returns `target` tokens, or the closest
+    /// text that was found. `frame` is the result of [`Tokenizer::frame`] for the same `whole`. The
+    /// result depends only on the arguments.
     pub(in super::super) fn fit(
         &self,
         whole: Whole,
