@@ -212,7 +212,7 @@ impl Checker<'_> {
     fn spread(&mut self, at: &[Step], field: &str, value: Decimal, most: Decimal) {
         if !value.is_positive() || value > most {
             let message = format!("`{field}` must be a number above 0, up to {most}, not {value}");
-            let remedy = "for a single length write only the number of tokens";
+            let remedy = "for a single length, write only the number of tokens";
             let at = [at, &steps![field]].concat();
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }

@@ -199,7 +199,7 @@ impl Checker<'_> {
                 let message = format!("`{shown}` appears twice on axis `{key}`");
                 let remedy = match point.when {
                     Some(_) => "keep one, with a `when` that lists all its cells: { endpoint: [a, b] }",
-                    None => "remove one; to run a cell several times use `repeats`",
+                    None => "remove one; to run a cell several times, use `repeats`",
                 };
                 let at = [&steps!["sweeps", name][..], &axes.place(axis, first, &sweep.matrix[*key])].concat();
                 self.report(&at, Diagnostic::new(Code::DuplicateValue, message).remedy(remedy));

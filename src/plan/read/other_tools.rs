@@ -23,23 +23,23 @@ const WINDOW: Here = Said("set the length of the window with `phases: { measure:
 const RISE: Here =
     Said("the load rises in `fill` and settles in `stabilize`; write phases: { fill: 30s, stabilize: 60s }");
 const COUNT: Here = Said(
-    "a run has a fixed duration; to wait for a number of requests write \
-     phases: { measure: { for: 60s, min_requests: 1000 } }",
+    "a run has a fixed duration; to wait for a number of requests, write phases: { measure: { for: 60s, min_requests: \
+     1000 } }",
 );
 const POINTS: Here = Said(
     "write the load points as an axis, like matrix: { batch_size: [1, 8] } for a closed loop, { qps: [1, 2] } for an \
      open one",
 );
 const PROMPTS: Here =
-    Said("sweepline generates prompts: set their length with `prompt_tokens` and `output_tokens` of a scenario");
+    Said("sweepline generates the prompts; set their length with `prompt_tokens` and `output_tokens` of a scenario");
 const RESULTS: Here = Said("results are written to the folder given by `sweepline run --results DIR`; remove this key");
 const SPREAD: Here = Said(
     "varying lengths go under `lengths`: { prompt: { normal: { mean: 512, sd: 64, min: 64, max: 1024 } }, output: \
      128 }",
 );
 const SERVER: Here = Said(
-    "write a flag of servers that the plan launches as an axis, `server.FLAG`; servers that already run are separate \
-     endpoints, each with its `server: { … }` facts",
+    "write a flag of a server that the plan launches as an axis `server.FLAG`; define servers that already run as \
+     separate endpoints, each with its `server: { … }` facts",
 );
 const PRECISION: Here = Said("set the precision of a model with `precision: bf16`");
 

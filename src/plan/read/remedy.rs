@@ -111,7 +111,7 @@ fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
 /// value.
 pub(crate) fn of_nothing(path: &[Step], tree: &Node, text: &str) -> &'static str {
     let Some((last, parents)) = path.split_last() else { return "give it a value" };
-    let Step::Key(key) = last else { return "write a value, or remove it" };
+    let Step::Key(key) = last else { return "write a value, or remove the entry" };
     let Value::Map(entries) = &tree.walk(parents).node.value else { return "give it a value" };
     let column =
         |span: &Span| text[..span.start.min(text.len())].rfind('\n').map_or(span.start, |at| span.start - at - 1);
@@ -121,7 +121,9 @@ pub(crate) fn of_nothing(path: &[Step], tree: &Node, text: &str) -> &'static str
         column(&own.key_span) == column(&next.key_span) && between.trim_end().ends_with(':') && !parents.is_empty()
     });
     match below {
-        true => "if the lines below belong to it, indent them further; otherwise give it a value, or remove the line",
+        true => {
+            "if the lines below belong to this key, indent them further; otherwise give it a value, or remove the line"
+        }
         false => "give it a value, or remove the line",
     }
 }
@@ -148,8 +150,8 @@ pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -
             format!("write it with a percent sign: {}%", quoted(node, text))
         }
         (Value::Text(text), Wanted::Bool) => match text.to_lowercase().as_str() {
-            "true" => "write it without quotes: true".to_owned(),
-            "false" => "write it without quotes: false".to_owned(),
+            "true" => "write `true` without quotes".to_owned(),
+            "false" => "write `false` without quotes".to_owned(),
             "on" | "yes" | "y" => "write `true`".to_owned(),
             "off" | "no" | "n" => "write `false`".to_owned(),
             _ => "write `true` or `false`".to_owned(),
@@ -170,7 +172,7 @@ pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -
         }
         (_, Wanted::Whole(_)) => "write digits only, like 3".to_owned(),
         (Value::Text(_), Wanted::Number) => "write a plain number, like 1.5 or 70.6e9".to_owned(),
-        (_, Wanted::Names) => "give each entry a name: { NAME: … }".to_owned(),
+        (_, Wanted::Names) => "give each entry a name, like { NAME: … }".to_owned(),
         (_, Wanted::Fields) => "write it like { field: value }".to_owned(),
         _ => format!("write {wanted}"),
     }
@@ -187,14 +189,14 @@ fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
         })
         .collect();
     Some(match (&keys[..], &node.value) {
-        (["sweepline"], _) => "write sweepline: 1, the version of the plan format".to_owned(),
+        (["sweepline"], _) => "write `sweepline: 1`, the version of the plan format".to_owned(),
         (["endpoints" | "models" | "scenarios" | "sweeps"], Value::List(_)) => {
             let table = keys[0];
             match text[..crate::plan::text::span::clamp(node.span.clone(), text).start].ends_with("[[")
                 || toml_list(node, text)
             {
-                true => format!("give each entry a name: [{table}.NAME] instead of [[{table}]]"),
-                false => format!("give each entry a name: {table}: {{ NAME: {{ … }} }}"),
+                true => format!("give each entry a name: write [{table}.NAME] instead of [[{table}]]"),
+                false => format!("give each entry a name, like {table}: {{ NAME: {{ … }} }}"),
             }
         }
         (["endpoints", _], Value::Text(url)) if url.contains("://") => format!("write {{ url: \"{url}\" }}"),
