@@ -34,8 +34,8 @@ pub struct ServerLine {
     request_id: Option<String>,
     /// When the request arrived.
     pub arrival_ns: Option<u64>,
-    /// The source of the arrival's timestamp; in logs without it, the mock took the timestamp from its own
-    /// clock.
+    /// The source of the arrival's timestamp; `None` in logs without this field, in which the mock took
+    /// the timestamp from its own clock.
     arrival_stamp: Option<String>,
     /// The instant just before the write call that carried the first token.
     pub first_write_ns: Option<u64>,

@@ -23,7 +23,7 @@ use super::student;
 pub(super) struct Rule {
     /// Number of batches whose means are compared.
     pub batches: usize,
-    /// Constant for the uncertainty of the dependence: the variance is multiplied by 1 + this /
+    /// Constant for the uncertainty of the dependence: the variance is multiplied by 1 + `unsure` /
     /// √turnovers.
     pub(crate) unsure: f64,
     /// A window with at least this many swings of the requests in flight is long: its worth is

@@ -115,9 +115,9 @@ pub struct Test {
     /// Number of rounds: repeats in which both arms have a value.
     pub rounds: u32,
     /// The baseline over all rounds that were measured on both arms; null if the baseline has no value
-    /// in one of them.
+    /// in one of these rounds.
     pub baseline: Option<Mean>,
-    /// The arm over the same rounds; null if the arm has no value in one of them.
+    /// The arm over the same rounds; null if the arm has no value in one of these rounds.
     pub arm: Option<Mean>,
     /// The arm compared with the baseline; null if not tested.
     pub change: Option<Change>,
@@ -139,7 +139,7 @@ pub struct Test {
     pub outcome: Outcome,
     /// The outcome in words.
     pub words: String,
-    /// Whether the arm is not worse than the margin; null if there is none.
+    /// Whether the arm is shown to be worse by no more than the margin; null without a margin.
     pub margin: Option<Margin>,
     /// The look of a group-sequential comparison at which the test is judged; null if the number of
     /// rounds was fixed in advance.
@@ -205,7 +205,8 @@ pub struct LeftOut {
 pub struct Family {
     /// The axis that is compared; `time` for a comparison with earlier results.
     pub by: String,
-    /// The axis value that all others are compared with; for earlier results, their location.
+    /// The axis value with which all other values are compared; for a comparison with earlier results, the
+    /// location of these results.
     pub baseline: String,
     /// Number of tests made; p-values are adjusted for all of them.
     pub tests: u32,

@@ -252,7 +252,8 @@ fn of_share(metric: &Metric, runs: &[Run]) -> Option<Figure> {
     Some(Figure { value, ends: Some(ends), pair: None, few_samples: false })
 }
 
-/// Returns the number of values of the run with the fewest, if they are too few for the percentile.
+/// Returns the number of values in the run that has the fewest values, if these are too few for the
+/// percentile.
 pub(super) fn too_few(runs: &[Run], reading: &Ordinate) -> Option<u64> {
     runs.iter().filter_map(|run| reading.too_few(run)).min()
 }

@@ -84,8 +84,8 @@ pub fn on_front(curves: &[Curve], front: &Front) -> Vec<Vec<bool>> {
 impl Front {
     /// Returns the two figures of a rung; `None` if it lacks one. Also `None` if the server was not
     /// shown to keep up, because the served rate may then differ from the arrivals and looks worse the
-    /// longer it is measured; and for a load that was given up in one of its repeats, because the server
-    /// does not sustain it.
+    /// longer it is measured. Also `None` for a load that was given up in one of its repeats, because
+    /// the server does not sustain this load.
     pub fn values(&self, rung: &Rung) -> Option<[f64; 2]> {
         if !rung.counts() || rung.is_rejected() {
             return None;

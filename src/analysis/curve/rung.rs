@@ -210,8 +210,8 @@ impl<'a> Rung<'a> {
         (runs().map(|run| run.metrics.counts.failed).sum(), runs().map(|run| run.metrics.counts.requests).sum())
     }
 
-    /// Returns one of the [`super::FIGURES`] over the rung's runs; `None` if one of the runs lacks it,
-    /// or if there are no runs.
+    /// Returns one of the figures in [`super::FIGURES`] over the rung's runs; `None` if one of the
+    /// runs lacks it, or if there are no runs.
     pub fn figure(&self, reading: &Ordinate) -> Option<Figure> {
         figure::over(&self.runs, reading)
     }
@@ -235,8 +235,8 @@ impl<'a> Rung<'a> {
         server::tokens_per_joule(self.runs.iter().map(|run| run.metrics.server.as_slice()))
     }
 
-    /// Returns the number of values in the run that has the fewest, if these are too few for a
-    /// percentile.
+    /// Returns the number of values in the run that has the fewest values, if these are too few for
+    /// a percentile.
     pub fn too_few(&self, reading: &Ordinate) -> Option<u64> {
         figure::too_few(&self.runs, reading)
     }

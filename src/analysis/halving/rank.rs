@@ -11,7 +11,7 @@ const ALIKE: f64 = 0.03;
 /// Number of standard deviations from the mean to either end of a 95 % interval.
 const WIDE: f64 = 1.96;
 /// Number of standard deviations above the mean beyond which 10 % of a normal distribution lie. A
-/// configuration that is less likely than this to be better gets no longer run.
+/// configuration that is better with a probability below 10 % gets no longer run.
 const LIKELY: f64 = 1.282;
 
 /// The combined evidence of runs on a configuration.
@@ -130,8 +130,8 @@ impl Ranked {
         self.others().any(|one| one.is_promising(self.best()))
     }
 
-    /// Returns the configurations that advance if `meant` configurations should advance: the best one,
-    /// others that may be better, and all that are indistinguishable from the last of these.
+    /// Returns the configurations that advance if the plan lets `meant` configurations advance: the
+    /// best one, others that may be better, and all that are indistinguishable from the last of these.
     pub(super) fn going_on(&self, meant: usize) -> Vec<usize> {
         let Some(last) = self.0.get(meant - 1).or(self.0.last()) else { return Vec::new() };
         let best = self.best().map(|best| best.configuration);

@@ -37,7 +37,8 @@ pub enum End {
     Unconfirmed,
     /// The maximum number of runs was reached.
     OutOfProbes,
-    /// A load cannot be decided by any run, because its window has too few requests for the percentile.
+    /// A load cannot be decided by any run, because windows at this load have too few requests for the
+    /// percentile.
     TooFewRequests,
 }
 
@@ -103,7 +104,7 @@ pub enum Caveat {
     TooFewRequests {
         /// The load.
         load: f64,
-        /// The percentile for which its runs have too few requests.
+        /// The percentile for which runs at the load have too few requests.
         short: Short,
     },
 }

@@ -55,8 +55,9 @@ impl Looks {
         student::critical(self.nominal(n, level), (n - 1) as f64)
     }
 
-    /// Returns the share of the level that a look may spend, relative to the main look: most at the main
-    /// look, when half of the values exist, much at the last look, and little at all others.
+    /// Returns the share of the level that a look may spend, relative to the main look. The main look,
+    /// which takes place when half of the values exist, may spend most; the last look may spend much,
+    /// and all other looks little.
     fn weight(self, n: usize) -> f64 {
         let (n, last) = (n as u32, self.last);
         let main = (MAIN * last).div_ceil(100);
@@ -165,7 +166,7 @@ struct Step<'a> {
     n: f64,
     /// The |z| beyond which the next look finds a difference.
     reach: f64,
-    /// The same bound as an angle.
+    /// The bound `reach` as an angle.
     bound: f64,
     /// The probability of a finding at looks after the next one.
     later: &'a [f64],

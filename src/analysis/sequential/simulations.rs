@@ -1,5 +1,5 @@
-//! Checks that sequences keep their guarantees, on thousands of simulated servers, and their cost in
-//! rounds.
+//! Checks on thousands of simulated servers that sequences keep their guarantees, and how many
+//! rounds they cost.
 //!
 //! `SWEEPLINE_SIMULATIONS=20000 cargo test --release -p sweepline-analysis --lib sequential --
 //! --nocapture` runs more simulations and prints the tables of `docs/SEQUENTIAL.md`; the default is 2 000

@@ -86,8 +86,8 @@ pub(crate) struct SettingState {
     /// `seems` (as observed), `seems_not` (it was missed as observed, or too few requests are available)
     /// or `misses`; null if there is no objective or no run.
     pub meets: Option<&'static str>,
-    /// Why the last run of the settings does not count, or that the settings cannot be chosen: `invalid:
-    /// client_late`; null if the run counts.
+    /// Why the last run of the settings does not count, like `invalid: client_late`, or that the
+    /// settings cannot be chosen; null if the run counts.
     pub why: Option<String>,
 }
 

@@ -77,8 +77,9 @@ pub(crate) fn or_changed(decision: &mut Decision, run: &PlannedRun, workspace: &
     }
 }
 
-/// Returns why `run` would end before anything is sent, with an entry for each queried endpoint that
-/// differs from its results although the plan pins it.
+/// Returns why `run` would end before anything is sent, with an entry for each queried endpoint
+/// whose server differs from the one on which its results were measured, although the plan pins the
+/// server.
 pub(crate) fn pinned(workspace: &Workspace, picked: &[bool], asked: &[ProbedEndpoint]) -> Vec<String> {
     if workspace.plan().environment != EnvironmentPolicy::Pin {
         return Vec::new();

@@ -106,7 +106,8 @@ impl<'f> Loader<'f> {
         let (mut tree, found) = read_tree(text, format, self.nodes_left, is_plan);
         let mut mask = Mask::new(text, tree.as_ref());
         if tree.is_some() && !found.is_empty() {
-            // The second value of a duplicate key is not in the tree, so secrets are also searched in lines.
+            // The second value of a duplicate key is not in the tree, so the lines are also searched for
+            // secrets.
             mask.add_lines(text);
         }
         let start = self.sources.add(name, text);

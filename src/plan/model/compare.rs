@@ -29,7 +29,7 @@ pub struct Compare {
     #[schemars(example = &"vllm")]
     pub baseline: Scalar,
     /// Metrics to compare, like output_throughput or ttft. A metric of requests may name one percentile, like
-    /// ttft_p99; without one, its p50 and p99 are compared. The unit suffix of an export's column is
+    /// ttft_p99; without a percentile, p50 and p99 are compared. The unit suffix of an export's column is
     /// accepted: ttft_p99_ms. Default: output throughput, total and per accelerator, and p50 and p99 of TTFT,
     /// TPOT and E2E. docs/METRICS.md lists the names under "Names".
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]

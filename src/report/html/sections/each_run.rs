@@ -60,7 +60,7 @@ pub(crate) struct RunPart {
     singles: Option<Table>,
     /// The server's own metrics over the window; `None` if nothing was scraped.
     server: Option<Table>,
-    /// Where the time of the run's requests went; `None` if unknown.
+    /// How the time of the run's requests was spent; `None` if unknown.
     parts: Option<Table>,
     /// The run over time; `None` if it was not recorded.
     drawing: Option<Strips>,
@@ -89,8 +89,8 @@ struct Strips {
 enum Numbers {
     /// A table, and the hover text of each part of the time, from left to right.
     Table { table: Table, marks: Vec<Mark> },
-    /// Lines of comma-separated values with a header, which take a tenth of the space. The page's script
-    /// converts them to the same table and hover texts on demand; without the script, the lines are shown as
+    /// Lines of comma-separated values with a header, which take a tenth of the space of a table. The page's
+    /// script converts them to a table and hover texts on demand; without the script, the lines are shown as
     /// they are.
     Lines { caption: String, lines: String },
 }
