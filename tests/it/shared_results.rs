@@ -113,7 +113,7 @@ fn readers_see_shared_results_and_fetch_rows_when_they_read_them() {
     // Changes to shared results are rejected.
     for flags in [&["--force"][..], &["--redo", "invalid"]] {
         let refused = run(&s3, &lab, "reader", &[&MEASURE[..], flags].concat());
-        assert!(refused.code == Some(2) && refused.stderr.contains("is shared"), "{}", refused.stderr);
+        assert!(refused.code == Some(2) && refused.stderr.contains("are shared"), "{}", refused.stderr);
     }
 }
 

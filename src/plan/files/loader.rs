@@ -360,7 +360,7 @@ fn other_version(tree: &Node) -> Option<Diagnostic> {
     let Entry { node, .. } = tree.entry("sweepline")?;
     let other = matches!(node.value, Value::Int(version) if version != 1);
     let message = "this sweepline reads version 1 of the plan format, but the fragment has another version";
-    other.then(|| Diagnostic::new(Code::Version, message).at(Some(node.span.clone())).remedy("write sweepline: 1"))
+    other.then(|| Diagnostic::new(Code::Version, message).at(Some(node.span.clone())).remedy("write `sweepline: 1`"))
 }
 
 /// The tree of a text without duplicate keys, and the errors in the text.
