@@ -9,7 +9,7 @@ impl Checker<'_> {
     pub(super) fn head(&mut self, plan: &Plan) {
         if plan.sweepline != 1 {
             let message = format!("this sweepline reads version 1 of the plan format, not {}", plan.sweepline);
-            self.report(&steps!["sweepline"], Diagnostic::new(Code::Version, message).remedy("write sweepline: 1"));
+            self.report(&steps!["sweepline"], Diagnostic::new(Code::Version, message).remedy("write `sweepline: 1`"));
         }
         if plan.name.trim().is_empty() {
             self.empty(&steps!["name"], "`name` is empty", "write a short name for tables and reports");
