@@ -34,8 +34,8 @@ pub struct ServerLine {
     request_id: Option<String>,
     /// When the request arrived.
     pub arrival_ns: Option<u64>,
-    /// The source of the arrival's timestamp; in logs without it, the mock took the timestamp from its own
-    /// clock.
+    /// The source of the arrival's timestamp; `None` in logs without this field, in which the mock took
+    /// the timestamp from its own clock.
     arrival_stamp: Option<String>,
     /// The instant just before the write call that carried the first token.
     pub first_write_ns: Option<u64>,
@@ -58,7 +58,7 @@ pub enum LogError {
         reason: String,
     },
     /// A request that has two lines.
-    #[error("the mock saw request {0} twice")]
+    #[error("request {0} is in the mock's log twice")]
     Twice(u64),
 }
 
@@ -315,7 +315,7 @@ impl Pressure {
 pub struct Cost {
     /// CPU time of the generator's process, every thread and phase of the run, per 1 000 requests, in seconds.
     pub cpu_s_per_1000_requests: Option<f64>,
-    /// The same CPU time divided by the run's duration; 1 means one core.
+    /// CPU time of the generator's process divided by the run's duration; 1 means one core.
     pub cores: Option<f64>,
 }
 

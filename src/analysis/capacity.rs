@@ -46,12 +46,12 @@ pub struct Instance {
     pub tokens_per_request: Option<f64>,
     /// Accelerators of the instance; `None` if they are not declared.
     pub gpus: Option<u32>,
-    /// Its cost per hour, in the plan's currency; `None` if no price is declared.
+    /// Cost of the instance per hour, in the plan's currency; `None` if no price is declared.
     pub price_per_hour: Option<f64>,
     /// Power of the instance in watts; `None` if it is not declared.
     pub watts: Option<f64>,
-    /// Output tokens per joule of its GPUs at the rung that holds, as measured; `None` unless the energy is
-    /// known for all of its runs.
+    /// Measured output tokens per joule of the instance's GPUs at the rung that holds; `None` unless the
+    /// energy is known for all runs of the rung.
     pub measured: Option<PerJoule>,
 }
 

@@ -25,7 +25,7 @@ pub const FEWEST: usize = 6;
 const EDGE: f64 = 0.025;
 /// Number of batches whose means determine the noise.
 const BATCHES: usize = 15;
-/// Constant for the uncertainty of the dependence: the variance is multiplied by 1 + this /
+/// Constant for the uncertainty of the dependence: the variance is multiplied by 1 + `UNSURE` /
 /// √(independent values).
 const UNSURE: f64 = 4.0;
 /// The two-sided level of Student's t that a change must pass.
@@ -46,14 +46,14 @@ pub enum Form {
 /// The largest change of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Its form.
+    /// The form of the change.
     pub form: Form,
     /// The position of a step in the series, as a share of its length; 0 for a trend.
     pub at: f64,
-    /// The change of the level, on the scale of the values: over the step, or from beginning to end;
-    /// excluding the part that a companion explains.
+    /// The change of the level, on the scale of the values: across the step, or from the beginning
+    /// of the trend to its end. Excludes the part that a companion explains.
     pub by: f64,
-    /// The same change in standard errors.
+    /// The change of the level, in standard errors.
     pub errors: f64,
     /// The number of standard errors that chance does not exceed.
     pub limit: f64,

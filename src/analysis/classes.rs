@@ -10,13 +10,13 @@ use super::queue::Queue;
 /// One class of a mix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfClass {
-    /// Its name, which is the name of its scenario.
+    /// The name of the class, which is the name of its scenario.
     pub class: String,
-    /// Its metrics. Each is defined as for the whole run, but covers only the requests of the class.
-    /// Metrics that depend on the batch size are absent, because the number of slots that a class
-    /// occupies changes constantly.
+    /// The metrics of the class. Each is defined as for the whole run, but covers only the requests
+    /// of the class. Metrics that depend on the batch size are absent, because the number of slots
+    /// that a class occupies changes constantly.
     pub metrics: RunMetrics,
-    /// The goodput of its requests under the thresholds; `None` if there are no thresholds.
+    /// The goodput of the class's requests under the thresholds; `None` if there are no thresholds.
     pub goodput: Option<GoodputMetrics>,
 }
 

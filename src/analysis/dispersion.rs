@@ -16,7 +16,7 @@ use crate::rows::{Facts, Measured};
 
 /// Number of batches whose shares are compared.
 pub(crate) const BATCHES: usize = 15;
-/// Constant for the uncertainty of the dependence: the dispersion is multiplied by 1 + this /
+/// Constant for the uncertainty of the dependence: the dispersion is multiplied by 1 + `UNSURE` /
 /// √turnovers.
 const UNSURE: f64 = 2.0;
 

@@ -168,8 +168,8 @@ fn lags(rows: &[Measured], facts: &Facts, parts: Parts) -> [u64; 2] {
 }
 
 /// Returns, for an open loop, the tokens of the requests that completed in each part. They should be
-/// proportional to the tokens requested by the requests that arrived in the same part, or a lag before
-/// it.
+/// proportional to the tokens requested by the requests that arrived in the same part or, with a lag,
+/// by this lag earlier.
 fn completed(rows: &[Measured], facts: &Facts, parts: Parts) -> Series {
     let (mut out, mut expected) = (vec![0.0; parts.count], vec![0.0; parts.count]);
     let lags = lags(rows, facts, parts);

@@ -1,12 +1,12 @@
-//! Throughput of the measure window, regardless of the requests that the tokens belong to.
+//! Throughput of the measure window, regardless of which requests the tokens belong to.
 
 use crate::rows::{Facts, Measured};
 
 use super::gaps::Events;
 use super::window::{contains, in_flight, members, request};
 
-/// Rates over the window, regardless of the requests that the counts belong to. All are `None` if the
-/// window has no length.
+/// Rates over the window, regardless of which requests the counts belong to. All rates are `None` if
+/// the window has no length.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Flow {
     /// Length of the window in seconds.

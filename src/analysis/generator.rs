@@ -11,10 +11,11 @@ use super::stats::raw_quantile;
 const BUSY: f64 = 0.9;
 /// p99 of stalls, in milliseconds, above which the generator is saturated.
 const STALLED_MS: f64 = 10.0;
-/// Share of the window that a thread must have waited for a core for this to be named as the cause of a
-/// delay.
+/// Minimum share of the window that a thread must have waited for a core for the wait to be named as
+/// the cause of a delay.
 const WAITED: f64 = 0.02;
-/// Share of the machine's CPU time that a hypervisor must have taken for this to be named as the cause.
+/// Minimum share of the machine's CPU time that a hypervisor must have taken for it to be named as the
+/// cause of a delay.
 const STOLEN: f64 = 0.05;
 /// A sleep longer than this, in milliseconds, means that the process or the machine stood still.
 const STOOD_STILL_MS: f64 = 100.0;

@@ -56,7 +56,7 @@ impl Bucket {
 }
 
 /// Prompts of the same intended length differ by a few tokens, because words cannot be split. Lengths
-/// that differ by at most this plus a sixteenth of the shortest count as one length.
+/// that differ by at most `SAME` tokens plus a sixteenth of the shortest count as one length.
 const SAME: u32 = 4;
 
 /// Returns the buckets of a run, in order: buckets of prompts if prompts differ in length, and

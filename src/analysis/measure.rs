@@ -17,8 +17,8 @@ use super::stats::{Interval, Summary};
 use super::window::{self, Counts};
 use super::worth::{Evidence, Turns};
 
-/// Every metric of one run that does not depend on the plan. Times are milliseconds; `docs/METRICS.md` defines
-/// each metric, and `metric` documents it.
+/// Every metric of one run that does not depend on the plan. Times are in milliseconds. `docs/METRICS.md`
+/// defines each metric, and the module `metric` contains the descriptions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunMetrics {
     /// How the requests of the window ended.
@@ -80,7 +80,8 @@ pub struct RunMetrics {
     pub output_throughput_per_gpu: Option<f64>,
     /// Server metrics over the window; empty if nothing was scraped, and for a part of a run.
     pub server: Vec<ServerFigure>,
-    /// How the time of its requests is divided; empty if nothing was scraped, and for a part of a run.
+    /// How the time of the run's requests is divided; empty if nothing was scraped, and for a part of a
+    /// run.
     pub wholes: Vec<Whole>,
 }
 
@@ -159,9 +160,10 @@ pub(crate) fn measure_part(
     }
 }
 
-/// Returns how many requests failed, and the effective number of independent requests. The latter is
-/// estimated from the times of the failures and from the dependence of latencies, whichever is smaller,
-/// because errors may come in bursts, and without errors only the latencies provide evidence.
+/// Returns how many requests failed, and the effective number of independent requests. The effective
+/// number is estimated from the times of the failures and from the dependence of latencies, whichever
+/// is smaller, because errors may come in bursts, and without errors only the latencies provide
+/// evidence.
 pub(super) fn error_evidence<'a>(
     requests: impl Iterator<Item = Request<'a>> + Clone,
     turns: Turns,

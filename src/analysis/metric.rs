@@ -120,9 +120,9 @@ pub enum Number {
 /// One column of a table of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Its name, with the unit at the end: `ttft_p50_ms`.
+    /// The name of the column, with the unit at the end: `ttft_p50_ms`.
     pub name: String,
-    /// A description of its contents.
+    /// A description of the column's contents.
     pub doc: String,
     /// When the column is null; empty if it never is.
     pub null: String,
@@ -159,7 +159,7 @@ pub enum Scope {
 }
 
 impl Column {
-    /// Returns its contents and when it is null, as one text.
+    /// Returns the description of the column and when it is null, as one text.
     pub fn described(&self) -> String {
         match self.null.as_str() {
             "" => self.doc.clone(),
@@ -321,7 +321,7 @@ impl Column {
         }
     }
 
-    /// Returns the unit of its numbers; empty for counts and ratios.
+    /// Returns the unit of the column's numbers; empty for counts and ratios.
     pub fn unit(&self) -> &'static str {
         let metric = &METRICS[self.metric];
         match (self.field, metric.kind) {

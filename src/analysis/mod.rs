@@ -6,8 +6,8 @@
 //! `metric` is the single table of names, units and definitions for exports and reports.
 
 /// Version of everything computed from stored rows: metrics, verdicts and their reasons. It is raised
-/// when the same rows lead to different numbers or a different verdict. Exports, baselines and kept
-/// tables contain it; run ids do not (`docs/METRICS.md`, Versions).
+/// when the same rows lead to different numbers or a different verdict. Exports, baselines and cached
+/// tables contain this version; run ids do not (`docs/METRICS.md`, Versions).
 pub const ANALYSIS: u32 = 3;
 
 pub mod binomial;

@@ -29,7 +29,8 @@ pub struct Pulse {
     /// The shortest and the longest time to first token, in milliseconds, of the completed requests that were
     /// sent in each part; null if there are no such requests.
     pub ttft_ms: Vec<Option<[f64; 2]>>,
-    /// The shortest and the longest latency from sending to the last token, in milliseconds, of the same requests.
+    /// The shortest and the longest latency from sending to the last token, in milliseconds, of the
+    /// requests that `ttft_ms` covers.
     pub e2e_ms: Vec<Option<[f64; 2]>>,
     /// Requests that failed, by the part in which they ended. Includes requests of the window that were
     /// truncated at the end of drain, but no other truncated requests.

@@ -57,9 +57,10 @@ pub struct Ends {
 pub struct OverRuns {
     /// Number of runs.
     pub n: usize,
-    /// Their mean: geometric on the log scale. `None` without runs, or if a value has no logarithm.
+    /// The mean over the runs: geometric on the log scale. `None` without runs, or if a value has no
+    /// logarithm.
     pub mean: Option<f64>,
-    /// Its interval by Student's t; `None` below two runs.
+    /// The interval of the mean by Student's t; `None` below two runs.
     pub ends: Option<Ends>,
 }
 

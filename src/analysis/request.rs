@@ -44,12 +44,12 @@ impl Metric {
     /// All metrics, in the order of the table of metrics.
     pub const ALL: &'static [Metric] = Metric::VARIANTS;
 
-    /// Returns its key in the table of metrics.
+    /// Returns the metric's key in the table of metrics.
     pub fn key(self) -> &'static str {
         self.into()
     }
 
-    /// Returns its entry in the table of metrics.
+    /// Returns the metric's entry in the table of metrics.
     pub fn entry(self) -> &'static metrics::Metric {
         metrics::find(self.key()).expect("the table has every metric of a request")
     }

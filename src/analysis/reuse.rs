@@ -8,7 +8,7 @@ use super::window;
 /// the tokens that the server counts beyond our text. Without a tokenizer, our count may be a quarter
 /// too high, so only this share of our count is subtracted from the server's count.
 const OWN_COUNT_AT_LEAST: f64 = 0.75;
-/// No chat template's prefix is longer than this.
+/// Maximum plausible length of a chat template's prefix, in tokens.
 const LONGEST_TEMPLATE: f64 = 96.0;
 
 /// Shares of the prompt tokens of a run's window.
@@ -92,9 +92,9 @@ impl Reuse {
 ///
 /// Our token count of a text may be wrong, by a different factor for the shared part (for example a system
 /// prompt in JSON) than for the rest (questions in prose). The two factors are fitted to the server's counts
-/// by least squares: its prompt tokens over the shared and the other tokens of the requests that share
-/// something. If the factors cannot be separated because all prompts share the same proportion, each prompt
-/// has one factor.
+/// by least squares: the server's prompt tokens over the shared and the other tokens of the requests that
+/// share something. If the factors cannot be separated because all prompts share the same proportion, each
+/// prompt has one factor.
 #[derive(Debug, Default)]
 struct Shared {
     requests: f64,
@@ -113,7 +113,8 @@ struct Shared {
 
 /// Minimum number of requests that is needed to determine the factors.
 const ENOUGH: f64 = 20.0;
-/// If shared and other tokens are more similar than this (squared cosine), they do not determine the factors.
+/// Squared cosine between shared and other tokens above which they are too similar to determine the
+/// factors.
 const ALIKE: f64 = 0.99;
 /// Fitted factors outside this range are not used, because no two token counts of the same text differ
 /// so much.

@@ -72,7 +72,7 @@ pub fn predict(weights: Weights, memory: Memory, work: Work) -> Option<Predictio
     // Stages read their parts of the weights one after the other, so a token waits for all weights to be
     // read at the speed of one group.
     let bytes_per_s = bandwidth * f64::from(together);
-    // Requests are spread over the replicas, and over the stages of each.
+    // Requests are spread over the replicas, and over the stages of each replica.
     let batch = (work.concurrency / f64::from(replicas) / f64::from(stages)).max(1.0);
     let read = weights.active.map_or(weights.parameters, |active| (active * batch).min(weights.parameters));
     let weight_bytes = read * weights.bytes;

@@ -48,7 +48,7 @@ const GROWS: f64 = 1.729;
 const RUNS_AWAY: f64 = 2.861;
 /// Critical value with 9 degrees of freedom, at 0.5 %.
 const RUNS_AWAY_LARGE: f64 = 3.250;
-/// With few arrivals, growth must be clearer by a factor of √(1 + this / arrivals). If each request
+/// With few arrivals, growth must be clearer by a factor of √(1 + `FEW` / arrivals). If each request
 /// depends on tens of earlier requests, a window of a hundred requests contains only a few independent
 /// ones (`docs/METRICS.md`, Dependence).
 const FEW: f64 = 300.0;

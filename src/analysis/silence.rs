@@ -141,9 +141,9 @@ impl Signs {
 /// start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Silence {
-    /// Its beginning.
+    /// The beginning of the silence.
     pub from: u64,
-    /// Its end.
+    /// The end of the silence.
     pub to: u64,
 }
 
@@ -206,7 +206,8 @@ fn expected(others: &[u64], length: u64) -> f64 {
     if fortieth < FEWEST / 2 { tenth } else { tenth.min(OF_FEW * by(fortieth.min(50))) }
 }
 
-/// Returns the same expected number, estimated from the longest `tail` silences of `others`.
+/// Returns how many silences as long as `length` are expected by chance, estimated from the longest `tail`
+/// silences of `others`.
 fn expected_by(others: &[u64], length: u64, tail: usize) -> f64 {
     let n = others.len() as f64;
     let least = others[tail] as f64;

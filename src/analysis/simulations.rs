@@ -1,8 +1,8 @@
-//! Checks that intervals keep their guarantees, on thousands of simulated servers.
+//! Checks on thousands of simulated servers that intervals keep their guarantees.
 //! `tests/it/equal_servers.rs` tests the guarantees of comparisons, including the order of their runs.
 //!
 //! `SWEEPLINE_SIMULATIONS=20000 cargo test --release --lib simulations -- --nocapture` runs more
-//! simulations and prints the results; the default is 2 000, the number in the issue.
+//! simulations and prints the results; the default is 2 000.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

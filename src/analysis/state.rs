@@ -11,7 +11,7 @@ use crate::units::Share;
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum State {
-    /// There is no reason against the run.
+    /// There is no reason to doubt the run.
     Valid,
     /// The run is shown and used, together with its reason.
     Suspect,

@@ -16,9 +16,11 @@ use super::{binomial, quantile};
 pub enum Value {
     /// The number itself.
     Exact(f64),
-    /// The rank falls among failures, so the number is larger than this, the largest observed value or bound.
+    /// The rank falls among failures, so the number is larger than this value, which is the largest
+    /// observed value or bound.
     AtLeast(f64),
-    /// For rates: the rank falls among failures, so the rate is below this, the smallest observed rate.
+    /// For rates: the rank falls among failures, so the rate is below this value, which is the smallest
+    /// observed rate.
     AtMost(f64),
     /// The rank falls among failures, and no value was observed.
     Failed,
@@ -94,12 +96,13 @@ impl Interval {
 pub enum Estimate {
     /// The percentile is known.
     Is {
-        /// Its value.
+        /// The value of the percentile.
         value: Value,
-        /// Its interval; `None` if the run is too short for one.
+        /// The interval of the percentile; `None` if the run is too short for one.
         interval: Option<Interval>,
-        /// Whether it has the mark `few samples` (`docs/METRICS.md`), because n is small for this
-        /// percentile, or the run has too little evidence for the upper end of a p99.
+        /// Whether the percentile has the mark `few samples` (`docs/METRICS.md`), because n is
+        /// small for this percentile, or the run has too little evidence for the upper end of a
+        /// p99.
         few_samples: bool,
     },
     /// There are too few values for an interval of the percentile.
@@ -185,7 +188,7 @@ impl fmt::Display for Estimate {
 pub(super) struct Ordered<'a> {
     /// Number of observed values.
     pub observed: u64,
-    /// Returns the observed value at an index from 0, in rising order.
+    /// Returns the observed value at an index, which counts the values in rising order from 0.
     pub at: &'a dyn Fn(u64) -> f64,
     /// Number of failures.
     pub failures: u64,

@@ -2,13 +2,14 @@
 //! are produced ([`super::change`]), and the share of failures ([`super::bunches`]).
 //!
 //! Latencies of single requests are compared as logarithms, in scheduled order. In an open loop,
-//! latencies depend on the requests in flight. The latter are therefore the companion, and only changes
-//! that the load does not explain count. However, a server that becomes slow has more requests in flight
-//! because of that, and a queue may be long in one part and short in another by chance. TTFT and E2E of
-//! an open loop, which include the wait in the queue, are therefore compared with their companion only
-//! if the requests in flight have swung [`SWINGS`] times, and [`EXCURSION`] times on each side of a
-//! step. Without the companion, a step counts if the requests in flight have swung on both sides of it
-//! ([`SIDES`]), because the requests then came and went as before, but at another level.
+//! latencies depend on the requests in flight. The requests in flight are therefore the companion, and
+//! only changes that the load does not explain count. However, a server that becomes slow has more
+//! requests in flight because of that, and a queue may be long in one part and short in another by
+//! chance. TTFT and E2E of an open loop, which include the wait in the queue, are therefore compared
+//! with their companion only if the requests in flight have swung [`SWINGS`] times, and [`EXCURSION`]
+//! times on each side of a step. Without the companion, a step counts if the requests in flight have
+//! swung on both sides of it ([`SIDES`]), because the requests then came and went as before, but at
+//! another level.
 //!
 //! Rates are computed over parts of the window ([`super::emission`]). Synchronized slots of a closed
 //! loop respond in waves. Whether a stretch contains one more wave is a matter of chance, so a

@@ -75,7 +75,7 @@ pub struct Pace {
 struct Server {
     /// When each slot becomes free, ns.
     free: Vec<u64>,
-    /// The first term of its pace, in standard deviations.
+    /// The first term of the server's pace, in standard deviations.
     state: f64,
     rng: ChaCha8Rng,
 }

@@ -34,9 +34,9 @@ pub use super::state::State;
 /// A finding that counts against a run, or labels it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Reason {
-    /// Its name in docs/METRICS.md, such as client_late.
+    /// The name of the reason in docs/METRICS.md, such as client_late.
     pub name: &'static str,
-    /// Its effect on the run: valid, suspect or invalid.
+    /// The effect of the reason on the run: valid, suspect or invalid.
     pub state: State,
     /// A sentence with the figures.
     pub text: String,

@@ -15,7 +15,7 @@ pub fn members<'a>(rows: &'a [Measured], facts: &Facts) -> impl Iterator<Item = 
     rows.iter().filter(move |row| contains(&windows, row.scheduled_ns))
 }
 
-/// Returns the same requests in scheduled order.
+/// Returns the requests that belong to the measurement, in scheduled order.
 pub fn in_order<'a>(rows: &'a [Measured], facts: &Facts) -> Vec<&'a Measured> {
     let mut members: Vec<&Measured> = members(rows, facts).collect();
     members.sort_by_key(|row| row.scheduled_ns);

@@ -23,7 +23,7 @@ use super::student;
 pub(super) struct Rule {
     /// Number of batches whose means are compared.
     pub batches: usize,
-    /// Constant for the uncertainty of the dependence: the variance is multiplied by 1 + this /
+    /// Constant for the uncertainty of the dependence: the variance is multiplied by 1 + `unsure` /
     /// √turnovers.
     pub(crate) unsure: f64,
     /// A window with at least this many swings of the requests in flight is long: its worth is
@@ -264,7 +264,7 @@ pub struct Evidence {
     pub n: u64,
     /// Number of requests above the limit.
     pub above: u64,
-    /// How many independent requests they are worth.
+    /// How many independent requests the `n` requests are worth.
     pub worth: Worth,
 }
 
@@ -276,7 +276,7 @@ pub enum Answer {
     Holds,
     /// The limit is exceeded: at 95 %, more than the allowed share is above it.
     Misses,
-    /// There is too little evidence for either.
+    /// There is too little evidence for either answer.
     Undecided,
 }
 

@@ -111,8 +111,8 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     Ok(Answered { labels, metrics, verdict, plan_metrics, slo, classes, tokens, pulse, cost })
 }
 
-/// Adds the server's own metrics during a run, and how the time of a request was spent, to `metrics`, if
-/// they were scraped.
+/// If the server's own metrics were scraped during a run, adds them to `metrics`, with the parts of the
+/// time that requests took.
 fn scraped(samples: &[Sample], facts: &Facts, run: &RunReader, metrics: &mut RunMetrics) -> Result<(), RowsError> {
     let tokens = metrics.flow.output_throughput.map(|rate| rate * facts.windows.measure_secs());
     metrics.server = server::figures(samples, facts, tokens, metrics.reuse.declared);
@@ -171,8 +171,8 @@ fn usable(store: &Store, run: &PlannedRun) -> Result<Option<RunRecord>, StoreErr
     listed.unusable().map_or(Ok(listed.record), Err)
 }
 
-/// Returns the verdict of a committed run, which is not read if its verdict is known; `None` if it is not
-/// committed. A run that is not whole is an error.
+/// Returns the verdict of a planned run; `None` if the run is not committed. If the verdict is cached,
+/// the rows of the run are not read. A run that is not whole is an error.
 fn judged(
     store: &Store,
     run: &PlannedRun,
@@ -180,7 +180,8 @@ fn judged(
     known: &mut Judgements,
 ) -> Result<Option<(RunRecord, Judged)>, StoreError> {
     let Some(record) = usable(store, run)? else { return Ok(None) };
-    // Before its rows are read: a change meanwhile must not get this verdict.
+    // The key is computed before the rows are read, so that rows that change in the meantime do not get
+    // this verdict.
     let key = known.key(&record);
     if let Some(judged) = key.and_then(|key| known.get(key)) {
         return Ok(Some((record, judged)));
@@ -313,7 +314,8 @@ pub(crate) fn print_table(
     Ok(shown)
 }
 
-/// Maximum number of runs in a table: the figures of more do not fit in memory, nor their table on a screen.
+/// Maximum number of runs in a table. The figures of more runs would not fit in memory, and their table
+/// would not fit on a screen.
 const MOST_IN_TABLE: usize = 10_000;
 /// Maximum number of given-up runs listed below a table.
 const MOST_GIVEN_UP: usize = 20;
@@ -414,7 +416,8 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
     gathered.finish(text)
 }
 
-/// Returns the text in place of a table of many runs, and its contents.
+/// Returns the text that replaces the table if there are too many runs for one, and the facts about these
+/// runs.
 fn count_only(store: &Store, plan: &Plan, (runs, left_out): (&[&PlannedRun], &LeftOut)) -> (String, Shown) {
     let (mut known, mut gathered) = (Judgements::of(store, plan), Gathered::default());
     for run in runs {

@@ -14,18 +14,18 @@ use crate::units::Nanos;
 use crate::units::secrecy::{carries_secret, looks_like_key};
 use crate::units::text::is_variable;
 
-/// Time limit of each query to the server. It is long enough for a busy server to list its models.
+/// Time limit of each query to the server, long enough for a busy server to list its models.
 const WITHIN: Nanos = Nanos::from_secs(10);
 
 /// The HTTP status of a missing page.
 const NOT_FOUND: u16 = 404;
 
-/// The flags that name a server, and the model that it serves.
+/// The flags that select a server and one of the models that it serves.
 #[derive(Debug, Args)]
 pub(crate) struct AskedServer {
     /// Base address of the server's OpenAI-compatible API, like http://127.0.0.1:8000/v1, or only its host
-    /// and port; the server is asked for its models and version. Without --url, the plan measures the
-    /// embedded mock
+    /// and port; sweepline queries the server for its models and version. Without --url, the plan measures
+    /// the embedded mock
     #[arg(long, value_name = "URL")]
     pub(super) url: Option<String>,
     /// The model's id; required if the server lists several models, or does not respond
@@ -196,7 +196,7 @@ fn model(args: &AskedServer, url: Option<&str>, described: Option<&Description>)
         (None, [only]) => Ok(only.clone()),
         (None, []) => {
             let why = no_model(url, said);
-            Err(Failure::Usage(format!("{why}; retry once it lists one, or name the model with --model ID")))
+            Err(Failure::Usage(format!("{why}; retry once the server lists a model, or name one with --model ID")))
         }
         (None, _) => {
             Err(Failure::Usage(format!("the server lists several models; choose one with --model ID: {listed}")))
@@ -210,7 +210,7 @@ fn no_model(url: &str, said: &Description) -> String {
         Some(status) => refusal(url, status),
         None if said.is_list => "the server lists no model: it has not loaded one yet, or serves none".to_owned(),
         None => format!(
-            "{} does not return a list of models: is --url the address of an OpenAI-compatible API?",
+            "{} does not return a list of models: check that --url is the address of an OpenAI-compatible API",
             plain(&format!("{url}/models"))
         ),
     }

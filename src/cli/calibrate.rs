@@ -41,17 +41,18 @@ pub struct CalibrateArgs {
     changes: Changes,
     #[command(flatten)]
     load: LoadArgs,
-    /// Time from a request to its first token at the mock [default: the plan's mock, else 20ms]
+    /// Time from a request to its first token at the mock [default: as in the plan's mock, else 20ms]
     #[arg(long, value_name = "TIME", help_heading = "The server")]
     ttft: Option<Nanos>,
-    /// Time between tokens at the mock [default: the plan's mock, else 4ms]
+    /// Time between tokens at the mock [default: as in the plan's mock, else 4ms]
     #[arg(long, value_name = "TIME", help_heading = "The server")]
     itl: Option<Nanos>,
-    /// Minimum length of each load's window; a window is up to three times as long if that yields enough
-    /// requests for a 99th percentile
+    /// Minimum length of each load's window; a window is extended up to three times this length if this
+    /// yields enough requests for a 99th percentile
     #[arg(long = "for", value_name = "TIME", default_value = "2s", value_parser = some_time)]
     at_least: Nanos,
-    /// Start no measurement that would end after this time; the heaviest load is always measured
+    /// Time limit of the calibration; loads whose measurement would exceed it are skipped, except for the
+    /// heaviest load
     #[arg(long, value_name = "TIME", default_value = "60s")]
     within: Nanos,
     /// Do not search for the highest load at which the error stays below 1 ms
@@ -69,13 +70,14 @@ pub struct CalibrateArgs {
 /// The measurements, and the file in which they are stored.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Document<'a> {
-    /// The file; null if nothing was measured, because nothing is stored in that case.
+    /// Path of the calibration file; null if nothing was measured, because no file is written in that
+    /// case.
     #[schemars(with = "Option<String>")]
     file: Option<&'a Path>,
     /// The contents of the file.
     calibration: &'a Calibration,
-    /// Loads of the plan that were not measured because earlier sweeps have not found them yet, with the
-    /// reason.
+    /// Loads of the plan that were not measured because the sweeps that determine them have no result yet,
+    /// each with its reason.
     not_known: &'a [String],
 }
 
@@ -118,7 +120,8 @@ fn refuse_endless(args: &CalibrateArgs) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "one window of --for {window} is longer than --within {within}: shorten --for, or raise --within"
+        "a single window (--for {window}) is longer than the time limit (--within {within}): shorten --for, or raise \
+         --within"
     )))
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::failure::Failure;
 
-/// The class that `--class` selects; without it, figures cover all requests.
+/// The class that `--class` selects; without this flag, figures cover all requests.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct OneClass {
     /// Use only the requests of this mix class (the name of a scenario in a mix)

@@ -59,8 +59,8 @@ fn need(workspace: &Workspace, run: &PlannedRun) -> Need {
     }
 }
 
-/// Finds the largest run, by `size`, on each resource, and returns the `jobs` largest of these runs. They
-/// are the worst case of what is open at the same time.
+/// Finds the largest run, by `size`, on each resource, and returns the `jobs` largest of these runs.
+/// These runs are the worst case of connections that are open at the same time.
 fn side_by_side<'a>(needs: impl Iterator<Item = &'a Need>, jobs: u16, size: impl Fn(&Need) -> u64) -> Vec<&'a Need> {
     let mut largest: BTreeMap<&str, &Need> = BTreeMap::new();
     for need in needs {

@@ -7,10 +7,11 @@ use crate::cli::failure::Failure;
 use crate::cli::output;
 use crate::explain::COUNTING;
 
-/// Whether the rules by which numbers are computed are printed below an answer.
+/// Whether the rules by which numbers are computed are printed below a command's output.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Explain {
-    /// Also print the rules for requests, errors, small samples, intervals, loads and costs
+    /// Also print how the numbers are computed: the rules for requests, errors, small samples, intervals,
+    /// loads and costs
     #[arg(long)]
     explain: bool,
 }
@@ -20,7 +21,7 @@ impl Explain {
     pub(super) fn check(self, is_text: bool) -> Result<(), Failure> {
         match self.explain && !is_text {
             true => Err(Failure::Usage(
-                "--explain works with text output only; `sweepline explain counting` prints the rules alone".to_owned(),
+                "--explain works with text output only; `sweepline explain counting` prints only the rules".to_owned(),
             )),
             false => Ok(()),
         }

@@ -30,10 +30,11 @@ pub struct ImportArgs {
     /// Format of FILE; `auto` detects it from the contents
     #[arg(long, value_parser = PossibleValuesParser::new(import::formats()), default_value = "auto")]
     format: String,
-    /// Fail, and write no plan, if a setting has no counterpart
+    /// Fail without writing a plan if a setting has no counterpart in sweepline
     #[arg(long)]
     strict: bool,
-    /// Add short phases for a first look of 2 minutes next to the full ones, with a variable that selects them
+    /// In addition to the full phases, add short ones for a first look of 2 minutes, and a variable that
+    /// selects between them
     #[arg(long)]
     quick: bool,
     /// The model, overriding the one in FILE

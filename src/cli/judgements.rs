@@ -1,5 +1,5 @@
 //! The verdicts of a plan's runs, kept next to the results. A table of many runs needs no other figures, so
-//! one new run does not make `run` read the rows of all others again.
+//! `run` does not have to read the rows of all runs again after each new run.
 //!
 //! ```text
 //! derived/verdicts-<plan>.log      one line for each run that was judged:
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The key is a digest of everything that a verdict depends on: the program, the plan's thresholds and
-//! objective, the digest of `run.json`, and size and time of each row file. A line that does not match its
-//! check, for example because it was cut short by a kill, is ignored. The file is derived: deleting it loses
-//! nothing.
+//! objective, the digest of `run.json`, and the size and modification time of each row file. A line that
+//! does not match its checksum, for example because the process was killed while it wrote the line, is
+//! ignored. The file is derived: deleting it loses nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
@@ -28,34 +28,34 @@ use crate::server::own_program;
 use crate::store::{RunRecord, Store};
 use crate::units::text::hex;
 
-/// Number of lines about unneeded verdicts that stay in the file.
+/// Maximum number of lines with unneeded verdicts that are kept in the file.
 const MOST_UNUSED: usize = 10_000;
-/// Number of bytes of a line's check.
+/// Length of the checksum of a line, in bytes.
 const CHECK: usize = 4;
 
 /// The key of a verdict.
 pub(super) type Key = [u8; 16];
 
-/// What a table of many runs shows of a run.
+/// The facts about a run that a table of many runs uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Judged {
-    /// Its verdict.
+    /// The verdict of the run.
     pub(super) state: State,
-    /// Its load on the generator, if its rows record it.
+    /// The load that the run put on the generator; `None` if its rows do not record it.
     pub(super) pressure: Option<Pressure>,
 }
 
-/// The verdicts that are known.
+/// The cached verdicts of a plan's runs.
 pub(super) struct Judgements<'a> {
     store: &'a Store,
     file: PathBuf,
-    /// The digest of what all verdicts depend on; `None` if the program file cannot be read.
+    /// The digest of everything that all verdicts depend on; `None` if the program file cannot be read.
     rules: Option<[u8; 32]>,
     known: HashMap<Key, Judged>,
     used: HashSet<Key>,
     /// Number of lines in the file.
     lines: usize,
-    /// Open once a line was written.
+    /// The file, which is opened to write the first line; `None` before.
     out: Option<File>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Judgements<'a> {
     pub(super) fn of(store: &'a Store, plan: &Plan) -> Judgements<'a> {
         let name = hex(&Sha256::digest(&plan.name)[..8]);
         let file = store.layout().derived().join(format!("verdicts-{name}.log"));
-        // Special files are neither read nor waited for.
+        // Special files are not read, because that could block.
         let is_file = fs::metadata(&file).is_ok_and(|metadata| metadata.is_file());
         let text = if is_file { fs::read(&file).unwrap_or_default() } else { Vec::new() };
         let lines = || text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
@@ -86,7 +86,7 @@ impl<'a> Judgements<'a> {
         Some(known)
     }
 
-    /// Keeps the verdict of a run. Best effort: without write permission, only the speed-up is lost.
+    /// Caches the verdict of a run. Best effort: without write permission, only the speed-up is lost.
     pub(super) fn keep(&mut self, key: Key, judged: Judged) {
         self.used.insert(key);
         if self.known.insert(key, judged) != Some(judged) && self.append(&line(&key, judged)).is_ok() {
@@ -110,7 +110,8 @@ impl<'a> Judgements<'a> {
         Ok(())
     }
 
-    /// Removes verdicts that were neither asked for nor added, if there are many.
+    /// Removes the verdicts that were neither requested nor added in this process, if there are many of
+    /// them.
     pub(super) fn tidy(self) {
         if self.lines <= 2 * self.used.len() + MOST_UNUSED {
             return;
@@ -122,8 +123,8 @@ impl<'a> Judgements<'a> {
         }
     }
 
-    /// Returns the key of a run: the digest of what its verdict depends on. `None` if its `run.json` has no
-    /// digest.
+    /// Returns the key of a run: the digest of everything that its verdict depends on. `None` if its
+    /// `run.json` has no digest.
     pub(super) fn key(&self, record: &RunRecord) -> Option<Key> {
         let dir = self.store.layout().run(&record.id);
         let mut hasher = Sha256::new();
@@ -160,7 +161,7 @@ fn check(text: &str) -> String {
     hex(&Sha256::digest(text)[..CHECK])
 }
 
-/// Parses a line; `None` if it does not match its check.
+/// Parses a line; `None` if the line does not match its checksum.
 fn of_line(line: &[u8]) -> Option<(Key, Judged)> {
     let (text, found) = std::str::from_utf8(line).ok()?.rsplit_once(' ')?;
     if found != check(text) {

@@ -27,8 +27,8 @@ pub struct MockArgs {
     /// Port to listen on; 0 picks a free one
     #[arg(help_heading = LISTENING, long, default_value_t = 0)]
     port: u16,
-    /// Share the port with other mocks started with this flag, like replicas behind a load balancer: the kernel
-    /// distributes connections
+    /// Share the port with other mocks started with this flag, like replicas behind a load balancer; the
+    /// kernel distributes connections among them
     #[arg(help_heading = LISTENING, long)]
     reuse_port: bool,
     #[command(flatten)]

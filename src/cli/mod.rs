@@ -112,7 +112,7 @@ pub fn parse(mut typed: Vec<OsString>) -> Result<Cli, clap::Error> {
 }
 
 impl Cli {
-    /// Returns the color setting of the command; the default for commands without such a flag.
+    /// Returns the color setting of the command, or the default for commands without a `--color` flag.
     pub fn colour(&self) -> Colour {
         match &self.command {
             Command::Run(args) => args.colour,
@@ -152,7 +152,7 @@ pub enum Command {
     Cancel(cluster::cancel::CancelArgs),
     /// Explain why a run is complete, skipped or run again
     Why(why::WhyArgs),
-    /// List the runs that two plans add, remove and keep, and the edits behind them
+    /// Compare two plans: list added, removed and kept runs, and the responsible edits
     Diff(diff::DiffArgs),
     /// Show one run: every metric, the verdict and its reasons
     Show(show::ShowArgs),
@@ -162,9 +162,9 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// Write runs or requests as a table
     Export(export::ExportArgs),
-    /// Write one HTML report: the answer, charts with their numbers, and how it was measured
+    /// Write an HTML report: the answer, charts with their numbers, and the methodology
     Report(report::ReportArgs),
-    /// Show figures and cost of each load, and where curves bend
+    /// Show the figures and the cost of each load, and where the curves bend
     Curves(curves::CurvesArgs),
     /// Compute how many instances a load needs, and their cost
     Capacity(capacity::CapacityArgs),
@@ -176,11 +176,11 @@ pub enum Command {
     Dataset(dataset::DatasetArgs),
     /// Check whether the servers of a plan are ready
     Probe(probe::ProbeArgs),
-    /// Measure the load generator's own error on this machine, by load
+    /// Measure the load generator's own error on this machine, under different loads
     Calibrate(calibrate::CalibrateArgs),
     /// Check every file of the results folder against its digest
     Verify(verify::VerifyArgs),
-    /// Send committed runs to object storage, for others to pull
+    /// Upload committed runs to object storage so that others can pull them
     Push(transfer::push::PushArgs),
     /// Fetch runs that others have pushed; `run` treats them as its own
     Pull(transfer::pull::PullArgs),
@@ -188,17 +188,18 @@ pub enum Command {
     Schema(schema::SchemaArgs),
     /// Print the completion script of a shell
     Completions(completions::CompletionsArgs),
-    /// Print the manual page of the program or of a command, or write them all
+    /// Print the manual page of the program or of a command, or write all pages to a folder
     Man(man::ManArgs),
     /// Run an OpenAI-compatible mock server with a timing model and faults
     Mock(Box<mock::MockArgs>),
-    /// Sends a share of the load of a run; reads its instructions from a pipe
+    /// Send part of a run's load, as instructed through a pipe
     #[command(hide = true)]
     Worker,
-    /// Starts a server for a sweep and ends it with the sweep; reads the command from a pipe
+    /// Start a server for a sweep, with a command read from a pipe, and stop the server when the sweep
+    /// ends
     #[command(hide = true)]
     Supervise {
-        /// Start nothing; kill this process group when the pipe closes
+        /// Do not start a server; only kill this process group when the pipe closes
         #[arg(long, value_name = "PID")]
         group: Option<u32>,
     },

@@ -41,7 +41,7 @@ impl Folder {
     pub(crate) fn must_be_own(&self, what: &str) -> Result<(), Failure> {
         match shared::address(&self.results) {
             Some(url) => Err(Failure::Usage(format!(
-                "{what}: {url} is shared, but this command requires a separate results folder"
+                "{what}: the results at {url} are shared, but this command requires an ordinary results folder"
             ))),
             None => Ok(()),
         }
@@ -55,7 +55,7 @@ impl Folder {
         match self.results.try_exists() {
             Ok(false) => {
                 let folder = self.results.display();
-                Err(Failure::Usage(format!("no results folder {folder}; --results DIR names another")))
+                Err(Failure::Usage(format!("there is no results folder {folder}; name another with --results DIR")))
             }
             // Permission errors are reported when the folder is read.
             Ok(true) | Err(_) => Ok(()),
@@ -88,7 +88,7 @@ pub(crate) fn writer(store: Store, part: Option<Part>) -> Result<Writer, Failure
 /// The amount of messages on stderr.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Loudness {
-    /// Print more: probes, ids, reasons
+    /// Also print probes, ids and reasons
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
     /// Print only errors on stderr; data still goes to stdout
@@ -102,7 +102,7 @@ pub(crate) struct Shown {
     /// How progress is shown on stderr [default: bar on a terminal, else plain]
     #[arg(long, value_enum, value_name = "HOW")]
     progress: Option<Style>,
-    /// Time between two status reports, in plain and JSON progress [default: 60s in plain, 1s in JSON]
+    /// Time between two reports of plain or JSON progress [default: 60s for plain, 1s for json]
     #[arg(long, value_name = "TIME")]
     progress_every: Option<Nanos>,
 }

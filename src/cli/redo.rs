@@ -11,7 +11,7 @@ pub(super) struct Again {
     /// Execute the selected runs even if they have results; the old results move to superseded/
     #[arg(long)]
     pub force: bool,
-    /// Execute runs of this kind again; separate several kinds by commas
+    /// Execute runs of this kind again; separate several kinds with commas
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
     redo: Vec<Redo>,
 }

@@ -41,7 +41,7 @@ pub(crate) struct PlanRuns {
 pub(crate) struct ResultsArgs {
     #[command(flatten)]
     runs: PlanRuns,
-    /// Count invalid runs too
+    /// Include invalid runs in the figures
     #[arg(long)]
     pub(crate) include_invalid: bool,
     /// Text for people, or JSON for programs
@@ -284,7 +284,7 @@ impl Readings {
         self.without.push(Without { sweep, labels, state, reason });
     }
 
-    /// Returns those of `trails` that requested any of the runs that were read.
+    /// Returns the elements of `trails` that requested any of the runs that were read.
     fn behind(&self, trails: &[Trail]) -> Vec<Trail> {
         let is_here = |sweep: &str, id: &String| {
             let measured = self.runs.iter().any(|run| run.sweep == sweep && run.record.id == *id);

@@ -23,11 +23,12 @@ const FEWEST: u64 = 200;
 pub struct SearchArgs {
     #[command(flatten)]
     server: AskedServer,
-    /// The objective, as METRIC PERCENTILE LIMIT: "ttft p99 500ms"; for several limits, give it several
-    /// times, or separate them by commas. Metrics: ttft, tpot, itl, e2e
+    /// The objective, as METRIC PERCENTILE LIMIT, like "ttft p99 500ms"; to set several limits, repeat the
+    /// flag or separate the limits with commas. Metrics: ttft, tpot, itl, e2e
     #[arg(long, value_name = "LIMIT", required = true, value_delimiter = ',', value_parser = limit)]
     slo: Vec<Limit>,
-    /// Which load to search: requests per second of an open loop, or requests in flight of a closed one
+    /// The kind of load to vary: requests per second in an open loop, or requests in flight in a closed
+    /// loop
     #[arg(long = "of", value_enum, value_name = "LOAD", default_value = "qps")]
     axis: Axis,
     /// The lightest load to try
@@ -36,13 +37,14 @@ pub struct SearchArgs {
     /// The heaviest load to try
     #[arg(long, value_name = "LOAD", default_value = "200")]
     to: Decimal,
-    /// The resolution of the answer
+    /// The resolution of the result, as a share of the load
     #[arg(long, value_name = "SHARE", default_value = "5%")]
     within: Share,
-    /// The shortest window of a run; the window is prolonged until it contains enough requests to decide
+    /// The minimum window of a run; the window is extended until it contains enough requests to decide
+    /// whether the objective is met
     #[arg(long, value_name = "TIME", default_value = "30s")]
     measure: Nanos,
-    /// The window of the run that confirms the answer; 0s disables it
+    /// The window of the run that confirms the result; 0s disables this run
     #[arg(long, value_name = "TIME", default_value = "5m")]
     confirm: Nanos,
     /// The plan's name
@@ -51,10 +53,10 @@ pub struct SearchArgs {
     /// The plan file to write and run
     #[arg(short, long, value_name = "PLAN", default_value = "search.yaml")]
     output: PathBuf,
-    /// Overwrite a plan of another search
+    /// Overwrite the plan file even if it contains a different plan
     #[arg(long)]
     force: bool,
-    /// Write the plan and stop; `sweepline run PLAN` then searches
+    /// Write the plan without running it; `sweepline run PLAN` then runs the search
     #[arg(long)]
     plan_only: bool,
     /// Results folder

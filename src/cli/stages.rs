@@ -21,7 +21,7 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    /// Whether earlier sweeps decide anything about later ones.
+    /// Whether any sweep of the plan depends on the result of an earlier sweep.
     pub(super) fn are_several(workspace: &Workspace) -> bool {
         workspace.plan().sweeps.values().any(|sweep| Sweep::asks(sweep).next().is_some())
     }

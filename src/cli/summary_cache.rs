@@ -2,8 +2,8 @@
 //! have to read every row again.
 //!
 //! The cached table is used only while none of its inputs has changed: the plan, this program, the width
-//! of the screen, and size and time of every file of the runs, which is how `make` and git check files.
-//! The cache is derived data, so deleting it loses nothing.
+//! of the screen, and the size and modification time of every file of the runs. `make` and git detect
+//! changed files in the same way. The cache is derived data, so deleting it loses nothing.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -13,7 +13,7 @@ pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
     let Err(ExpandError { sweep, mistake: Mistake::Undivided { workers, why, remedy }, .. }) = expand(plan) else {
         return None;
     };
-    let what = format!("{workers} workers cannot send the load of sweep `{sweep}` together: {why}");
+    let what = format!("{workers} workers cannot share the load of sweep `{sweep}`: {why}");
     let of_sweep = plan.sweeps.get(&sweep).is_some_and(|sweep| sweep.engine.workers.is_some());
     let path: Vec<Step> = match of_sweep {
         true => ["sweeps", &sweep, "engine", "workers"].map(Step::from).into(),

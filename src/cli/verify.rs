@@ -15,8 +15,8 @@ use crate::units::text::counted;
 /// The arguments of `verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Forget the run with this id (or unambiguous prefix) whose folder was deleted on purpose, without
-    /// checking any other run
+    /// Forget the run with this id (or unambiguous prefix), whose folder was deleted on purpose; no other
+    /// run is checked
     #[arg(long, value_name = "ID", conflicts_with = "format")]
     forget: Option<String>,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(super) struct Document<'a> {
 /// One run.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneRun<'a> {
-    /// The name of the run's folder, which is the beginning of its id.
+    /// The name of the run's folder, which is the beginning of the run's id.
     id: &'a str,
     /// Whether all files of the run are intact.
     whole: bool,

@@ -41,9 +41,9 @@ const GIVEN_UP: &str = "given_up";
 /// The arguments of `why`.
 #[derive(Debug, Args)]
 pub struct WhyArgs {
-    /// A run: any unambiguous prefix of its id (`preview` and `list` show ids), or an expression as for
-    /// --only, like "qps == 5 and repeat == 0"; or a sweep of the plan, or SWEEP/CELL, for its decisions
-    /// and for cells without an id
+    /// The run to explain: any unambiguous prefix of its id (`preview` and `list` show ids), or an
+    /// expression as for --only, like "qps == 5 and repeat == 0". SWEEP explains the decisions of a
+    /// sweep's searches and ladders, and SWEEP/CELL those of one cell, or why the cell has no run yet
     #[arg(value_name = "RUN")]
     run: String,
     /// The plan that contains the run; without it, only the results folder is used
@@ -213,7 +213,7 @@ fn or_id(asked: &str, no_sweep: &str, failure: Failure) -> Failure {
     match failure {
         Failure::Usage(text) if asked.bytes().all(|byte| byte.is_ascii_alphanumeric()) => Failure::Usage(format!(
             "no run id begins with `{asked}`: ids consist of the digits 0 to 9 and a to f (`preview` and `list` show \
-             them); {no_sweep}; as an expression {text}"
+             them); {no_sweep}; read as an expression: {text}"
         )),
         other => other,
     }

@@ -203,7 +203,7 @@ fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
             expansion.choose(&chosen.iter().map(Chosen::members).collect::<Vec<_>>());
         }
         let now = if is_staged { found(plan, &expansion, &chosen, &chooser) } else { known.clone() };
-        // Sweeps depend only on earlier ones, so nothing new becomes known after as many rounds as
+        // Sweeps depend only on earlier sweeps, so the loop ends after at most as many rounds as
         // there are sweeps.
         if now == known {
             let trails =

@@ -28,7 +28,7 @@ pub enum DatasetError {
     },
     /// One entry is invalid.
     #[error(
-        "{}:{place}: {text}; fix the entry, or skip such entries with --skip-bad (in a plan: on_bad: skip)",
+        "{}:{place}: {text}; fix the entry, or skip such entries with --skip-bad (in a plan: `on_bad: skip`)",
         path.display()
     )]
     Entry {

@@ -18,7 +18,7 @@ use super::skipped::{Reason, Skipped};
 
 /// A file that is being read.
 ///
-/// It is an iterator over the kept records, which ends after an error.
+/// A `Dataset` is an iterator over the kept records, which ends after an error.
 pub struct Dataset {
     path: PathBuf,
     options: Options,

@@ -72,18 +72,19 @@ impl Reason {
 pub struct Skips {
     /// The number of entries.
     pub count: u64,
-    /// The place of the first such entry: its line, or its row in a Parquet file.
+    /// The place of the first entry skipped for this reason: its line, or its row in a Parquet
+    /// file.
     pub first: u64,
-    /// The number of the first such entry in a JSON array, from 1; absent if every entry has its
-    /// own line.
+    /// The position in a JSON array of the first entry skipped for this reason, from 1; absent if
+    /// every entry has its own line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<u64>,
-    /// The problem of the first such entry.
+    /// The problem of the first entry skipped for this reason.
     pub example: String,
 }
 
 impl Skips {
-    /// Returns the place of the first such entry.
+    /// Returns the place of the first entry skipped for this reason.
     pub fn place(&self) -> Place {
         Place { line: self.first, entry: self.entry }
     }

@@ -15,7 +15,7 @@ pub(crate) struct Checks {
     check: Check,
     answer: UnboundedSender<Checked>,
     answers: UnboundedReceiver<Checked>,
-    /// A result that arrived while the executor waited and that it has not taken yet.
+    /// A result that arrived while the executor was waiting, and that has not been taken yet.
     came: Option<Checked>,
 }
 

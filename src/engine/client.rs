@@ -38,10 +38,11 @@ use super::told::Told;
 const MAX_WHOLE: usize = 64 << 20;
 /// How much of the body of an error response is read, in bytes.
 const MAX_ERROR_BODY: usize = 64 << 10;
-/// The maximum size of a streamed response, in bytes; its text is kept in memory until it ends.
+/// The maximum size of a streamed response, in bytes; the text of the response is kept in memory
+/// until the response ends.
 const MAX_STREAM: u64 = 256 << 20;
-/// After a connection breaks, how often and at what interval the client checks whether the server process
-/// has ended.
+/// After a connection breaks, how many times and at what interval the client checks whether the
+/// server process has ended.
 const NEWS_OF_DEATH: (u32, Duration) = (20, Duration::from_millis(5));
 /// The longest pause that is honored if a server requests one (`Retry-After`), in seconds.
 const LONGEST_RETRY_AFTER_SECS: u64 = 3_600;
@@ -139,7 +140,7 @@ pub(crate) struct Ended {
     pub answer: Reply,
     /// When the slot that the request held became free, in nanoseconds since the run's start.
     pub(crate) freed: u64,
-    /// Details of the request's failure that its row does not contain, if any.
+    /// Details of the request's failure that the request's row does not contain, if any.
     pub aside: Option<Aside>,
 }
 

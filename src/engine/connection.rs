@@ -82,8 +82,8 @@ impl Connection {
         if let Socket::Plain(stream) = &self.socket {
             return self.unread.is_empty() && stream.is_silent();
         }
-        // With TLS, readable data may be messages of the TLS protocol itself, so this reads and decodes
-        // them.
+        // With TLS, readable data may be messages of the TLS protocol itself, so they are read and
+        // decoded here.
         self.stamps.doubt();
         self.unread.is_empty() && self.poll_read(cx, |_| ()).is_pending()
     }

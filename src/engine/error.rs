@@ -19,8 +19,8 @@ pub enum EngineError {
     Tokenizer(#[from] TokenizerError),
     /// No prompt can be as short as requested.
     #[error(
-        "no prompt can have {asked} tokens: the text that the server adds to a prompt and a single token already \
-         take {shortest}; request {shortest} or more"
+        "no prompt can have {asked} tokens: the text that the server adds to each prompt, plus a single token, already \
+         takes {shortest}; request {shortest} or more"
     )]
     TooShort {
         /// Number of tokens of the longest requested prompt.
@@ -32,7 +32,7 @@ pub enum EngineError {
     #[error("{}", .0.detail)]
     Spoiled(Spoiled),
     /// This machine cannot open more connections.
-    #[error("20 connections in a row could not be opened; the last: {0}")]
+    #[error("20 connections in a row could not be opened; the last error: {0}")]
     NoRoom(String),
     /// The thread that prepares requests is gone.
     #[error("the thread that prepares requests ended early; this is a bug in sweepline")]

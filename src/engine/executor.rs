@@ -34,13 +34,13 @@ use super::workers::Completed;
 const NO_ROOM_IN_A_ROW: u32 = 20;
 /// Maximum number of requests started in a row before other tasks get a turn.
 const MOST_AT_ONCE: usize = 256;
-/// A request that was due within this time before the run's end is not counted as missed, because it could
-/// not have been sent in time. In nanoseconds.
+/// A request that was due within this time (in nanoseconds) before the run's end is not counted as
+/// missed, because it could not have been sent in time.
 const END_TOLERANCE_NS: u64 = 10_000_000;
 /// How long before the desired instant the kernel's timer is set to fire, in nanoseconds. The rest of the
 /// wait is spent polling the clock. A timer fires about this late.
 const LEAD_NS: u64 = 50_000;
-/// The same if the plan sets `timer: spin`. A timer is rarely later than this.
+/// Like `LEAD_NS`, for plans that set `timer: spin`. A timer rarely fires later than this.
 const SPIN_LEAD_NS: u64 = 200_000;
 /// Waits shorter than this many times the lead do not poll the clock, so that polling takes at most a tenth
 /// of a core.

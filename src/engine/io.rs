@@ -86,7 +86,7 @@ impl Stamps {
         self.doubted.set(true);
     }
 
-    /// Returns when the request was sent; `None` if it was not.
+    /// Returns when the request was sent; `None` if it was not sent.
     pub(crate) fn sent(&self) -> Option<u64> {
         self.sent.get()
     }
@@ -114,7 +114,8 @@ impl Stamps {
         self.by_kernel.set(self.by_kernel.get() && read.delay.is_some());
     }
 
-    /// Records when a request that shares its connection with others was sent; `None` if it was not.
+    /// Records when a request that shares its connection with others was sent; `None` if it was not
+    /// sent.
     pub(crate) fn left(&self, at: Option<u64>) {
         self.sent.set(at);
     }

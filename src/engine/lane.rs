@@ -28,8 +28,9 @@ pub(crate) struct Content {
     pub intended_prompt_tokens: u32,
     /// Number of leading prompt tokens that the server has already seen in the same conversation.
     pub seen_tokens: u32,
-    /// The beginning of the prompt that other requests may share; `None` if they cannot. How much of it the
-    /// server has already seen is determined when the request is sent.
+    /// The beginning of the prompt that other requests may share; `None` if other requests cannot
+    /// share any part of it. How much of it the server has already seen is determined when the
+    /// request is sent.
     pub(crate) trail: Option<Arc<Trail>>,
     /// Number of requested output tokens.
     pub requested_tokens: u32,

@@ -15,7 +15,8 @@ pub(crate) enum Pacer {
     Closed(Closed),
     /// Arrivals that do not depend on the server.
     Open(Box<Open>),
-    /// Arrivals of conversations, whose later turns start after their responses.
+    /// Arrivals of conversations, in which each later turn starts after the response to the
+    /// previous turn.
     Sessions(Box<Sessions>),
 }
 

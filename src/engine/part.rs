@@ -86,8 +86,8 @@ impl Ending {
         self.is_measured.then(|| self.finish.at().min(now + LOOK_NS))
     }
 
-    /// Reports that all requests of this process in the measure window have ended, the first time that it
-    /// is called.
+    /// When called for the first time, reports that all requests of this process in the measure
+    /// window have ended.
     pub(crate) fn measured(&mut self) {
         if !std::mem::replace(&mut self.is_measured, true) {
             (self.tell)(Stage::Measured);
@@ -107,7 +107,8 @@ pub(crate) async fn cue<T>(cue: oneshot::Receiver<T>, mut stop: watch::Receiver<
 /// Waits until this machine's monotonic clock reads `origin`, the zero of the run's clock. Returns the
 /// run's clock and how late the wait ended, in nanoseconds.
 pub(crate) async fn begin_at(origin: u64, mut stop: watch::Receiver<bool>) -> Result<(Clock, u64), EngineError> {
-    /// Length of the busy wait that ends the wait, because the runtime's timers are coarse. In nanoseconds.
+    /// Length of the busy wait that ends the wait, in nanoseconds. The busy wait is needed because
+    /// the runtime's timers are coarse.
     const COARSE_NS: u64 = 3_000_000;
     let left = origin.saturating_sub(monotonic()).saturating_sub(COARSE_NS);
     tokio::select! {

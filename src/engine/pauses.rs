@@ -4,11 +4,11 @@
 
 use crate::rows::{Pauses, Standstill, Windows};
 
-/// A wake-up that is later than this is a pause. In nanoseconds. Shorter delays are ordinary on a busy
-/// machine; the canaries' percentiles show them.
+/// A wake-up that is later than this (in nanoseconds) is a pause. Shorter delays are ordinary on a
+/// busy machine; the canaries' percentiles show them.
 const LEAST_NS: u64 = 100_000_000;
-/// If the thread was stopped, rather than waiting for a core, a wake-up that is later than this is a pause
-/// if it happens at least `AGAIN` times. In nanoseconds.
+/// If the thread was stopped, rather than waiting for a core, a wake-up that is later than this (in
+/// nanoseconds) is a pause if it happens at least `AGAIN` times.
 const LEAST_STOP_NS: u64 = 50_000_000;
 /// Minimum number of short stops that count as pauses. One or two are normal on a virtual machine.
 const AGAIN: u64 = 3;

@@ -64,7 +64,7 @@ pub(crate) struct Pool {
     connector: Connector,
     /// Connections that are not in use, the most recently used at the back.
     idle: RefCell<VecDeque<Idle>>,
-    /// Number of connections that the server has closed after their response since the last successful
+    /// Number of connections that the server has closed after a response since the last successful
     /// reuse.
     closed: Cell<u32>,
     keeps: bool,

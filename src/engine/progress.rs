@@ -16,7 +16,7 @@ pub struct Progress {
     origin_ns: AtomicU64,
     /// Start and end of the measure window in nanoseconds since the run's start, as far as they are known.
     window: [AtomicU64; 2],
-    /// 1 while the run waits for its idle time before the load begins; otherwise 0.
+    /// 1 during the run's idle time before the load begins; otherwise 0.
     pub idling: Counter,
     /// 1 while the run waits for the server to finish earlier requests; otherwise 0.
     pub settling: Counter,

@@ -14,8 +14,8 @@ use crate::rows::{Outcome, RequestRow};
 
 /// Number of successful requests that are remembered.
 const KEPT: usize = 256;
-/// A failure that follows another one within this time is not shown, because thousands may occur in a
-/// second. In nanoseconds.
+/// A failure that follows another one within this time (in nanoseconds) is not shown, because
+/// thousands may occur in a second.
 const BETWEEN_FAILURES: u64 = 100_000_000;
 
 /// The times of a successful response, in nanoseconds; 0 if unknown.

@@ -29,16 +29,17 @@ const BATCH_BYTES: usize = 32 << 10;
 /// Number of batches that may wait for the writer, with at most 32 MiB of gaps. A full channel blocks the
 /// engine, which shows in its lateness; no entry is lost.
 const BACKLOG: usize = 1024;
-/// The same if texts are recorded. A batch then contains about 32 KiB of texts, or the texts of one
-/// request, however long they are.
+/// Like `BACKLOG`, for runs whose texts are recorded. A batch then contains about 32 KiB of texts,
+/// or the texts of one request, however long they are.
 const BACKLOG_OF_TEXTS: usize = 64;
-/// The writer is woken when more than one in this many of the batches that may wait is waiting.
+/// The maximum number of waiting batches is divided by this number. When more batches than the
+/// result are waiting, the writer is woken.
 const WAKE_AT: u64 = 4;
 /// How often the writer polls for batches.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Number of records, or of gaps in them, at which the waiting records are written to the file.
 const WRITE_AT: (usize, usize) = (1024, 256 << 10);
-/// How long a record waits at most to be written together with others, in nanoseconds.
+/// Maximum time for which a record waits to be written together with others, in nanoseconds.
 const WRITE_AFTER: u64 = 100_000_000;
 
 /// The entries that are passed to the writer together.

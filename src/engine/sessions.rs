@@ -8,8 +8,9 @@ use super::schedule::Schedule;
 use super::share::Share;
 use super::start::{Start, Unstarted};
 
-/// Conversations that arrive according to a schedule and whose later turns start after their responses,
-/// with or without an in-flight cap. Only conversations in progress are held in memory.
+/// Conversations that arrive according to a schedule and in which each later turn starts after the
+/// response to the previous turn, with or without an in-flight cap. Only conversations in progress
+/// are held in memory.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     /// Conversations that have not arrived yet.

@@ -17,7 +17,7 @@ pub(crate) type Completed = (Ended, Ticket);
 /// One request to perform, with its ticket and the sender for its result.
 pub(crate) type Handed = (Order, Ticket, UnboundedSender<Completed>);
 
-/// The tasks of one thread. There are as many tasks as were ever busy at once.
+/// The tasks of one thread. There are as many tasks as have ever been busy at once.
 pub(crate) struct Workers {
     client: Client,
     idle: RefCell<Vec<Rc<Worker>>>,

@@ -181,9 +181,10 @@ impl Course {
         }
     }
 
-    /// The time by which `count` arrivals are expected, in seconds since the run's start; `None` if the
-    /// number of arrivals never reaches `count`. If the rate is 0 when it does, the result is the end of the
-    /// period without arrivals, because an arrival belongs to the load that begins with it.
+    /// The time by which `count` arrivals are expected, in seconds since the run's start; `None` if
+    /// the number of arrivals never reaches `count`. If the rate is 0 at that time, the result is
+    /// the end of the period without arrivals, because an arrival belongs to the load that begins
+    /// with it.
     pub fn at(&self, count: f64) -> Option<f64> {
         let holds = |piece: &&Piece| count < piece.before + piece.area();
         let index = self.head.partition_point(|piece| !holds(&piece));

@@ -37,7 +37,7 @@ impl ExpandError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mistake {
     /// A load that several processes cannot send together.
-    #[error("{workers} workers cannot send its load together: {why}; {remedy}, or set `engine: {{ workers: 1 }}`")]
+    #[error("{workers} workers cannot share this load: {why}; {remedy}, or set `engine: {{ workers: 1 }}`")]
     Undivided {
         /// Number of processes.
         workers: u32,
@@ -57,9 +57,8 @@ pub enum Mistake {
     CellTwice,
     /// A run that belongs to two sweeps with different generator settings.
     #[error(
-        "sweep `{first}` contains the same run with a different `engine`, but the run is executed once, because \
-         `engine` is not part of its identity; use the same `engine` in both sweeps, or exclude the cell from \
-         one"
+        "sweep `{first}` contains the same run with a different `engine`, but the run is executed only once, because \
+         `engine` is not part of its identity; use the same `engine` in both sweeps, or exclude the cell from one"
     )]
     OtherEngine {
         /// The first sweep that contains the run.
@@ -125,14 +124,16 @@ pub enum Mistake {
     #[error("the load is missing: add `batch_size`, `qps` or both to the matrix")]
     NoLoad,
     /// A rate on an axis, combined with a profile that has its own rate.
-    #[error("the profile of `arrivals` is in requests per second, but the matrix also has `qps`: keep one")]
+    #[error(
+        "the profile of `arrivals` is in requests per second, but the matrix also has `qps`: keep only one of them"
+    )]
     TwoRates,
     /// Two server facts with the same flattened name.
     #[error("the server fact `{0}` is set twice: as a dotted key and in a table")]
     SameFact(String),
     /// Cold prompts that do not each begin with a nonce.
     #[error(
-        "`cache: cold` needs `nonce: on`, but this cell has `nonce: {}`: each cold prompt opens with its own nonce",
+        "`cache: cold` needs `nonce: on`, but this cell has `nonce: {}`; each cold prompt must begin with its own nonce",
         .0.name()
     )]
     ColdWithoutNonce(NonceMode),
@@ -164,8 +165,8 @@ pub enum Mistake {
     },
     /// The budget ends before every setting has had a run.
     #[error(
-        "`optimize.budget: {budget}` is shorter than one run for each of the {settings} settings, {}: increase \
-         it, including time for server starts, or use fewer settings",
+        "`optimize.budget: {budget}` is too short for one run of each of the {settings} settings, which takes {}: \
+         increase it, including time for server starts, or use fewer settings",
         .needs.spoken()
     )]
     SmallBudget {
@@ -177,7 +178,7 @@ pub enum Mistake {
         needs: Nanos,
     },
     /// A fill phase that is too long to be represented as a duration.
-    #[error("`fill.per_second` must be above 0 and fill {slots} slots within five centuries")]
+    #[error("`fill.per_second` must be above 0 and high enough to fill {slots} slots within five centuries")]
     FillTooLong {
         /// Number of slots to fill.
         slots: u32,

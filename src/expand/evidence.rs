@@ -16,7 +16,7 @@ pub struct TakenValue {
     pub axis: String,
     /// The earlier sweep that the load is derived from.
     pub from: String,
-    /// The result of that sweep that was used.
+    /// The result that was taken from the earlier sweep.
     pub take: SweepMetric,
     /// The aggregate of `found` that was used; absent if each cell uses its own value.
     #[serde(rename = "use", default, skip_serializing_if = "Option::is_none")]
@@ -25,7 +25,7 @@ pub struct TakenValue {
     pub times: Decimal,
     /// The load: the value multiplied by the factor and rounded down.
     pub load: Decimal,
-    /// The findings of that sweep; there are several if they were aggregated over an axis.
+    /// The findings of the earlier sweep; there are several if they were aggregated over an axis.
     pub found: Vec<FoundValue>,
 }
 

@@ -103,7 +103,7 @@ pub struct GateState {
     pub sweep: String,
     /// The bounds of the gate: `at least 20`, `at most 500ms`.
     pub bound: String,
-    /// The values that it reads; empty if the earlier sweep has no cell.
+    /// The values that the gate reads; empty if the earlier sweep has no cell.
     pub values: Vec<GateValue>,
     /// The overall result.
     pub answer: GateAnswer,

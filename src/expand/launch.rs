@@ -13,7 +13,7 @@ use crate::units::{Decimal, Nanos};
 use super::spec::LaunchSpec;
 use super::{Cell, EndpointSpec, Http2, Mistake, RunSpec};
 
-/// The prefix of those facts that are flags.
+/// The prefix of the names of facts that are flags.
 const FLAGS: &str = "flags.";
 /// The axis value that stands for "the flag is not passed".
 pub const NOT_GIVEN: &str = "none";

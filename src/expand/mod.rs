@@ -1,7 +1,7 @@
 //! Expands a plan to RunSpecs, and determines their order and identity.
 //!
-//! The plan has been checked: names are known, aliases resolved, the axes `endpoint`, `model` and
-//! `scenario` filled in. Any remaining error is an [`ExpandError`], never a panic.
+//! The plan has been checked: names are known, aliases are resolved, and the axes `endpoint`,
+//! `model` and `scenario` are filled in. Any remaining error is an [`ExpandError`], never a panic.
 
 mod axes;
 mod bounds;

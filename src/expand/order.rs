@@ -30,7 +30,7 @@ pub fn block(seed: Seed, sweep: &str, repeat: u32, cells: usize) -> Vec<usize> {
 /// the cells of a group stay together.
 pub fn rounds(seed: Seed, sweep: &str, repeat: u32, groups: &[Vec<usize>]) -> Vec<usize> {
     let arms = |at: usize| {
-        // Four repeats share the same draw.
+        // Four consecutive repeats share the same random draw.
         let name = [&(at as u64).to_le_bytes()[..], sweep.as_bytes()].concat();
         let mut rng = rng(b"sweepline rounds 2\0", seed, repeat / ROUNDS, &name);
         let mut arms = shuffled(&mut rng, groups[at].len());

@@ -20,7 +20,7 @@ pub enum Ends {
         /// The metrics whose means must be known.
         metrics: Vec<MetricName>,
     },
-    /// Each arm is shown to differ from its baseline, or to be equivalent.
+    /// Each arm is shown to differ from its baseline, or to be equivalent to it.
     Shown {
         /// The metrics that the plan names; empty for the default metrics.
         metrics: Vec<MetricName>,
@@ -36,7 +36,7 @@ pub enum Ends {
 pub struct CellEnd {
     /// The number of executed repeats.
     pub after: u32,
-    /// The result that these repeats showed, as text.
+    /// The result that the executed repeats showed, as text.
     pub why: String,
 }
 

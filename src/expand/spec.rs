@@ -50,7 +50,7 @@ pub struct RunSpec {
     /// The load generator's settings; not hashed.
     #[serde(default)]
     pub engine: LoadEngine,
-    /// The data that the run records in addition to its numbers; not hashed.
+    /// The data that the run records in addition to its measurements; not hashed.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub record: Recording,
     /// Whether an outage ends the run; not hashed.
@@ -59,12 +59,13 @@ pub struct RunSpec {
     /// Whether the run measures a start of its server, with one request as soon as the server is ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub start: bool,
-    /// The loads derived from earlier sweeps, with their evidence; not hashed, because the loads are.
+    /// The loads derived from earlier sweeps, with their evidence; not hashed, because the loads
+    /// themselves are hashed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken: Vec<TakenValue>,
     /// The plan's seed.
     pub seed: Seed,
-    /// The number of the repeat of its cell, from 0.
+    /// The number of the run's repeat within its cell, from 0.
     pub repeat: u32,
 }
 
@@ -116,7 +117,7 @@ impl Default for LoadEngine {
     }
 }
 
-/// The data that a run records in addition to its numbers.
+/// The data that a run records in addition to its measurements.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
     /// Whether the texts of requests and responses are recorded verbatim.
@@ -204,7 +205,8 @@ pub struct ModelSpec {
     pub id: String,
     /// The declared number format.
     pub precision: Option<String>,
-    /// Digest of its tokenizer's files, if the plan names them; `server` if the server counts tokens.
+    /// Digest of the files of the model's tokenizer, if the plan names them; `server` if the server
+    /// counts tokens.
     pub tokenizer: Option<String>,
 }
 

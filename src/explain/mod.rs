@@ -88,7 +88,8 @@ impl Page {
         first.split_once(": ").map_or(first, |(_, title)| title)
     }
 
-    /// Whether the prose of the page contains all requested words; a requested word may lack its end.
+    /// Whether the prose of the page contains all requested words; a requested word may be only the
+    /// beginning of a word on the page.
     fn tells_of(&self, asked: &str) -> bool {
         let lower = |text: &str| text.to_lowercase();
         let prose = self.markdown.split("```").step_by(2);

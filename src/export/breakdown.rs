@@ -12,7 +12,7 @@ use super::{Cell, Column, Kind, Sheet, analysis_column};
 pub(crate) trait Part {
     /// The columns that identify a group.
     fn columns() -> Vec<Column>;
-    /// The cells of this group in these columns.
+    /// The cells of the group in the columns that [`Part::columns`] returns.
     fn cells(&self) -> Vec<Cell>;
 }
 

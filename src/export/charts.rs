@@ -1,5 +1,5 @@
-//! Curves as native charts of a workbook: throughput, TTFT and TPOT over load. The charts refer to the cells
-//! of a sheet of numbers, so editing a number changes its chart.
+//! Curves as native charts of a workbook: throughput, TTFT and TPOT against load. The charts refer
+//! to the cells of a sheet of numbers, so editing a number changes its chart.
 
 use std::collections::HashSet;
 
@@ -88,7 +88,7 @@ struct Row {
 /// A chart.
 #[derive(Debug)]
 struct One {
-    /// The group of curves to which it belongs. Each group begins a new row.
+    /// The group of curves to which the row belongs. Each group begins a new row.
     group: usize,
     title: String,
     x: &'static str,

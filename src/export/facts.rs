@@ -175,7 +175,7 @@ pub struct FoundHosts {
     pub server: Fingerprint,
     /// GPUs of the client's machine.
     pub client_gpus: Vec<String>,
-    /// The version of the driver of these GPUs.
+    /// The version of the driver of the GPUs in `client_gpus`.
     pub client_gpu_driver: Option<String>,
 }
 

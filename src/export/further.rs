@@ -64,7 +64,7 @@ pub(crate) struct Further {
     failures: Vec<String>,
     /// Metrics reported by servers, in the order of the canonical table: name, unit and meaning.
     server: Vec<(String, &'static str, String)>,
-    /// Mean latencies and their parts, also in canonical order.
+    /// Mean latencies and their parts, in canonical order.
     parts: Vec<(String, &'static str, String)>,
 }
 

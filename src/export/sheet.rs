@@ -89,8 +89,8 @@ impl Column {
         Column { unit: unit_of(&name), name, kind, doc: doc.into(), null: String::new(), is_label: false }
     }
 
-    /// Returns the same column with a description of when it is null; if the description is empty, it is
-    /// never null.
+    /// Returns the same column with a description of when it is null; if the description is empty,
+    /// the column is never null.
     pub fn null(self, case: impl Into<String>) -> Column {
         Column { null: case.into(), ..self }
     }

@@ -1,5 +1,5 @@
-//! The cells of a drawn graph that have not become runs (yet), because they depend on the findings of
-//! earlier sweeps.
+//! The cells of a drawn graph that have not (yet) become runs, because they depend on the findings
+//! of earlier sweeps.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use crate::units::text::counted;
 
 use super::drawn::{DRAWN_RUNS, Drawing, DrawnNode};
 
-/// Adds the cells that have not become runs (yet). A cell is placed after the gates of all sweeps that its
-/// sweep waits for, including the sweeps whose findings it uses, and before the gate of its own sweep. If a
-/// sweep has many cells, similar cells are drawn as one node.
+/// Adds the cells that have not (yet) become runs. A cell is placed after the gates of all sweeps
+/// that its sweep waits for, including the sweeps whose findings it uses, and before the gate of
+/// its own sweep. If a sweep has many cells, similar cells are drawn as one node.
 pub(super) fn add_cells(drawing: &mut Drawing, expansion: &Expansion, gates: &HashMap<&str, usize>) {
     let mut by_sweep: IndexMap<&str, Vec<&Pending>> = IndexMap::new();
     for pending in &expansion.pending {
@@ -34,7 +34,7 @@ pub(super) fn add_cells(drawing: &mut Drawing, expansion: &Expansion, gates: &Ha
     }
 }
 
-/// The node of a cell that has not become a run (yet).
+/// The node of a cell that has not (yet) become a run.
 fn waiting_cell(pending: &Pending) -> DrawnNode {
     DrawnNode {
         kind: "cell",

@@ -68,8 +68,9 @@ pub fn drawing(graph: &Graph, expansion: &Expansion, states: &States) -> Drawing
 }
 
 impl Drawing {
-    /// Adds a search or a series, after its runs and before the gate of its sweep. Each run that it requested
-    /// waits for the run requested before, unless the run already belongs to another search.
+    /// Adds a search or a series, after its runs and before the gate of its sweep. Each run that
+    /// the search or series requested waits for the run that was requested before it, unless the
+    /// run already belongs to another search.
     fn add(&mut self, pool: &PoolState, under: &[(usize, &str)], gate: Option<usize>, owned: &mut HashSet<usize>) {
         let at = self.nodes.len();
         self.nodes.push(DrawnNode {

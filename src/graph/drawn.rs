@@ -85,7 +85,7 @@ impl RunState {
 /// The state of a search or a ladder.
 #[derive(Debug)]
 pub struct PoolState {
-    /// The name of its sweep.
+    /// The name of the sweep to which the search or ladder belongs.
     pub sweep: String,
     /// The kind of node: search or ladder.
     pub kind: &'static str,
@@ -95,9 +95,10 @@ pub struct PoolState {
     pub state: &'static str,
     /// The state of the search or ladder, in words.
     pub standing: String,
-    /// The load that it found, in the unit of its axis; `None` if it found none.
+    /// The load that was found, in the unit of its axis; `None` if none was found.
     pub found: Option<f64>,
-    /// The ids of its runs in the order in which they were requested, each with the run's result or purpose.
+    /// The ids of the requested runs, in the order of the requests, each with the run's result or
+    /// purpose.
     pub runs: Vec<(RunId, String)>,
     /// The loads that the ladder skips.
     pub pruned: Vec<PrunedLoad>,

@@ -1,9 +1,9 @@
 //! Builds a graph of dependencies from RunSpecs.
 //!
-//! A server that sweepline starts is started before its endpoint is probed. An endpoint is probed before
-//! its runs, and a sweep that comes `after` another waits at that sweep's gate. The graph contains only
-//! work to be done, so a plan whose runs are all done has no probe and sends nothing. Once built, the
-//! graph never changes; a [`Walk`] traverses it.
+//! A server that sweepline starts is started before its endpoint is probed. An endpoint is probed
+//! before its runs, and a sweep that comes `after` another sweep waits at that sweep's gate. The
+//! graph contains only work to be done, so a plan whose runs are all done has no probe and sends
+//! nothing. Once built, the graph never changes; a [`Walk`] traverses it.
 
 mod build;
 mod cells;

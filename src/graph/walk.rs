@@ -15,11 +15,11 @@ use super::{Graph, Node, Rank};
 /// How a node ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// Successfully.
+    /// The node succeeded.
     Ok,
-    /// With a failure.
+    /// The node failed.
     Failed,
-    /// Not executed: the caller skipped it.
+    /// The caller skipped the node, so it was not executed.
     Skipped,
 }
 
@@ -110,8 +110,8 @@ impl<'g> Walk<'g> {
         self.taken.len() < self.jobs && !self.taken.contains(resource) && !self.waiting.iter().any(is_kept)
     }
 
-    /// Marks a running node as waiting for its server. Other nodes may run in the meantime, but not on
-    /// its resource. A node that already waits continues to wait.
+    /// Marks a running node as waiting for its server. Other nodes may run in the meantime, but not
+    /// on its resource. Has no effect on a node that is already waiting.
     pub fn wait(&mut self, node: NodeIndex) {
         if self.running.remove(&node) {
             self.waiting.insert(node);
@@ -121,8 +121,8 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// Returns a waiting node to the queue; it starts again when a job is free. Returns false if it was
-    /// not waiting.
+    /// Returns a waiting node to the queue; it starts again when a job is free. Returns false if
+    /// the node was not waiting.
     pub fn come_back(&mut self, node: NodeIndex) -> bool {
         let waited = self.waiting.remove(&node);
         if waited {

@@ -12,7 +12,7 @@ pub(crate) enum Kind {
     Missing,
     /// The setting is in the plan with a different meaning.
     Differs,
-    /// sweepline does this anyway, or does it differently.
+    /// The setting is not needed: sweepline does the same anyway, or does it differently.
     Needless,
 }
 

@@ -6,7 +6,7 @@ use crate::plan::PlanErrors;
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// Text larger than any benchmark configuration.
-    #[error("{name} has {bytes} bytes; at most {most} are read: import only the part with the benchmarks")]
+    #[error("{name} has {bytes} bytes, but at most {most} are read: import only the part with the benchmarks")]
     TooLarge {
         /// The file.
         name: String,
@@ -28,7 +28,7 @@ pub enum ImportError {
         remedy: &'static str,
     },
     /// The input is neither a file of a known format nor a command.
-    #[error("{name}: unknown configuration or command: {seen}; import accepts {takes}; --format selects one")]
+    #[error("{name}: unknown configuration or command: {seen}; import accepts {takes}; select one with --format")]
     Unknown {
         /// The file.
         name: String,
@@ -38,7 +38,7 @@ pub enum ImportError {
         takes: String,
     },
     /// Invalid JSON.
-    #[error("{name}:{line}:{column}: invalid JSON: {reason}; fix it there")]
+    #[error("{name}:{line}:{column}: invalid JSON: {reason}; correct the file at this position")]
     Json {
         /// The file.
         name: String,
@@ -64,9 +64,9 @@ pub enum ImportError {
     Unclosed {
         /// The file.
         name: String,
-        /// The line at which it begins, from 1.
+        /// The line at which the construct begins, from 1.
         line: usize,
-        /// The construct that begins there.
+        /// The construct that is not closed.
         what: String,
     },
     /// A file that the command names cannot be read.

@@ -1,5 +1,5 @@
-//! Files that both a command and a plan can name: data sets and tokenizers. Whether a plan can read one is
-//! tested in the same way as by `check`.
+//! Files that both a command and a plan can name: data sets and tokenizers. Whether a plan can read
+//! such a file is tested in the same way as in `check`.
 
 use std::path::Path;
 

@@ -2,8 +2,8 @@
 
 use crate::plan::is_sent_by_itself;
 
-/// Returns why a plan does not accept a header with this name, and the alternative; `None` if it
-/// does.
+/// Returns why a plan does not accept a header with this name, and the alternative; `None` if the
+/// plan accepts the header.
 pub(crate) fn refused(name: &str) -> Option<&'static str> {
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     if !is_name {

@@ -36,7 +36,7 @@ pub(crate) struct Job {
     /// Whether the job is one of several workloads that are listed together. Scenarios and loads that
     /// change together become one axis.
     pub is_listed: bool,
-    /// The name of the job's sweep. Jobs with another name stay in separate sweeps.
+    /// The name of the job's sweep. Jobs with different names stay in separate sweeps.
     pub apart: Option<Said<String>>,
     /// The number of repeats, if set.
     pub repeats: Option<Field>,
@@ -157,9 +157,9 @@ fn is_given(value: Option<&(String, String)>) -> bool {
 pub(crate) struct Around {
     /// Facts of the server that the script started, as a field of an endpoint without `launch`.
     pub facts: Option<Field>,
-    /// The launch of that server.
+    /// The launch of the server that the script started.
     pub serve: Option<Serve>,
-    /// The varied flags of that server.
+    /// The varied flags of the server that the script started.
     pub setting: Option<Setting>,
     /// The actions between two runs, as a field of an endpoint.
     pub between: Option<Field>,
@@ -167,7 +167,8 @@ pub(crate) struct Around {
     pub ready: Option<Field>,
     /// The model with which the server was started, and its origin.
     pub model: Option<(String, String)>,
-    /// The address of that server, which replaces the command's default, and its origin.
+    /// The address of the server that the script started, which replaces the command's default, and
+    /// the origin of the address.
     pub url: Option<(String, String)>,
     /// The name of the scenario.
     pub name: Option<String>,

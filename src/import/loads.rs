@@ -23,7 +23,8 @@ pub(super) fn bounded(said: Said<u32>, arguments: &Arguments) -> Said<u32> {
     said.map(|value| value.clamp(1, MOST_IN_FLIGHT))
 }
 
-/// Returns the rate of an option; `None` if the option is not given, or the rate is infinite.
+/// Returns the rate that an option sets; `None` if the option is not given, or the rate is
+/// infinite.
 pub(super) fn rate(place: &str, option: &str, arguments: &Arguments) -> Result<Option<Said<Decimal>>, ImportError> {
     let Some(said) = arguments.needed(place, option)? else { return Ok(None) };
     if ["inf", "infinity", "+inf"].contains(&said.value.to_ascii_lowercase().as_str()) {
@@ -38,7 +39,7 @@ pub(super) fn rate(place: &str, option: &str, arguments: &Arguments) -> Result<O
     Ok(Some(Said { value: rate, origin: said.origin }))
 }
 
-/// Returns the number of requests in flight of an option; `None` if the option is not given.
+/// Returns the number of requests in flight that an option sets; `None` if the option is not given.
 pub(super) fn whole(place: &str, option: &str, arguments: &Arguments) -> Result<Option<Said<u32>>, ImportError> {
     let Some(said) = arguments.needed(place, option)? else { return Ok(None) };
     match said.value.trim().parse() {

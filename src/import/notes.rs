@@ -26,7 +26,7 @@ pub(super) struct Notes<'a> {
     settings: RefCell<IndexMap<(String, usize), bool>>,
     /// Mapped options whose value contains a variable without a value, as words, variable and line.
     pub(super) unset: RefCell<Vec<(String, String, usize)>>,
-    /// Variables whose value depends on a branch, each with the line of its condition.
+    /// Variables whose value depends on a branch, each with the line of the branch's condition.
     pub(super) branched: RefCell<Vec<(String, usize)>>,
     /// Invalid values, as words, reason and line.
     wrong: RefCell<Vec<(String, String, usize)>>,

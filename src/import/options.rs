@@ -18,7 +18,7 @@ pub(crate) enum Arity {
 pub(crate) enum Fate {
     /// The option is read; if it has no effect, it is listed.
     Read,
-    /// sweepline does this anyway, or does not need it.
+    /// The option is not needed: sweepline does the same anyway, or has no use for it.
     Needless(&'static str),
     /// The option has no counterpart.
     Lost(&'static str),

@@ -27,8 +27,8 @@ use Fate::{Needless, Read};
 
 /// Maximum number of combinations, which is far more than any real parameter file contains.
 const MOST_RECORDS: usize = 10_000;
-/// The default number of levels that `serve_workload` explores, and the maximum number of levels, with which
-/// rates that double stay within the range of a plan.
+/// The default number of levels that `serve_workload` explores. It is also the maximum: with more
+/// levels, the rates, which double, would leave the range of a plan.
 const LEVELS: u32 = 10;
 const MOST_LEVELS: u32 = 16;
 /// The default number of prompts of `vllm bench serve`.

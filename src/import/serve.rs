@@ -282,7 +282,8 @@ impl Reader<'_> {
             let is_secret = names_secret(&name);
             let most = match (&inline, SWITCHES.contains(&name.as_str()) || name.starts_with("no_")) {
                 (Some(_), _) | (_, true) => 0,
-                // Every word up to the next option is a value; a key may also begin with a dash.
+                // Every word up to the next option is a value. A word that begins with a dash may
+                // be a value, too: an API key.
                 _ => usize::MAX,
             };
             let mut values: Vec<String> = inline.into_iter().collect();

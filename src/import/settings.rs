@@ -12,7 +12,8 @@ use super::serve::{Serve, flag_name, flag_value, is_flag_name, serve};
 use super::shell::Command;
 use crate::units::secrecy::names_secret;
 
-/// Server options that the plan sets outside the server's command, each with the place.
+/// Server options that the plan sets outside the server's command, each with the place where the
+/// plan sets it.
 const ELSEWHERE: [(&str, &str); 2] = [
     ("port", "all settings share one port: `port` of `launch`"),
     ("host", "all settings share one host: `url` of the endpoint"),

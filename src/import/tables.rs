@@ -48,7 +48,8 @@ struct Group {
     is_own: bool,
     /// Whether starts of the server are measured.
     is_start: bool,
-    /// Whether its job was listed together with others, so that scenarios and loads change together.
+    /// Whether the job of the group was listed together with others, so that scenarios and loads
+    /// change together.
     is_listed: bool,
     /// The name that keeps the group separate from groups with other names.
     apart: Option<Said<String>>,
@@ -373,7 +374,7 @@ impl Group {
             let why = if longest > SHORTEST { "prompts / rate" } else { "prompts / rate, at least 60s" };
             return Field::new("measure", seconds(longest), format!("{prompts}: {why}"));
         }
-        // This is 10% more than the slowest rate needs, because arrivals vary.
+        // The limit is 10 % more than the slowest rate needs, because arrivals vary.
         let at_most = seconds((longest * 1.1).ceil());
         let value = format!("{{ for: 60s, min_requests: {fewest}, at_most: {at_most} }}");
         Field::new("measure", value, format!("{prompts}: prompts / rate at each rate, at least 60s"))

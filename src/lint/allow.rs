@@ -43,8 +43,8 @@ pub(super) fn apply(
             None => kept.push((code, severity, finding)),
         }
     }
-    // Without a calibration, no load can be found to exceed it, so an entry that allows this is not
-    // reported as unneeded.
+    // Without a calibration, it is unknown whether a load exceeds what this host sustains, so an
+    // entry that allows such loads is not reported as unneeded.
     let unknown = |code| code == LintCode::BeyondCalibration && calibrated.is_none();
     let idle = entries.iter().filter(|entry| !entry.used && !unknown(entry.allow.code));
     kept.extend(

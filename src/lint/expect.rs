@@ -14,7 +14,7 @@ use super::view::{Rung, SweepView};
 /// states the assumption.
 const TOKEN_SECS: f64 = 0.02;
 
-/// The words that state this assumption in messages.
+/// The words with which messages state the assumption about the time per output token.
 pub(crate) const ASSUMPTION: &str = "assuming 20ms per output token";
 
 /// The figures that determine the expected number of requests in a sweep's slowest runs.

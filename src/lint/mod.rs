@@ -37,11 +37,11 @@ use view::View;
 pub struct Lint {
     /// The code of the rule.
     pub code: LintCode,
-    /// Its severity.
+    /// The severity of the lint.
     pub severity: Severity,
-    /// Its subjects; never empty.
+    /// The subjects of the lint; never empty.
     pub(crate) scopes: Vec<Scope>,
-    /// Its place in the plan, for the first subject; `None` for the plan as a whole.
+    /// The place of the lint's first subject in the plan; `None` for the plan as a whole.
     pub place: Option<Place>,
     /// The problem, with its figures.
     pub message: String,

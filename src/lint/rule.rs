@@ -43,7 +43,7 @@ pub struct Rule {
     pub name: &'static str,
     /// The aspect of the results that a finding puts in doubt.
     pub(crate) threatens: Threat,
-    /// Its severity.
+    /// The severity of the rule's findings.
     pub severity: Severity,
     /// The function that checks a plan.
     pub(super) check: Check,

@@ -56,7 +56,9 @@ fn folded(undisclosed: &[&Lint], severity: Severity, colour: bool) -> Option<Str
     let facts = facts.collect::<Vec<_>>().join("; ");
     let (begin, end) = marks(severity, colour);
     let (what, remedy) = match severity {
-        Severity::Note => ("unknown", "find out the value before you compare results: unknown values may differ"),
+        Severity::Note => {
+            ("unknown", "find out these values before you compare results, because unknown values may differ")
+        }
         _ => ("not disclosed", "write the true value, or `unknown`; `--format json` lists each with an example"),
     };
     let (severity, all) = (name(severity), codes.join(", "));

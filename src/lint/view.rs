@@ -36,9 +36,9 @@ pub(crate) struct View<'p> {
 pub(crate) struct Rung {
     /// The load.
     pub load: Load,
-    /// Phases of its runs.
+    /// The phases of the load point's runs.
     pub phases: Phases,
-    /// The place of its value in the plan.
+    /// The place of the load's value in the plan.
     pub at: Vec<Step>,
     /// Speed factor of a replayed trace, if a trace determines the load.
     pub speed: Option<Decimal>,
@@ -68,26 +68,26 @@ impl Rung {
 
 /// One sweep.
 pub(crate) struct SweepView<'p> {
-    /// Its name.
+    /// The name of the sweep.
     pub name: &'p str,
     /// The sweep.
     pub sweep: &'p Sweep,
-    /// Its endpoints, by name.
+    /// The endpoints of the sweep, by name.
     pub endpoints: Vec<(&'p str, &'p Endpoint)>,
-    /// Its models, by name.
+    /// The models of the sweep, by name.
     pub models: Vec<(&'p str, &'p Model)>,
-    /// Its scenarios, by name, with the plan's fields applied but not the axes.
+    /// The scenarios of the sweep, by name, with the plan's fields applied but not the axes.
     pub scenarios: Vec<(String, Resolved)>,
-    /// Its load points.
+    /// The load points of the sweep.
     pub rungs: Vec<Rung>,
-    /// The configuration of its load generator.
+    /// The configuration of the sweep's load generator.
     pub engine: LoadEngine,
-    /// Whether some of its requests each open a new connection.
+    /// Whether some requests of the sweep each open a new connection.
     pub(crate) opens_connections: bool,
-    /// Whether all its responses are streamed and have the requested length, as far as the plan determines
-    /// this.
+    /// Whether all responses of the sweep are streamed and have the requested length, as far as the plan
+    /// determines this.
     pub streams: bool,
-    /// Its comparison; `None` if it does not compare anything.
+    /// The comparison of the sweep; `None` if the sweep compares nothing.
     pub compare: Option<&'p Compare>,
 }
 

@@ -132,7 +132,8 @@ pub enum Kind {
     Distribution {
         /// The items that the distribution covers.
         of: Of,
-        /// Minimum number of requests for percentiles, in addition to their own minimum sample size.
+        /// Minimum number of requests for percentiles, in addition to the percentile's own minimum
+        /// sample size.
         fewest_requests: u64,
         /// When a single request has no value.
         null_of_request: &'static str,

@@ -230,8 +230,8 @@ fn note(entry: &mut Entry, request: &Request) {
     entry.line.prompt_sha256 = Some(request.digest.iter().map(|byte| format!("{byte:02x}")).collect());
 }
 
-/// Executes the fault if it is one that occurs before a slot is taken. Returns `None` if the request must
-/// be served.
+/// Executes the fault if it occurs before a slot is taken. Returns `None` if the request must be
+/// served.
 async fn instead(conn: &mut Conn, entry: &mut Entry, keep: bool, fault: Option<Kind>) -> Result<Option<End>, Gone> {
     match fault {
         Some(Kind::Http(status)) => {

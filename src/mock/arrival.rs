@@ -1,8 +1,8 @@
 //! Determines the arrival times of bytes with the kernel, which timestamps each segment as it arrives,
 //! however late this process reads it.
 //!
-//! The engine does the same with separate code, so that an error in one of the two shows up as a
-//! difference.
+//! The engine determines arrival times in the same way, but with separate code, so that an error in
+//! one of the two shows up as a difference.
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd};
@@ -19,8 +19,8 @@ use super::timer::now;
 
 /// The size of the buffer through which all connections read, in bytes.
 const SCRATCH: usize = 64 << 10;
-/// Two clocks that are read within this time are considered to be read together. Without an interruption,
-/// reading both takes a tenth of this time. In nanoseconds.
+/// Two clocks that are read within this time (in nanoseconds) are considered to be read together.
+/// Without an interruption, reading both takes a tenth of this time.
 const TOGETHER: u64 = 1_000;
 /// The maximum difference between the clocks of two processors, in nanoseconds. A timestamp that is this
 /// far in the future is still valid.

@@ -1,9 +1,9 @@
 //! The prefix cache, which determines which blocks of tokens are kept and which are evicted first.
 //!
-//! It works like vLLM's automatic prefix caching. Only full blocks are kept, lookups start at the front of
-//! a sequence, and the least recently used block is evicted first (within one sequence, the last block).
-//! Unlike in vLLM, the capacity limits only the blocks that are kept for later requests, and the blocks of
-//! running requests are not counted.
+//! The cache works like vLLM's automatic prefix caching. Only full blocks are kept, lookups start
+//! at the front of a sequence, and the least recently used block is evicted first (within one
+//! sequence, the last block). Unlike in vLLM, the capacity limits only the blocks that are kept for
+//! later requests, and the blocks of running requests are not counted.
 
 use std::collections::HashMap;
 
@@ -117,7 +117,7 @@ impl Cache {
         (self.newest, self.oldest) = (NONE, NONE);
     }
 
-    /// Marks those of a sequence's leading blocks that are kept as used now.
+    /// Marks the blocks at the beginning of a sequence as used now, if they are kept.
     fn touch(&mut self, blocks: &[Block]) {
         for block in blocks.iter().rev() {
             if let Some(&place) = self.places.get(block) {

@@ -163,7 +163,7 @@ impl Config {
 #[cfg(test)]
 impl Default for Config {
     fn default() -> Self {
-        /// A parser of only these flags.
+        /// A parser that accepts only the flags of [`Config`].
         #[derive(clap::Parser)]
         struct Flags {
             #[command(flatten)]

@@ -306,7 +306,8 @@ impl Conn {
         let deadline = self.shared.timer.at(now() + 1_000_000_000);
         let rest = async {
             if let Link::Tcp(stream) = &mut self.link {
-                // Errors do not matter: the client is then gone, which the next read also reports.
+                // An error does not matter: it means that the client is gone, and the next read
+                // also reports this.
                 let _ = stream.shutdown().await;
             }
             while self.fill().await.is_ok_and(|read| read > 0) {

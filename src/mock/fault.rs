@@ -31,7 +31,7 @@ pub enum Kind {
     Stall(Option<u32>),
     /// Nothing is ever sent, and the connection stays open. No slot is taken.
     StallHeaders,
-    /// The response ends in the middle of an event's JSON, but as an HTTP body it ends properly.
+    /// The response ends in the middle of an event's JSON, but its HTTP body ends properly.
     Truncate(Option<u32>),
     /// The connection closes in the middle of an event's JSON, before the HTTP body has ended.
     Close(Option<u32>),

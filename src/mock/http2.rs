@@ -77,8 +77,8 @@ impl Asked {
         head.path = parts.uri.path_and_query().map_or_else(String::new, |path| path.as_str().to_owned());
         (head.has_frames, head.keep_alive) = (true, true);
         for (name, value) in &parts.headers {
-            // Invalid fields are ignored. They are either replaced by frames in HTTP/2, or no client of
-            // ours sends them.
+            // Invalid fields are ignored. These fields are either replaced by frames in HTTP/2, or
+            // no client of ours sends them.
             let _ = head.take(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
         }
         Some((Answering::new(respond), Incoming::new(head, bytes, (arrival, arrivals.last.get()))))

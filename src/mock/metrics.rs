@@ -1,5 +1,5 @@
-//! Formats the server's metrics in Prometheus' text format. If vLLM's V1 engine has the metric, its names,
-//! labels and units are used (`vllm/v1/metrics/loggers.py`).
+//! Formats the server's metrics in Prometheus' text format. Metrics that vLLM's V1 engine also has
+//! use its names, labels and units (`vllm/v1/metrics/loggers.py`).
 
 use std::fmt::Write;
 

@@ -1,9 +1,9 @@
 //! An OpenAI-compatible server with a timing model and faults, used by tests and the quickstart.
 //!
-//! It writes its own bytes and shares no codec with the engine, so that an error in one cannot hide the
-//! same error in the other. Its log records the actual events, with timestamps from the monotonic clock,
-//! which a client on the same host also reads. One thread serves everything, because a second thread would
-//! only make instants less precise through additional wake-ups.
+//! The server writes its own bytes and shares no codec with the engine, so that an error in one
+//! cannot hide the same error in the other. Its log records the actual events, with timestamps from
+//! the monotonic clock, which a client on the same host also reads. One thread serves everything,
+//! because a second thread would only make instants less precise through additional wake-ups.
 //!
 //! `config` contains the configuration, `fault` the faults and when they occur, and `pace` computes when
 //! each token is due. `timer` wakes all streams from one timerfd, and `arrival` timestamps received data.

@@ -102,8 +102,8 @@ async fn accept(listener: TcpListener, shared: &Rc<Shared>) {
 }
 
 fn welcome(stream: TcpStream, number: u64, peer_port: u16, shared: &Rc<Shared>) {
-    // Without this, Nagle's algorithm would delay tokens. Errors do not matter, because it fails only on a
-    // connection that is already gone.
+    // Without this, Nagle's algorithm would delay tokens. Errors do not matter, because the call
+    // fails only on a connection that is already gone.
     let _ = stream.set_nodelay(true);
     let conn = Conn::new(stream, number, peer_port, Rc::clone(shared));
     match fault::of_connection(&shared.config.faults, number, shared.config.seed) {

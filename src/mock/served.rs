@@ -21,8 +21,9 @@ const TTFT_BUCKETS: &[f64] = &[
 #[derive(Debug, Clone)]
 pub(super) struct Histogram {
     borders: &'static [f64],
-    /// The number of values in each bucket: up to each border and above the border before it, and above the
-    /// last border.
+    /// The number of values in each bucket. A bucket contains the values above the previous border,
+    /// up to and including its own border; the last bucket contains the values above the last
+    /// border.
     counts: Vec<u64>,
     sum_ns: u64,
 }
@@ -68,7 +69,7 @@ pub(super) enum Finish {
 }
 
 impl Finish {
-    /// All values. Each has a series in the metrics from the start.
+    /// All ways in which a request can finish. Each has a series in the metrics from the start.
     pub(super) const ALL: [Finish; 3] = [Finish::Stop, Finish::Length, Finish::Abort];
 
     /// Returns the value of the label in the metrics.

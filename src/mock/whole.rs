@@ -19,7 +19,7 @@ use super::timer::now;
 use super::values;
 use super::wire::{Framing, Wire};
 
-/// Waits as long as a stream of these tokens would take, then writes the response.
+/// Waits as long as it would take to stream the response's tokens, then writes the response.
 pub(super) async fn answer(conn: &mut Conn, entry: &mut Entry, mut job: Job) -> Result<End, Gone> {
     let shared = Rc::clone(&conn.shared);
     let mut pace = pace(&shared, &job);

@@ -88,7 +88,8 @@ impl Loaded {
             // A single value or range may stand for a list, and a single value for a table with one
             // field.
             [Step::Index(0)] => !is_list,
-            // A word may stand for a gamma distribution, and `cv` and `burstiness` for each other.
+            // A word may stand for a gamma distribution, and `cv` may stand for `burstiness` or the
+            // reverse.
             [Step::Key(field), ..] if field == "gamma" => is_leaf,
             [Step::Key(field)] if field == "cv" || field == "burstiness" => {
                 found.node.entry("cv").or(found.node.entry("burstiness")).is_some()

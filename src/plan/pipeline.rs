@@ -25,7 +25,10 @@ pub fn load_with(path: &Path, options: &Options) -> Result<Loaded, PlanErrors> {
         Err(PlanErrors::of_file(path, Diagnostic::new(Code::File, message).remedy(remedy)))
     };
     let Some(format) = Format::of(path) else {
-        return fail("a plan is a .yaml, .yml or .toml file".to_owned(), "rename the file to one of these extensions");
+        return fail(
+            "a plan must be a .yaml, .yml or .toml file".to_owned(),
+            "rename the file to one of these extensions",
+        );
     };
     let mut bytes = Vec::new();
     // Reads one byte more than allowed, to detect files that are too large.

@@ -1,4 +1,4 @@
-//! Renders where the time of a run's requests went: a table of means as sums of their parts.
+//! Renders how the time of a run's requests was spent: a table of means, each as the sum of its parts.
 
 use comfy_table::Cell;
 

@@ -134,7 +134,7 @@ fn verdict(verdict: &Verdict, colour: bool) -> String {
     text
 }
 
-/// States how short prompts could be at least, if some prompts could not be as short as requested.
+/// States the minimum length that prompts could have, if some prompts could not be as short as requested.
 fn prompts(facts: &Facts) -> String {
     let Some(shortest) = facts.shortest_prompt else { return String::new() };
     wrapped(&format!(

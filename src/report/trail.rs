@@ -49,7 +49,7 @@ pub(crate) struct Trail {
     /// The loads that a ladder skips, in ascending order; empty while the ladder is in progress, and for
     /// searches.
     pub(crate) pruned: Vec<f64>,
-    /// The result of the last load of a cut ladder.
+    /// Why a ladder ended early: the result of its last load. `None` for other paths.
     #[serde(skip)]
     pub(crate) cut: Option<&'static str>,
 }

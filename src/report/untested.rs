@@ -1,4 +1,4 @@
-//! Describes a comparison in which nothing could be tested in a few lines: the reasons, and what would make a
+//! Describes in a few lines a comparison in which nothing could be tested: the reasons, and what would make a
 //! test possible. Tables would only repeat the same reasons many times.
 
 use indexmap::{IndexMap, IndexSet};

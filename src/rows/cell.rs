@@ -47,7 +47,7 @@ pub(crate) trait Stored: Sized {
 pub(crate) trait Cell: Sized {
     /// Whether the column may hold nulls.
     const NULLABLE: bool;
-    /// The Arrow type of its column.
+    /// The Arrow type of the field's column.
     fn data_type() -> DataType;
     /// Stores cells as a column.
     fn store<'a>(cells: impl Iterator<Item = &'a Self>) -> Result<ArrayRef, CellError>

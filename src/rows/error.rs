@@ -59,7 +59,7 @@ pub enum RowsError {
         other: &'static str,
     },
     /// A journal that is incomplete.
-    #[error("{path} is not a finished journal ({reason}): the attempt cannot be committed, run the plan again")]
+    #[error("{path} is not a finished journal ({reason}), so the attempt cannot be committed: run the plan again")]
     Unfinished {
         /// The journal.
         path: PathBuf,

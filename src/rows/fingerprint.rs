@@ -25,7 +25,7 @@ pub struct Fingerprint {
     pub flags: BTreeMap<String, String>,
 }
 
-/// A fact for which a server reports another value than before.
+/// A fact for which a server reports a different value than before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// The fact: `engine`, `version` or `model`.

@@ -108,7 +108,7 @@ optional! {
     ended_ns: u64,
     /// Total DNS, TCP and TLS time of a connection opened for this request.
     connecting_ns: u64,
-    /// Time at which we read the first token minus the kernel's timestamp of it.
+    /// Time at which we read the first token minus the kernel's timestamp for the token.
     read_delay_ns: u64,
     /// Part of the request's lateness that was spent waiting for its content.
     content_wait_ns: u64,

@@ -24,8 +24,8 @@ pub struct Observed {
     /// Lateness of the requests of the window: time of sending minus time of release minus time spent
     /// connecting.
     pub lateness: Option<Spread>,
-    /// Read delay of the requests of the window: time at which we read the first token minus the kernel's
-    /// timestamp of it.
+    /// Read delay of the requests of the window: time at which we read the first token minus the
+    /// kernel's timestamp for the token.
     pub read_delay: Option<Spread>,
     /// Delay of the wake-ups of a thread that only sleeps, for 10 ms at a time. It shows stalls of the
     /// machine or of the process.
@@ -89,7 +89,7 @@ pub struct Pauses {
 pub struct Standstill {
     /// Number of pauses.
     pub count: u64,
-    /// Total time of these pauses within the measure window, in nanoseconds.
+    /// Total time of the pauses within the measure window, in nanoseconds.
     pub in_window_ns: u64,
     /// The longest pause, in nanoseconds, including the parts before and after the window.
     pub longest_ns: u64,

@@ -32,7 +32,7 @@ table! {
         qps: Option<f64> [Dictionary "requests/s"],
         /// Number of the repeat within its cell, from 0.
         repeat: u32 [Dictionary ""],
-        /// The cell's values on the other axes.
+        /// The cell's values on axes other than endpoint, model, scenario, batch_size and qps.
         axes: BTreeMap<String, String> [Dictionary ""],
     }
 }
@@ -94,8 +94,8 @@ table! {
     then {
         /// Source of the receive timestamps: kernel or user.
         stamp: Stamp [Dictionary ""],
-        /// Time at which we read the first token minus the kernel's timestamp of it; null with user
-        /// timestamps.
+        /// Time at which we read the first token minus the kernel's timestamp for the token; null
+        /// with user timestamps.
         read_delay_ns: Option<u64> [Delta "ns"],
         /// Outcome: `ok`, `connect`, `timeout`, `http_<status>`, `reset`, `stalled`, `malformed`,
         /// `stream_error`, `empty`, `server_died` or `cut_at_drain`.
@@ -236,7 +236,7 @@ table! {
         /// The response's tool calls as JSON: a list of `name` and `arguments` (a string), assembled from
         /// their pieces; null if there were none.
         tool_calls: Option<String> [Plain ""],
-        /// Whether any of these texts was longer than 1 MiB and was truncated to that size.
+        /// Whether any text in this row was longer than 1 MiB and was truncated to that size.
         truncated: bool [Dictionary ""],
     }
 }

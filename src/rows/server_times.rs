@@ -20,7 +20,7 @@ pub struct ServerTimes {
 }
 
 impl ServerTimes {
-    /// Returns these times. Times that are missing in `self` are taken from `other`.
+    /// Returns the times in `self`, and the times in `other` that are missing in `self`.
     pub fn or(self, other: ServerTimes) -> ServerTimes {
         ServerTimes {
             queue_ns: self.queue_ns.or(other.queue_ns),

@@ -34,7 +34,7 @@ pub struct Telemetry {
 /// samples.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GpuReadings {
-    /// The index of the entry for these GPUs in `urls`.
+    /// The index in `urls` of the entry for the GPUs of this machine.
     pub page: u32,
     /// Number of readings that list the processes on the GPUs.
     pub readings: u64,

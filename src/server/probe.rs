@@ -172,7 +172,7 @@ pub enum ProbeError {
     /// The server accepted the request, but did not respond within the time limit.
     #[error(
         "{url} did not respond to {what} within {within}; wait until it has loaded its model, and run the same \
-         command again; if it never responds, is this the address of an OpenAI-compatible API?"
+         command again; if it still does not respond, check that this is the address of an OpenAI-compatible API"
     )]
     Silent {
         /// The address.
@@ -185,7 +185,7 @@ pub enum ProbeError {
     /// The server began a response, but did not finish it within the time limit.
     #[error(
         "{url} did not finish its response to {what} within {within}; run the same command again once it is ready; if \
-         it never does, is this the address of an OpenAI-compatible API?"
+         this happens again, check that this is the address of an OpenAI-compatible API"
     )]
     Unfinished {
         /// The address.
@@ -195,7 +195,7 @@ pub enum ProbeError {
         /// The time limit of the response.
         within: Nanos,
     },
-    /// The server uses another HTTP version than the endpoint in the plan.
+    /// The server uses a different HTTP version from the endpoint in the plan.
     #[error("{url} uses {spoken}, not {asked}: {reason}; {remedy}")]
     OtherHttp {
         /// The address.
@@ -333,8 +333,8 @@ async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
     }
 }
 
-/// Parts of the errors that hyper and rustls return if the server uses another HTTP version than the
-/// client.
+/// Parts of the errors that hyper and rustls return if the server uses a different HTTP version
+/// from the client.
 const OF_ANOTHER_HTTP: [&str; 6] = [
     "unexpected message",
     "before message completed",

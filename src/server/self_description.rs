@@ -15,7 +15,8 @@ pub struct SelfDescription {
     pub version: Option<String>,
     /// The page that contained the version.
     pub(super) page: Option<Page>,
-    /// The model that the server serves, if the server reports it on another page than the list of models.
+    /// The model that the server serves, if the server reports it on a page other than the list of
+    /// models.
     pub(super) model: Option<String>,
     /// The maximum number of tokens of a prompt and its response together.
     pub(super) context_length: Option<u64>,

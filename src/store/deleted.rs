@@ -51,8 +51,8 @@ impl Store {
         let ids = inventory::ids(&self.layout)?;
         let there: BTreeSet<String> = self.run_names()?.into_iter().collect();
         let mut gone: Vec<String> = ids.into_iter().filter(|id| !there.contains(id)).collect();
-        // A run with a sealed attempt is not deleted: it is being replaced, or its writer was killed while
-        // replacing it, which the next writer repairs.
+        // A run with a sealed attempt is not deleted: it is being replaced, or its writer was
+        // killed during the replacement. In the second case, the next writer repairs the run.
         let sealed = self.sealed()?;
         gone.retain(|id| !sealed.contains(id) && !disk::is_taken(&self.layout.run(id)));
         let folder = inventory::folder(&self.layout)?;
@@ -71,8 +71,8 @@ impl Store {
 }
 
 impl Writer {
-    /// Removes the inventory entry of a run whose folder is gone, or an entry that belongs to another
-    /// commit than the existing run. `prefix` is the beginning of the run's id.
+    /// Removes the inventory entry of a run whose folder is gone, or an entry that belongs to a
+    /// different commit than the existing run. `prefix` is the beginning of the run's id.
     pub fn forget(&self, prefix: &str) -> Result<Deleted, StoreError> {
         let (store, layout) = (self.store(), self.store().layout());
         let wanted = prefix.to_ascii_lowercase();

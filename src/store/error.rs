@@ -50,7 +50,7 @@ pub enum StoreError {
     },
     /// Another writer is using the folder.
     #[error(
-        "{dir} is in use by another sweepline{}: wait for it or end it; the lock ends with the process, so there is \
+        "{dir} is in use by another sweepline{}: wait for it or stop it; the lock is released when the process ends, so there is \
          nothing to remove",
         pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]
@@ -62,8 +62,8 @@ pub enum StoreError {
     },
     /// Another writer holds this part of the plan.
     #[error(
-        "part `{part}` of {dir} is in use by another sweepline{}: wait for it or end it; the lock ends with the \
-         process, so there is nothing to remove",
+        "part `{part}` of {dir} is in use by another sweepline{}: wait for it or stop it; the lock is released when \
+         the process ends, so there is nothing to remove",
         pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]
     PartLocked {
@@ -134,8 +134,8 @@ pub enum StoreError {
     },
     /// A run that was measured, but whose folder was removed.
     #[error(
-        "run {id} was measured {measured}, deleted since: `sweepline run PLAN{folder}` measures it again, `sweepline \
-         verify{folder} --forget {id}` forgets it",
+        "run {id} was measured {measured} and deleted since: `sweepline run PLAN{folder}` measures it again; \
+         `sweepline verify{folder} --forget {id}` forgets it",
         folder = typed_results(dir)
     )]
     Deleted {

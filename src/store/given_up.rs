@@ -15,9 +15,9 @@ pub struct GivenUpRun {
     pub id: String,
     /// The number of the attempt with which the run was given up, from 1.
     pub attempt: u32,
-    /// When that attempt began.
+    /// When the attempt with which the run was given up began.
     pub started: Moment,
-    /// When that attempt ended; `None` if this was not recorded.
+    /// When the attempt with which the run was given up ended; `None` if this was not recorded.
     pub ended: Option<Moment>,
     /// The spec of the run.
     pub spec: RunSpec,

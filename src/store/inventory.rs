@@ -86,9 +86,11 @@ pub enum Entered {
     /// The entry belongs to a later attempt, or to another commit with the same attempt number; contains a
     /// description.
     Other(String),
-    /// The entry is damaged, for this reason. The next writer recreates it if the run is undamaged.
+    /// The entry is damaged; contains the reason. The next writer recreates it if the run is
+    /// undamaged.
     Damaged(String),
-    /// This user or this program cannot read the entry, for this reason. The entry is left unchanged.
+    /// This user or this program cannot read the entry; contains the reason. The entry is left
+    /// unchanged.
     Unreadable(String),
 }
 

@@ -25,10 +25,10 @@ pub(super) const RUNS_A_THREAD: usize = 64;
 /// another thread.
 const PART: (usize, usize) = (32, 8);
 
-/// How often to look for the missing folder of a run that is being replaced. On a file system that cannot
-/// exchange folders, it is absent for an instant.
+/// Maximum number of times to look for the missing folder of a run that is being replaced. On a
+/// file system that cannot exchange folders, such a folder is absent for an instant.
 const LOOKS: u32 = 5;
-/// How long to wait before looking again.
+/// How long to wait before looking again for the missing folder of a run.
 const INSTANT: Duration = Duration::from_millis(10);
 
 /// The result of the quick check of a committed run.
@@ -36,10 +36,11 @@ const INSTANT: Duration = Duration::from_millis(10);
 pub enum State {
     /// The run can be used: `run.json` is undamaged and every file has the recorded size.
     Whole,
-    /// The run is damaged, for this reason. The next `sweepline run` that needs it measures it again.
+    /// The run is damaged; contains the reason. The next `sweepline run` that needs it measures it
+    /// again.
     Corrupt(String),
-    /// This user or this program cannot read the record, for this reason. This is not considered damage, so
-    /// the run is left unchanged.
+    /// This user or this program cannot read the record; contains the reason. This is not
+    /// considered damage, so the run is left unchanged.
     Unreadable(String),
 }
 
@@ -93,7 +94,7 @@ impl Listed {
 pub enum AttemptState {
     /// The attempt is in progress, or its process was killed.
     Unfinished,
-    /// The attempt failed, for this reason.
+    /// The attempt failed; contains the reason.
     Failed(String),
 }
 
@@ -314,8 +315,9 @@ fn is_to_fetch(folder: &Folder, record: &RunRecord, name: &str) -> bool {
     record.files.contains_key(name) && is_absent() && folder.size(SHARED).is_ok()
 }
 
-/// Returns the names of all files to check for a run: those in its record, and those of all tables. The
-/// latter are checked because a table's file must not exist if the record does not list it.
+/// Returns the names of all files to check for a run: those in its record, and those of all tables.
+/// The files of all tables are checked because a table's file must not exist if the record does not
+/// list it.
 pub(super) fn wanted(record: &RunRecord) -> impl Iterator<Item = (&str, Option<Table>)> {
     let tables = Table::ALL.into_iter().map(|table| (table.file(), Some(table)));
     let is_table = |name: &str| Table::ALL.iter().any(|table| table.file() == name);

@@ -98,7 +98,7 @@ impl Writer {
         &self.store
     }
 
-    /// Returns the incomplete steps that a killed writer had left, and how they were repaired.
+    /// Returns the incomplete steps that a killed writer left, and how they were repaired.
     pub fn recovered(&self) -> &[Recovered] {
         &self.recovered
     }

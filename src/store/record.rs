@@ -188,8 +188,8 @@ impl RunRecord {
 /// Checks that an earlier version of sweepline could have written a text that has no complete digest at its
 /// end. If not, the error contains the reason.
 ///
-/// This detects a damaged record that has lost its digest, because such a record does not end with the last
-/// field that earlier versions wrote.
+/// The check detects a damaged record that has lost its digest, because such a record does not end
+/// with the last field that earlier versions wrote.
 fn is_of_earlier(text: &[u8], record: &RunRecord) -> Result<(), String> {
     let raw: serde_json::Map<String, serde_json::Value> =
         serde_json::from_slice(text).map_err(|error| error.to_string())?;

@@ -62,7 +62,7 @@ pub enum How {
     UnderWay(u32),
     /// The user interrupted the attempt, or its process was killed.
     Interrupted,
-    /// The attempt failed, for this reason. The environment was not the cause.
+    /// The attempt failed for a reason other than the environment; contains the reason.
     Failed(String),
     /// The environment spoiled the attempt.
     Spoiled(Spoiled),
@@ -75,9 +75,9 @@ pub struct GivenUp {
     pub number: u32,
     /// The number of retries.
     pub times: u32,
-    /// When that attempt ended; `None` if this was not recorded.
+    /// When the attempt with which the run was given up ended; `None` if this was not recorded.
     pub ended: Option<Moment>,
-    /// How the environment spoiled that attempt.
+    /// How the environment spoiled the attempt with which the run was given up.
     pub spoiled: Spoiled,
 }
 
@@ -135,7 +135,7 @@ impl Store {
         for number in newest_first {
             let dir = self.layout.attempt(id, number);
             let read = brief(&dir);
-            // This folder is about to be moved into `runs/`, or was just moved out of it.
+            // The attempt's folder is about to be moved into `runs/`, or was just moved out of it.
             if matches!(&read, Ok(None)) && disk::is_taken(&dir.join(RUN_JSON)) {
                 continue;
             }
@@ -180,8 +180,8 @@ impl Store {
         let Ok(lock) = fs::metadata(self.layout.lock()) else { return Vec::new() };
         let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
         let since = lock.modified().ok().and_then(moment);
-        // Writers of parts do not write to the folder's lock file, so its time does not show when they took
-        // the lock.
+        // Writers of parts do not write to the folder's lock file, so the file's time does not show
+        // when they took the lock.
         let holder = |(pid, is_whole): (u32, bool)| Holder { pid, since: since.filter(|_| is_whole) };
         holders_in(&locks, lock.ino()).map(holder).collect()
     }

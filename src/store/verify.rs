@@ -19,7 +19,7 @@ use crate::rows::{self, EventRow, RequestRow, RowFile, RunReader, Sample, Table}
 
 /// Maximum number of times to look for a replaced commit that is being moved to `superseded/`.
 const LOOKS: u32 = 20;
-/// How long to wait before looking again.
+/// How long to wait before looking again for a commit that is being moved.
 const INSTANT: Duration = Duration::from_millis(5);
 
 /// The result of checking one file of a run.

@@ -26,9 +26,11 @@ pub struct Element {
 /// When a dependency is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wait {
-    /// When the other element has ended, successfully or not. Applies if a sweep comes `after` another.
+    /// When the other element has ended, successfully or not. Applies if a sweep comes `after`
+    /// another sweep.
     Ended,
-    /// When the other element has ended successfully. Applies if a sweep uses the result of another.
+    /// When the other element has ended successfully. Applies if a sweep uses the result of another
+    /// sweep.
     Succeeded,
 }
 
@@ -62,8 +64,9 @@ impl Element {
 /// Returns the elements of a plan, each after its dependencies; or the reason why the plan cannot be split
 /// into elements.
 ///
-/// A sweep that comes after others is a later element of its part, unless all its dependencies are in the
-/// same part. In that case one process measures both, and a launched server keeps running.
+/// A sweep that comes after others is a later element of its part, unless all its dependencies are
+/// in the same part. In that case, one process measures them all, and a launched server keeps
+/// running.
 pub fn elements(plan: &Plan, expansion: &Expansion) -> Result<Vec<Element>, String> {
     let parts = parts(plan, expansion);
     let levels = Levels::of(plan, expansion, &parts);

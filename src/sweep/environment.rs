@@ -8,9 +8,9 @@ use crate::expand::{PlannedRun, RunSpec};
 use crate::rows::{Changed, Fingerprint, same_release};
 use crate::server::SelfDescription;
 
-/// Returns why a server cannot be the declared server: it reports another version than the plan declares.
-/// `None` if the versions match, if the server reports no version, or if it is another engine than
-/// declared.
+/// Returns why a server cannot be the declared server: it reports a different version from the one
+/// in the plan. `None` if the versions match, if the server reports no version, or if its engine is
+/// not the declared one.
 pub(crate) fn contradiction(spec: &RunSpec, said: &SelfDescription) -> Option<String> {
     let (declared, told) = (spec.endpoint.server.get("version")?.to_string(), said.version.as_ref()?);
     if said.is_another_than(spec.endpoint.engine) || same_release(&declared, told) {

@@ -10,8 +10,8 @@ use crate::rows::SpoilCause;
 
 use super::ready::Waiting;
 
-/// The names by which runs are grouped. They are shared by many runs, so there are only few different
-/// groups.
+/// The names by which runs are grouped. They are shared by many runs, so there are only a few
+/// different groups.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunGroup {
     /// The name of the run's sweep.
@@ -35,8 +35,8 @@ pub struct RunView {
     pub name: String,
     /// The run's sweep, endpoint, model and scenario.
     pub group: RunGroup,
-    /// The other axes of the run's cell with their values, in the order in which the plan declares the
-    /// axes.
+    /// The values of the run's cell on axes other than endpoint, model, scenario and load, in the
+    /// order in which the plan declares the axes.
     pub axes: Vec<[String; 2]>,
     /// The phases of the run.
     pub phases: Phases,
@@ -275,18 +275,18 @@ pub enum Event {
         /// The server's address.
         url: String,
     },
-    /// A server is not idle before a run, and the run waits until it is.
+    /// A server is not idle before a run, and the run waits until the server is idle.
     Busy {
         /// The server's endpoint.
         endpoint: String,
-        /// Why the server is busy, and how long the run waits at most.
+        /// Why the server is busy, and the maximum time for which the run waits.
         what: String,
     },
     /// A server is not ready and will be probed again.
     Waiting {
         /// The server's endpoint.
         endpoint: String,
-        /// Why the server is not ready, and how long it has been waited for.
+        /// Why the server is not ready, and how long the sweep has waited for it.
         waiting: Waiting,
     },
     /// A run begins.

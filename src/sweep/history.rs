@@ -27,7 +27,7 @@ pub(crate) struct Earlier {
     ended: Moment,
     /// Number of requests of the run; `None` if it was not recorded.
     pub(crate) requests: Option<u64>,
-    /// Time from the start of the run to the end of its window, in nanoseconds.
+    /// Time from the start of the run to the end of the measure window, in nanoseconds.
     pub(crate) took_ns: u64,
 }
 

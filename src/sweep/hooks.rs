@@ -35,7 +35,8 @@ pub(super) struct RunHooks {
     pub is_last: bool,
 }
 
-/// Why the attempt ends: no load is sent, or its result is not kept.
+/// Why the attempt ends. If the failure occurs before the load, no load is sent; if it occurs after
+/// the load, the result is not kept.
 #[derive(Debug)]
 pub(super) enum HookFailure {
     /// The sweep was stopped.

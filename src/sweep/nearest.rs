@@ -39,8 +39,8 @@ pub(crate) enum Change {
 #[derive(Debug, Default)]
 pub(crate) struct Nearest {
     columns: HashMap<String, usize>,
-    /// For each column: the values that occur, as written in a plan. The value at index n has the number n
-    /// + 1, and the number 0 means no value.
+    /// For each column: the values that occur, as written in a plan. The number of the first value is 1,
+    /// and the number 0 means no value.
     values: Vec<Vec<String>>,
     /// For each column: the number of each value.
     numbers: Vec<HashMap<String, u32>>,

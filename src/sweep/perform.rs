@@ -132,8 +132,8 @@ pub enum RunError {
     Spoiled(Spoiled),
     /// The run failed; other runs continue.
     Failed(String),
-    /// The server reported another version after the run than before, so the endpoint is no longer
-    /// measured.
+    /// After the run, the server reported a different version than before, so the endpoint is no
+    /// longer measured.
     TwoVersions(String),
     /// The results folder cannot store the run, so the sweep cannot continue.
     Store(StoreError),
@@ -388,8 +388,9 @@ fn with_death(error: EngineError, watch: Option<ServerWatch>, stop: &watch::Rece
     }
 }
 
-/// Whether the sweep is stopped now or within a second. This wait is needed because Slurm ends a preempted
-/// job by a signal to all of its processes, so the server may end before this process notices the signal.
+/// Whether the sweep is stopped now or within a second. The function waits for up to a second
+/// because Slurm ends a preempted job by a signal to all of its processes, so the server may end
+/// before this process notices the signal.
 fn is_stopped_soon(stop: &watch::Receiver<bool>) -> bool {
     const MOMENT: Duration = Duration::from_secs(1);
     let until = Instant::now() + MOMENT;

@@ -200,8 +200,8 @@ impl OnDisk {
         self.store.as_ref()?.run(&id.to_string()).ok().flatten()
     }
 
-    /// Calls `tell` for each run, sorted by id; only a few runs are read at a time. An error is ignored,
-    /// because the folder could be read before.
+    /// Calls `tell` for each run, sorted by id; only a few runs are read at a time. An error is
+    /// ignored, because the folder was readable before.
     fn each(&self, mut tell: impl FnMut(&Listed)) {
         #[cfg(test)]
         self.given.iter().for_each(&mut tell);
@@ -392,15 +392,16 @@ fn by_result(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn F
 /// Adds to the decision about a new run how it differs from the closest results. `asked` is the total
 /// number of runs to explain.
 pub(crate) fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, asked: usize) {
-    // The decision about a run that was deleted or attempted before already contains an explanation.
+    // The decision about a run that was deleted, or that was attempted before, already contains an
+    // explanation.
     if decision.action != Action::New || disk.deleted(&run.id).is_some() || disk.tries(&run.id).is_some() {
         return;
     }
     if Nearest::may_compare(asked, disk.runs.len()) {
         decision.change = disk.nearest().find(&run.spec);
     }
-    // The result has an equal spec but another id, so only the version of the measurement method differs,
-    // which the program sets.
+    // The result has an equal spec but a different id, so only the version of the measurement
+    // method, which the program sets, differs.
     if decision.change == Some(Change::Meaning) {
         decision.reason = "its result is from an older sweepline, whose numbers have a different meaning".to_owned();
     }

@@ -221,7 +221,7 @@ struct Scheduler<'a, 'o> {
     views: HashMap<usize, RunView>,
     tokenizers: Arc<Tokenizers>,
     settle: Arc<Settle>,
-    /// For each endpoint: how long it has been waited for so far.
+    /// For each endpoint: how long the sweep has waited for it so far.
     waited: HashMap<String, Duration>,
     /// Endpoints on which something has failed since the last probe. They are probed again before the next
     /// run.

@@ -195,8 +195,8 @@ impl Server {
         Server { resource: resource.to_owned(), busy, gauge: None, is_doubted: true, fastest: HashMap::new() }
     }
 
-    /// Waits until the server is idle or the time limit is reached. `None` if the server need not be
-    /// checked or cannot be checked.
+    /// Waits until the server is idle or the time limit is reached. Returns `None` if the server
+    /// need not be checked or cannot be checked.
     async fn idle(&mut self, wait: &Wait) -> Option<Began> {
         let mut first = None;
         if self.gauge.is_none() {
@@ -222,8 +222,8 @@ impl Server {
         if self.is_doubted { self.idle_by_probe(wait).await } else { None }
     }
 
-    /// Waits until the server is idle according to its gauge. `first` is the value that was just read, if
-    /// there is one. `None` if the gauge is gone.
+    /// Waits until the server is idle according to its gauge. `first` is the value that was just
+    /// read, if there is one. Returns `None` if the gauge is gone.
     async fn idle_by_gauge(
         &self,
         gauge: Gauge,

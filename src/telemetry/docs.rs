@@ -29,14 +29,14 @@ fn exporters() -> String {
         text += &format!("\n### {}\n\nSource: {}.\n", exporter.title, exporter.source);
         if let Some(mark) = exporter.only_with {
             text +=
-                &format!("Its metric names are not unique to it, so a page is recognized by the metric `{mark}`.\n");
+                &format!("Other servers use the same metric names, so a page is recognized by the metric `{mark}`.\n");
         }
         for (key, moment) in exporter.counted {
             let when = match moment {
                 Moment::FirstToken => "before the first token is sent",
                 Moment::End => "when the request ends",
             };
-            text += &format!("It counts `{key}` {when}.\n");
+            text += &format!("This server records `{key}` of a request {when}.\n");
         }
         text += "\n| series | metric |\n|---|---|\n";
         for source in exporter.series {

@@ -76,7 +76,7 @@ pub enum PageError {
     #[error(transparent)]
     Malformed(#[from] BadLine),
     /// The page has more raw series than can be kept.
-    #[error("it has more than {MOST_RAW} series of the names under `raw`")]
+    #[error("it has more than {MOST_RAW} series of the metrics listed under `raw`")]
     TooMany,
 }
 

@@ -235,8 +235,8 @@ impl Rounds {
         monotonic() >= self.due()
     }
 
-    /// Returns when the next round is due: at the next multiple of the interval, or earlier if the measure
-    /// window starts or ends before.
+    /// Returns when the next round is due: at the next multiple of the interval, or earlier if the
+    /// measure window starts or ends before that.
     fn due(&self) -> u64 {
         let Some(origin) = self.timeline.origin() else { return self.next };
         let borders =

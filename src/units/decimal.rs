@@ -58,7 +58,7 @@ impl Decimal {
         Decimal::fitting(product, self.scale.checked_add(other.scale)?)
     }
 
-    /// This number truncated to this many significant digits, towards zero.
+    /// Returns this number, truncated to this many significant digits, towards zero.
     pub fn cut_to_digits(self, digits: u32) -> Decimal {
         let (mut mantissa, mut scale, most) = (self.mantissa, self.scale, 10u64.saturating_pow(digits));
         let mut zeros = 0;
@@ -69,7 +69,7 @@ impl Decimal {
         Decimal::new(mantissa * 10i64.pow(zeros), scale)
     }
 
-    /// This number truncated to a whole number, towards zero.
+    /// Returns this number, truncated to a whole number, towards zero.
     pub fn cut_to_whole(self) -> Decimal {
         let divisor = 10i128.pow(u32::from(self.scale));
         Decimal::new((i128::from(self.mantissa) / divisor) as i64, 0)

@@ -24,7 +24,7 @@ pub struct Forms<T, L = IgnoredAny> {
 pub enum Misfit {
     /// The text does not have an expected form.
     Unexpected,
-    /// The text is rejected for this reason.
+    /// The text is rejected; contains the reason.
     Because(String),
 }
 

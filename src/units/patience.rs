@@ -2,7 +2,8 @@
 
 use super::Nanos;
 
-/// Ten seconds, the timeout for a single response of a server when only its availability is checked.
+/// Returns ten seconds, the timeout for a single response of a server when only its availability is
+/// checked.
 ///
 /// In builds with debug assertions, `SWEEPLINE_PATIENCE` (a duration) replaces this value, so that
 /// tests of servers that hang are fast.

@@ -85,8 +85,8 @@ impl Cover {
                     return Err(format!("request {request} was scheduled at {scheduled} ns, not at {at} ns"));
                 }
                 None if at < end => return Err(format!("request {request} is missing")),
-                // Requests due after the end may be present: a worker may have sent one before it received
-                // the end of the run.
+                // Requests due after the end may be present: a worker may have sent such a request
+                // before it learned when the run ends.
                 None if due == all => return Ok(()),
                 None => {}
             }

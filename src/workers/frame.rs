@@ -33,8 +33,8 @@ pub(super) fn write(output: &mut impl Write, kind: Kind, content: &[u8]) -> io::
     output.flush()
 }
 
-/// Reads one frame; `None` at the end of the input. Fails if the bytes are not a frame: they then come from
-/// another program than a worker, for example a remote shell.
+/// Reads one frame; `None` at the end of the input. Fails if the bytes are not a frame: they then
+/// come from a program other than a worker, for example a remote shell.
 pub(super) fn read(input: &mut impl Read) -> io::Result<Option<(Kind, Vec<u8>)>> {
     let mut head = [0; 5];
     let mut filled = 0;

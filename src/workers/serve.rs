@@ -47,7 +47,7 @@ pub fn serve(prepare: impl FnOnce(Order, Outlets) -> Result<Job, String>) -> io:
     };
     output.tell(&FromWorker::Hello(Build::own(), host()))?;
     if theirs != Build::own() {
-        // The coordinator reports both versions.
+        // The coordinator reports that the versions differ.
         return Ok(());
     }
     let Some(ToWorker::Order(mut order)) = hear(&mut input)? else { return Ok(()) };

@@ -134,8 +134,8 @@ impl Conversation {
         self.next = Some(prompt);
     }
 
-    /// Drops the oldest turns until the history has at most `room` tokens. The remaining turns then follow
-    /// other text than before, so the server has not seen any of the history at its new position.
+    /// Drops the oldest turns until the history has at most `room` tokens. The remaining turns then
+    /// follow a different text, so the server has not seen any of the history at its new position.
     fn cut_to(&mut self, room: u32) {
         let mut dropped = 0;
         while self.tokens > room && dropped < self.history.len() {

@@ -209,9 +209,9 @@ impl Exact {
         Ok(both.saturating_sub(tokenizer.bare_tokens(BEFORE)?))
     }
 
-    /// Writes a text with which the whole has `tokens` tokens. If a chat template or tokenizer accepted the
-    /// samples but rejects this text, which no real one does, the result is a text of estimated length; the
-    /// server's count then shows that the length is wrong.
+    /// Writes a text that makes the whole prompt `tokens` tokens long. If a chat template or
+    /// tokenizer accepted the samples but rejects this text (no real one does), the result is a
+    /// text of estimated length; the server's count then shows that the length is wrong.
     fn fitted(
         &self,
         dice: &mut Dice,

@@ -11,7 +11,7 @@ pub struct Exchange {
     pub answer: String,
     /// Number of tokens of the message and the response together.
     pub tokens: u32,
-    /// Number of these tokens that belong to the response.
+    /// Number of the turn's tokens that belong to the response.
     pub(crate) answer_tokens: u32,
 }
 

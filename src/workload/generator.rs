@@ -294,8 +294,8 @@ impl Generator {
         }
     }
 
-    /// Returns the nonce with which a request begins that must not share text with any other request;
-    /// `None` if requests have no nonce.
+    /// Returns the nonce for a request that must not share text with any other request; `None` if
+    /// requests have no nonce.
     fn own_nonce(&self, item: u64, turn: u32) -> Option<String> {
         let nonce = Nonce::new(self.nonce?, Scope::Request(item, turn));
         let mut text = String::with_capacity(32);

@@ -34,7 +34,7 @@ impl Mix {
         let mut rng = ChaCha8Rng::from_seed(self.key);
         rng.set_stream(k);
         let all = self.ends.last().copied().unwrap_or(1);
-        // The bias is at most `all / 2^64`, which does not matter.
+        // The bias is at most `all / 2^64`, which is negligible.
         let drawn = ((u128::from(rng.next_u64()) * u128::from(all)) >> 64) as u64;
         self.ends.partition_point(|end| *end <= drawn)
     }

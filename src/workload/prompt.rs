@@ -18,7 +18,7 @@ pub struct Prompt {
     /// system message, the history and the user's message, without the chat template. With a tokenizer, it
     /// is the encoded length of everything that the model receives; only a real history is estimated.
     pub intended_prompt_tokens: u32,
-    /// Number of these tokens that belong to the system message.
+    /// Number of the prompt's tokens that belong to the system message.
     pub system_tokens: u32,
     /// Number of leading tokens of the prompt that the server has seen in the same conversation, because it
     /// has received or generated them.

@@ -24,8 +24,8 @@ impl Dice {
         Dice(rng)
     }
 
-    /// Returns a random number below `bound`. The bias is at most `bound / 2^32`, which does not matter for
-    /// words.
+    /// Returns a random number below `bound`. The bias is at most `bound / 2^32`, which is
+    /// negligible for words.
     fn below(&mut self, bound: usize) -> usize {
         ((u64::from(self.0.next_u32()) * bound as u64) >> 32) as usize
     }

@@ -282,7 +282,7 @@ fn mistakes_name_what_is_there() {
     let lab = Lab::new();
     lab.write("plan.yaml", &quick(1, ""));
     for (args, told) in [
-        (&["compare", "plan.yaml"][..], "plan.yaml declares no comparison: add compare:"),
+        (&["compare", "plan.yaml"][..], "plan.yaml declares no comparison: add `compare:"),
         (
             &["compare", "plan.yaml", "--by", "endpiont", "--baseline", "a"],
             "unknown axis; the plan has `endpoint`, `model`",

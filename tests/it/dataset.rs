@@ -235,7 +235,7 @@ fn every_broken_entry_is_named_with_its_line_or_counted() {
             vec![(WrongValue, (3, 3)), (Unsorted, (1, 4))],
         ),
     ];
-    let remedy = "; fix the entry, or skip such entries with --skip-bad (in a plan: on_bad: skip)";
+    let remedy = "; fix the entry, or skip such entries with --skip-bad (in a plan: `on_bad: skip`)";
     for (name, first, kept, reasons) in expected {
         assert_eq!(refusal(&fixture(name), &Options::default()), format!("{first}{remedy}"));
         assert_eq!(left_out(&fixture(name)), (kept, reasons.into_iter().collect()), "{name}");

@@ -102,7 +102,7 @@ fn flags_say_how_a_file_is_read() {
         (["--map", "promt=x"], "`promt` is not a known column meaning: write one of prompt, output"),
         (["--turns", "5..2"], "the range `5..2` is empty"),
         (["--max-entry", "10 elephants"], "`10 elephants` is not a size: write it like 10MB"),
-        (["--prompt-tokens", "999999.."], "no record is left; check the filters"),
+        (["--prompt-tokens", "999999.."], "no records remain; check the filters"),
     ] {
         let file = path("burstgpt.csv");
         let refused = lab.run(&[&["dataset", "convert", &file, "-o", "out.jsonl"], &flags[..]].concat());

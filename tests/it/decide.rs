@@ -300,7 +300,7 @@ fn another_acceptance_keeps_the_earlier_one() {
     refused(
         &lab,
         &["decide", "plan.yaml"],
-        "slow · short, which the record accepts, has no result under this plan; candidates:",
+        "the record accepts slow · short, but this plan has no result for it; candidates:",
     );
 }
 

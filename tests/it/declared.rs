@@ -99,7 +99,7 @@ fn what_is_declared_and_never_used_is_told() {
     lab.write("plan.yaml", &plan(BOTH, "scenario: short, batch_size: 1"));
     let told = lab.ok(&["check", "plan.yaml"]).stdout;
     assert!(told.contains("scenario `long`") && told.contains("warning[M022]"), "{told}");
-    assert!(told.contains("it is declared, but no sweep sends it"), "{told}");
+    assert!(told.contains("the scenario is declared, but no sweep sends it"), "{told}");
     assert!(!told.contains("M023"), "a mock has no tokenizer: {told}");
     // A fragment may serve several plans.
     lab.write("shared.yaml", BOTH);
@@ -335,7 +335,7 @@ fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
         let told = format!("{}{}", ended.stdout, ended.stderr);
         assert!(ended.code == Some(2) && told.matches("error[E025]").count() == 1 && told.contains(wanted), "{told}");
     };
-    let wanted = "scenario `asked` sends a data set, but its base specifies what prompts share";
+    let wanted = "scenario `asked` sends a data set, but its base specifies the text that prompts share";
     refused(text.replace("asked: { data", "asked: { base: C, data"), wanted);
     let inside = text.replace("file: asked.jsonl }", "file: asked.jsonl, nonce: run }");
     lab.write("refused.yaml", &inside);

@@ -230,7 +230,10 @@ fn a_plan_is_compared_with_what_it_was() {
     assert!(gone.contains("9ms → 8ms"), "{gone}");
     // An existing file with that name takes precedence over a revision.
     lab.write("x.yaml@HEAD", PLAN);
-    assert!(lab.run(&["diff", "x.yaml@HEAD", "x.yaml@HEAD"]).stderr.contains("a plan is a .yaml"), "the file itself");
+    assert!(
+        lab.run(&["diff", "x.yaml@HEAD", "x.yaml@HEAD"]).stderr.contains("a plan must be a .yaml"),
+        "the file itself"
+    );
 }
 
 #[timed_test]
@@ -264,7 +267,7 @@ fn what_git_cannot_give_is_said() {
     says(&["diff", "plans/nightly.yaml@--output=x"], "revisions do not begin with a dash");
     lab.write("plans/new.yaml", PLAN);
     says(&["diff", "plans/new.yaml@HEAD"], "plans/new.yaml is not a file at revision `HEAD`");
-    says(&["diff", "plans@HEAD"], "a plan is a .yaml");
+    says(&["diff", "plans@HEAD"], "a plan must be a .yaml");
     lab.write("plans/broken.yaml", "sweepline: 1\nname: b\ntypo: 1\n");
     git(&lab, &["add", "."]);
     git(&lab, &["commit", "--quiet", "-m", "broken"]);

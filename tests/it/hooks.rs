@@ -450,9 +450,9 @@ fn mistakes_of_hooks_are_told_at_their_place() {
     for (fields, words) in [
         (
             "hooks: { before_run: { request: reset } }",
-            "`reset` is not a request: expected a method and a path of the server, from its root",
+            "`reset` is not a request: expected a method and an absolute path, like `POST /reset_prefix_cache`",
         ),
-        ("hooks: { before_run: { request: reset } }", "write the method in front: POST /reset"),
+        ("hooks: { before_run: { request: reset } }", "write the method before the path: POST /reset"),
         ("hooks: { before_run: { request: post http://h/reset } }", "write POST /reset"),
         ("hooks: { before_run: { command: [] } }", "this before_run hook has no program: `command` is empty"),
         (

@@ -419,7 +419,7 @@ fn what_a_plan_cannot_ask_of_http() {
     let lab = Lab::new();
     for (http, words) in [
         ("http: 3", "HTTP/3 cannot be measured"),
-        ("http: { version: 1.1, streams: 4 }", "`streams` are requests on one connection of HTTP/2"),
+        ("http: { version: 1.1, streams: 4 }", "`streams` limits the requests on one HTTP/2 connection"),
         ("http: { version: 2, streams: 0 }", "1 to 100000"),
         ("http: 2, headers: { Keep-Alive: timeout=5 }", "`Keep-Alive` applies to a single HTTP/1.1 connection"),
     ] {

@@ -252,7 +252,7 @@ fn a_port_that_is_taken_is_named() {
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
     let words =
-        format!("m: port {port} is taken: another process listens on 127.0.0.1:{port}; stop it, or write port: auto");
+        format!("m: port {port} is taken: another process listens on 127.0.0.1:{port}; stop it, or write `port: auto`");
     assert!(ended.stderr.contains(&words), "{}", ended.stderr);
     assert!(lab.runs().is_empty());
 }

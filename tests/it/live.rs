@@ -256,7 +256,7 @@ fn outlets_that_cannot_be_had_are_refused_before_anything_is_done() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     for (args, words) in [
-        (["--metrics-addr", &port], "use another port, or 0 for a free one"),
+        (["--metrics-addr", &port], "use another port, or port 0 for any free one"),
         (["--metrics-addr", "here:9464"], "like 127.0.0.1:9464"),
         (["--events", "-"], "stdout has the table of results"),
         (["--events", "absent/events.jsonl"], "name a file in an existing, writable folder"),

@@ -189,14 +189,16 @@ fn a_server_that_lists_no_model_is_told_with_the_remedy() {
     for (address, words) in [
         (
             &starting,
-            "/v1/models returned HTTP 503: the server is starting, loading its model or overloaded; retry once it lists one",
+            "/v1/models returned HTTP 503: the server is starting, loading its model or overloaded; retry once the \
+             server lists a model",
         ),
         (
             &empty,
-            "the server lists no model: it has not loaded one yet, or serves none; retry once it lists one, or name the model with --model ID",
+            "the server lists no model: it has not loaded one yet, or serves none; retry once the server lists a \
+             model, or name one with --model ID",
         ),
         (&elsewhere, "no list of models at http://"),
-        (&page, "does not return a list of models: is --url the address of an OpenAI-compatible API?"),
+        (&page, "does not return a list of models: check that --url is the address of an OpenAI-compatible API"),
     ] {
         let ended = lab.run(&["new", "--url", &format!("http://{address}/v1")]);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));

@@ -140,7 +140,7 @@ fn every_command_with_a_plan_takes_values() {
         refused(&allowed, &["did you mean `open`?"]);
         assert!(!allowed.stderr.contains("E031"), "{}", allowed.stderr);
     }
-    refused(&lab.run(&["export", "--set", "vars.n=1"]), &["--set changes a plan"]);
+    refused(&lab.run(&["export", "--set", "vars.n=1"]), &["--set needs a plan"]);
     let json = lab.run(&["check", "plans/p.yaml", "--format", "json", "--set", "vars.quick=5"]).json();
     let found = &json["diagnostics"][0];
     assert_eq!((found["file"].as_str(), found["line"].as_u64()), (Some("plans/p.yaml"), Some(7)), "{json}");
@@ -310,7 +310,10 @@ fn a_smoke_test_is_one_variable() {
     assert!(diff.contains(" 0 kept"), "{diff}");
     for word in ["no", "off"] {
         let set = format!("vars.smoke={word}");
-        refused(&lab.run(&["check", "smoke.yaml", "--set", &set]), &["write true or false, or put it in quotes"]);
+        refused(
+            &lab.run(&["check", "smoke.yaml", "--set", &set]),
+            &["write true or false, or put the value in quotes"],
+        );
     }
 }
 

@@ -146,7 +146,7 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
         "{checked}"
     );
     assert!(
-        checked.contains("a search begins at its lightest load, and ends without a result if no run can decide"),
+        checked.contains("a search begins at its lightest load, and ends without a result if its runs are too short to decide whether the objective is met"),
         "{checked}"
     );
     let ended = lab.measured(&["run", "plan.yaml"]);
@@ -439,7 +439,7 @@ fn a_load_under_the_objective_is_taken_only_from_a_search_for_the_whole_of_it() 
     for later in [taking, gate] {
         let (code, said) = told(&both, "[ttft]", later);
         assert!(
-            code == Some(2) && said.contains(words) && said.contains("write meets: each, or add slo to `meets`"),
+            code == Some(2) && said.contains(words) && said.contains("write `meets: each`, or add `slo` to `meets`"),
             "{said}"
         );
         for meets in ["slo", "each", "[ttft, slo]"] {

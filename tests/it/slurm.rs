@@ -293,6 +293,6 @@ fn a_lost_node_a_new_controller_and_cancelled_jobs_cost_no_run() {
     assert!(ids(&lab).is_superset(&before) && lab.runs().len() == 10, "committed runs stayed, and the rest was added");
     assert_eq!(std::fs::read_dir(lab.results().join("superseded")).unwrap().count(), 0, "nothing was measured twice");
     let (code, _, stderr) = slurm.sweepline(&lab, &["cancel", "other.yaml"]);
-    assert!(code == Some(2) && stderr.contains("has no submission of other.yaml"), "{stderr}");
+    assert!(code == Some(2) && stderr.contains("contains no submission of other.yaml"), "{stderr}");
     assert!(test_kill_process(Pid::from_child(&slurm.controller)).is_ok(), "the controller outlives all of it");
 }

@@ -349,7 +349,8 @@ fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
         ))
     };
     let gate = |metric: &str, bound: &str| asked(&format!("gate: {{ sweep: load, metric: {metric}, {bound} }}"));
-    let said = "sweep `load` never has `output_throughput`: it runs each cell once, and a single run gives no interval";
+    let said =
+        "sweep `load` never has `output_throughput`: it runs each cell once, and a single run yields no interval";
     refused("once.yaml", &gate("output_throughput", "at_least: 5"), said);
     let repeated =
         gate("output_throughput", "at_least: 5").replace("batch_size: 1 } }\n", "batch_size: 1 }, repeats: 3 }\n");

@@ -235,7 +235,11 @@ fn only_who_has_the_address_may_look_and_nobody_may_change_anything() {
     // A second instance reports that the port is in use.
     let port = watch.port.to_string();
     let refused = lab.run(&["report", "--watch", "plan.yaml", "--port", &port]);
-    assert!(refused.code == Some(2) && refused.stderr.contains("choose another one with --port"), "{}", refused.stderr);
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("choose another port with --port"),
+        "{}",
+        refused.stderr
+    );
     let names: Vec<_> = std::fs::read_dir(lab.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["plan.yaml"], "it writes nothing");
 

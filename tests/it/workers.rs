@@ -269,7 +269,7 @@ fn what_workers_cannot_send_together_is_refused_at_its_place() {
         lab.write("plan.yaml", &text);
         let ended = lab.run(&["check", "plan.yaml"]);
         assert_eq!(ended.code, Some(2), "{ended:?}");
-        assert!(ended.stderr.contains("3 workers cannot send the load of sweep `x` together"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("3 workers cannot share the load of sweep `x`"), "{}", ended.stderr);
         ended.stderr
     };
     let cell = "endpoint: [a], model: [m]";

@@ -44,9 +44,9 @@ pub enum Basis {
 pub struct ErrorTest {
     /// The arm's share minus the baseline's.
     pub difference: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of the difference's 95 % interval.
     pub low: f64,
-    /// Upper end of its 95 % interval.
+    /// Upper end of the difference's 95 % interval.
     pub high: f64,
     /// Two-sided p-value; 1 if no request failed or all requests failed.
     pub p: f64,

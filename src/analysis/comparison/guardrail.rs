@@ -48,9 +48,9 @@ pub struct Guardrail {
     pub arm: Failing,
     /// The arm's share of failed requests minus the baseline's; null if there are no requests.
     pub difference: Option<f64>,
-    /// Lower end of its 95 % interval.
+    /// Lower end of the difference's 95 % interval.
     pub low: Option<f64>,
-    /// Upper end of its 95 % interval.
+    /// Upper end of the difference's 95 % interval.
     pub high: Option<f64>,
     /// Two-sided p-value of the overdispersed test.
     pub p: Option<f64>,

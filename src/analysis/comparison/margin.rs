@@ -27,8 +27,9 @@ pub enum MarginAnswer {
     Worse,
     /// Neither is shown.
     NotShown,
-    /// The metric has no margin. Either neither direction is better, or it is a number of requests, or
-    /// it is a wait that may be 0, or neither arm has it and it was not requested.
+    /// No margin applies to the metric, because neither direction of the metric is better, because it
+    /// is a number of requests or a wait that may be 0, or because neither arm has it and it was not
+    /// requested by name.
     NotJudged,
 }
 

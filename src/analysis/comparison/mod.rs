@@ -72,15 +72,15 @@ pub enum Outcome {
 pub struct Mean {
     /// The mean over runs, in the unit: geometric if `kind` names a log scale.
     pub value: f64,
-    /// Lower end of its 95 % interval; null for one run, and if the rounds may have stopped early
-    /// because of their results.
+    /// Lower end of the mean's 95 % interval; null for one run, and if the rounds may have stopped
+    /// early because of their results.
     pub low: Option<f64>,
-    /// Upper end of its 95 % interval; null in the same cases.
+    /// Upper end of the mean's 95 % interval; null in the same cases as the lower end.
     pub high: Option<f64>,
     /// The basis of the interval; null if there is none.
     pub kind: Option<&'static str>,
-    /// Whether it is the mean of a percentile that is computed from few samples in any of the runs (p99:
-    /// fewer than 1 000 values; p99.9: fewer than 100 000).
+    /// Whether this is the mean of a percentile that is computed from few samples in any of the runs
+    /// (p99: fewer than 1 000 values; p99.9: fewer than 100 000).
     pub few_samples: bool,
 }
 
@@ -92,14 +92,14 @@ pub struct Change {
     pub of: &'static str,
     /// The geometric mean of the rounds' ratios, or the mean of their differences.
     pub value: f64,
-    /// Lower end of its 95 % interval, not adjusted for other tests. In a sequence, it holds at every
-    /// look.
+    /// Lower end of the change's 95 % interval, not adjusted for other tests. In a sequence, it holds
+    /// at every look.
     pub low: f64,
     /// Upper end of the same interval.
     pub high: f64,
     /// Lower end by a studentized bootstrap over rounds; null below 8 rounds, and in a sequence.
     pub(crate) bootstrap_low: Option<f64>,
-    /// Upper end by a studentized bootstrap over rounds; null in the same cases.
+    /// Upper end by a studentized bootstrap over rounds; null in the same cases as the lower end.
     pub(crate) bootstrap_high: Option<f64>,
 }
 
@@ -115,9 +115,9 @@ pub struct Test {
     /// Number of rounds: repeats in which both arms have a value.
     pub rounds: u32,
     /// The baseline over all rounds that were measured on both arms; null if the baseline has no value
-    /// in one of them.
+    /// in one of these rounds.
     pub baseline: Option<Mean>,
-    /// The arm over the same rounds; null if the arm has no value in one of them.
+    /// The arm over the same rounds; null if the arm has no value in one of these rounds.
     pub arm: Option<Mean>,
     /// The arm compared with the baseline; null if not tested.
     pub change: Option<Change>,
@@ -139,10 +139,10 @@ pub struct Test {
     pub outcome: Outcome,
     /// The outcome in words.
     pub words: String,
-    /// Whether the arm is not worse than the margin; null if there is none.
+    /// Whether the arm is shown to be worse by no more than the margin; null without a margin.
     pub margin: Option<Margin>,
-    /// The look of a group-sequential comparison at which it is judged; null if the number of rounds was
-    /// fixed in advance.
+    /// The look of a group-sequential comparison at which the test is judged; null if the number of
+    /// rounds was fixed in advance.
     pub sequence: Option<SequenceLook>,
     #[serde(skip)]
     name: MetricName,
@@ -171,7 +171,7 @@ enum Found {
 /// A cell whose two arms are compared.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CellAnswer {
-    /// Its sweep.
+    /// The sweep of the cell.
     pub sweep: String,
     /// The values of the axes on which both arms agree, by axis.
     pub cell: Map<String, Value>,
@@ -205,7 +205,8 @@ pub struct LeftOut {
 pub struct Family {
     /// The axis that is compared; `time` for a comparison with earlier results.
     pub by: String,
-    /// The axis value that all others are compared with; for earlier results, their location.
+    /// The axis value with which all other values are compared; for a comparison with earlier results, the
+    /// location of these results.
     pub baseline: String,
     /// Number of tests made; p-values are adjusted for all of them.
     pub tests: u32,

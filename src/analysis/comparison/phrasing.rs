@@ -47,8 +47,8 @@ pub(super) fn moved(test: &Test, difference: f64) -> String {
     format!("{word} by {}", size(test, by, ""))
 }
 
-/// Formats the smallest difference that would have been detected. For runs that differ widely it is a factor,
-/// and a factor above a thousand is not stated exactly. Differences below a thousandth of a percent
+/// Formats the smallest difference that would have been detected. For runs that differ widely, the difference
+/// is a factor; a factor above a thousand is not stated exactly. Differences below a thousandth of a percent
 /// are not stated exactly either.
 fn seen(test: &Test, least: f64) -> String {
     match least {

@@ -26,16 +26,16 @@ pub struct Pooled {
     pub metric: String,
     /// Unit; empty for shares, ratios and money.
     pub unit: &'static str,
-    /// Number of cells in which it was tested.
+    /// Number of cells in which the metric was tested.
     pub cells: u32,
     /// `ratio`: the arm divided by the baseline. `difference`: the arm minus the baseline, in the
     /// metric's unit.
     pub of: &'static str,
     /// The mean of the cells' changes, geometric for ratios; every cell has the same weight.
     pub value: f64,
-    /// Lower end of its 95 % interval (Student's t over cells), not adjusted for other tests.
+    /// Lower end of the 95 % interval of `value` (Student's t over cells), not adjusted for other tests.
     pub low: f64,
-    /// Upper end of its 95 % interval.
+    /// Upper end of the 95 % interval of `value`.
     pub high: f64,
     /// How much the true changes of cells differ: their standard deviation beyond what the rounds
     /// explain; for a ratio, its excess over 1. 0 if the rounds explain everything.
@@ -69,9 +69,9 @@ pub fn over(cells: &[CellAnswer]) -> Vec<Pooled> {
 pub(crate) struct RandomEffects {
     /// The mean.
     pub mean: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of the mean's 95 % interval.
     pub low: f64,
-    /// Upper end of its 95 % interval.
+    /// Upper end of the mean's 95 % interval.
     pub high: f64,
     /// Standard deviation of the true changes.
     pub between: f64,

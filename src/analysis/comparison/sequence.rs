@@ -38,8 +38,8 @@ impl SequenceLook {
 }
 
 impl CellAnswer {
-    /// Returns the look at which its tests are judged, the latest one if they differ; `None` if the
-    /// number of rounds was fixed in advance.
+    /// Returns the look at which the tests of the family are judged, the latest one if they differ;
+    /// `None` if the number of rounds was fixed in advance.
     pub fn look(&self) -> Option<SequenceLook> {
         self.tests.iter().filter_map(|test| test.sequence).max_by_key(|look| look.round)
     }

@@ -13,7 +13,8 @@ use super::decision;
 pub struct Judged {
     /// The load.
     pub load: f64,
-    /// Actual arrivals per second, averaged over its runs; `None` in closed loops, and if no run counts.
+    /// Actual arrivals per second, averaged over the rung's runs; `None` in closed loops, and if no run
+    /// counts.
     pub arrived_rate: Option<f64>,
     /// Whether the server serves the arrivals within the objective's latencies; `None` if the rung has
     /// no valid run.
@@ -36,14 +37,14 @@ impl Judged {
 pub struct Bracket {
     /// The highest load that holds below the first that misses; null if no load holds there.
     pub holds: Option<f64>,
-    /// Actual arrivals per second at `holds`, averaged over its runs; null if `holds` is null, and in
-    /// closed loops.
+    /// Actual arrivals per second at `holds`, averaged over the runs of this load; null if `holds` is
+    /// null, and in closed loops.
     pub holds_arrived_rate: Option<f64>,
     /// The lowest load that misses the latency limits, saturates the server, fails so many requests that
     /// a run is invalid, or was given up; null if there is none.
     pub misses: Option<f64>,
-    /// Actual arrivals per second at `misses`, averaged over its runs; null if `misses` is null or has
-    /// no run that counts, and in closed loops.
+    /// Actual arrivals per second at `misses`, averaged over the runs of this load; null if `misses`
+    /// is null or has no run that counts, and in closed loops.
     pub misses_arrived_rate: Option<f64>,
     /// The basis of the interval that the two loads form: `tests of the two loads`, each wrong in at
     /// most 5 % of cases; null unless both loads exist.
@@ -93,8 +94,8 @@ impl Bracket {
         found
     }
 
-    /// If no load misses, returns the loads above the highest load that holds which are undecided or
-    /// have no valid run, in rising order. The limit may lie among them.
+    /// If no load misses, returns the loads that are above the highest load that holds and are
+    /// undecided or have no valid run, in rising order. The limit may lie among them.
     pub fn untold_above(&self) -> Vec<f64> {
         let Some(holds) = self.holds.filter(|_| self.misses.is_none()) else { return Vec::new() };
         let untold = self.undecided.iter().chain(&self.unknown).copied();

@@ -16,7 +16,7 @@ use super::run::Run;
 /// One figure of a curve and its source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ordinate {
-    /// Its name in tables, without unit.
+    /// The name of the figure in tables, without unit.
     pub name: &'static str,
     /// Key of the metric in closed loops.
     closed: &'static str,
@@ -87,10 +87,10 @@ static FURTHER: [Ordinate; 15] = [
 /// One figure of a rung.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figure {
-    /// Its value: that of the only run, or the mean over several runs (geometric if the metric is a
-    /// time, a rate or money).
+    /// The value of the figure: that of the only run, or the mean over several runs (geometric if
+    /// the metric is a time, a rate or money).
     pub value: f64,
-    /// Its 95 % interval; `None` if none can be computed.
+    /// The 95 % interval of the figure; `None` if none can be computed.
     pub ends: Option<Ends>,
     /// The values of the runs if there are exactly two, the lower value first. An interval from two
     /// values is almost meaningless, so reports show these instead. `None` otherwise, and for metrics
@@ -101,7 +101,8 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Returns the range of its bar: its interval or, for two runs, the range between the two values.
+    /// Returns the range of the figure's bar: its interval or, for two runs, the range between the two
+    /// values.
     pub fn span(&self) -> Option<[f64; 2]> {
         self.pair.or(self.ends.map(|ends| [ends.low, ends.high]))
     }
@@ -135,18 +136,18 @@ impl Ordinate {
         Ordinate { name: name.key, closed: name.key, open: name.key, percentile: name.or_median().percentile }
     }
 
-    /// Returns its table heading: `TTFT p95`.
+    /// Returns the table heading of the figure: `TTFT p95`.
     pub fn heading(&self) -> String {
         let name = self.name.split('_').next().unwrap_or_default().to_uppercase();
         self.percentile.map_or_else(|| name.clone(), |percentile| format!("{name} {}", percentile.name()))
     }
 
-    /// Returns the entry of the metric table that it shows in open or closed loops.
+    /// Returns the entry of the metric table that the figure shows in open or closed loops.
     pub fn metric(&self, is_open: bool) -> &'static Metric {
         metric::find(if is_open { self.open } else { self.closed }).expect("figures are metrics of the table")
     }
 
-    /// Returns its value in one run and the interval within it.
+    /// Returns the value of the figure in one run, with the interval within this run.
     fn read(&self, run: &Run) -> Option<Figure> {
         let metric = self.metric(run.labels.qps.is_some());
         let bare = |value| Figure { value, ends: None, pair: None, few_samples: false };
@@ -170,8 +171,8 @@ impl Ordinate {
         Some(Figure { value: estimate.exact()?, ends, pair: None, few_samples: estimate.few_samples() })
     }
 
-    /// Returns its value in one run, or its lower bound if the percentile lies among failed requests;
-    /// `None` if there is only an upper bound, or too few values.
+    /// Returns the value of the figure in one run, or its lower bound if the percentile lies among
+    /// failed requests; `None` if there is only an upper bound, or too few values.
     fn value_or_bound(&self, run: &Run) -> Option<f64> {
         let Get::Summary(get) = metric::get(self.metric(run.labels.qps.is_some())) else { return None };
         match get(run.metrics).percentile(self.percentile?).value()? {
@@ -251,7 +252,8 @@ fn of_share(metric: &Metric, runs: &[Run]) -> Option<Figure> {
     Some(Figure { value, ends: Some(ends), pair: None, few_samples: false })
 }
 
-/// Returns the number of values of the run with the fewest, if they are too few for the percentile.
+/// Returns the number of values in the run that has the fewest values, if these are too few for the
+/// percentile.
 pub(super) fn too_few(runs: &[Run], reading: &Ordinate) -> Option<u64> {
     runs.iter().filter_map(|run| reading.too_few(run)).min()
 }

@@ -7,7 +7,7 @@ use super::{Curve, FIGURES, Ordinate, Rung, alike, pareto};
 /// A front: two figures with a trade-off between them.
 #[derive(Debug, Clone, Copy)]
 pub struct Front {
-    /// Its title.
+    /// The title of the front.
     pub title: &'static str,
     /// Names of the two figures.
     pub of: [&'static str; 2],
@@ -29,8 +29,8 @@ pub static FRONTS: [Front; 2] = [
     },
 ];
 
-/// The front of token cost over the first latency that the objective limits, or over the median TPOT if
-/// it limits none. A rung has a token cost only if prices are known.
+/// The front of token cost against the first latency that the objective limits, or against the median
+/// TPOT if the objective limits no latency. A rung has a token cost only if prices are known.
 pub fn money_front(slo: Option<&Slo>) -> Front {
     let limited = slo.and_then(|slo| FIGURES.iter().find(|reading| reading.limit(slo).is_some()));
     let (title, latency) = match limited {
@@ -44,11 +44,11 @@ pub fn money_front(slo: Option<&Slo>) -> Front {
 /// given up, or if the server was not shown to keep up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnFronts {
-    /// Whether it is on the front of tokens/s per user over tokens/s per accelerator.
+    /// Whether the rung is on the front of tokens/s per user against tokens/s per accelerator.
     pub user_over_gpu: Option<bool>,
-    /// Whether it is on the front of output throughput against p99 of E2E latency.
+    /// Whether the rung is on the front of output throughput against p99 of E2E latency.
     pub throughput_over_p99: Option<bool>,
-    /// Whether it is on the front of [`money_front`].
+    /// Whether the rung is on the front that [`money_front`] returns.
     pub cost_over_latency: Option<bool>,
 }
 
@@ -84,8 +84,8 @@ pub fn on_front(curves: &[Curve], front: &Front) -> Vec<Vec<bool>> {
 impl Front {
     /// Returns the two figures of a rung; `None` if it lacks one. Also `None` if the server was not
     /// shown to keep up, because the served rate may then differ from the arrivals and looks worse the
-    /// longer it is measured; and for a load that was given up in one of its repeats, because the server
-    /// does not sustain it.
+    /// longer it is measured. Also `None` for a load that was given up in one of its repeats, because
+    /// the server does not sustain this load.
     pub fn values(&self, rung: &Rung) -> Option<[f64; 2]> {
         if !rung.counts() || rung.is_rejected() {
             return None;

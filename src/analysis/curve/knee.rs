@@ -61,7 +61,7 @@ pub struct Range {
     pub low: Option<f64>,
     /// The upper end; `None` if it lies above the measured loads.
     pub high: Option<f64>,
-    /// Its basis.
+    /// The basis of the range.
     pub basis: Basis,
 }
 

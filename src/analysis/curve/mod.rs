@@ -108,11 +108,11 @@ pub fn alike<'s, T>(all: &'s [T], series: impl Fn(&'s T) -> &'s Series) -> Vec<V
 /// One curve.
 #[derive(Debug, Clone)]
 pub struct Curve<'a> {
-    /// The attributes that its runs share.
+    /// The attributes that the curve's runs share.
     pub series: Series,
-    /// The unit of its load.
+    /// The unit of the curve's load.
     pub axis: Axis,
-    /// Its loads, in rising order.
+    /// The loads of the curve, in rising order.
     pub rungs: Vec<Rung<'a>>,
 }
 

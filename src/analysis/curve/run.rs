@@ -14,23 +14,23 @@ pub(crate) const EXCEPTIONS: [&str; 2] = ["paused", "errors_bunched"];
 pub struct Run<'a> {
     /// The plan's sweep.
     pub sweep: &'a str,
-    /// Its labels.
+    /// The run's labels.
     pub labels: &'a RunLabels,
-    /// Its metrics.
+    /// The run's metrics.
     pub metrics: &'a RunMetrics,
-    /// Its metrics that depend on the plan.
+    /// The run's metrics that depend on the plan.
     pub plan_metrics: &'a PlanMetrics,
-    /// Its verdict.
+    /// The run's verdict.
     pub verdict: &'a Verdict,
-    /// Whether its server kept up with the arrivals; `None` in closed loops. Covers all its requests,
-    /// even if the metrics are those of a class.
+    /// Whether the run's server kept up with the arrivals; `None` in closed loops. Covers all
+    /// requests of the run, even if the metrics are those of a class.
     pub saturation: Option<saturation::Evidence>,
-    /// Results of testing the plan's latency limits on it.
+    /// Results of testing the plan's latency limits on the run.
     pub slo: &'a [SloTest],
-    /// Whether its tokens cost no more than the plan's objective allows; `None` if it sets no cost
-    /// limit.
+    /// Whether the run's tokens cost no more than the plan's objective allows; `None` if the
+    /// objective sets no cost limit.
     pub cost: Option<Answer>,
-    /// Mean token counts of its requests.
+    /// Mean token counts of the run's requests.
     pub tokens: MeanTokens,
 }
 
@@ -39,7 +39,7 @@ pub struct Run<'a> {
 pub struct GivenUpRun<'a> {
     /// The plan's sweep.
     pub sweep: &'a str,
-    /// Its labels.
+    /// The run's labels.
     pub labels: &'a RunLabels,
     /// The reason.
     pub given_up: &'a GivenUp,
@@ -52,7 +52,7 @@ pub struct GivenUpRun<'a> {
 pub enum Point<'a> {
     /// A run with a result.
     Measured(Run<'a>),
-    /// A run without one.
+    /// A run that was given up.
     GivenUp(GivenUpRun<'a>),
 }
 
@@ -73,13 +73,13 @@ impl<'a> Point<'a> {
 }
 
 impl Run<'_> {
-    /// Returns whether the plan's objective was tested on it.
+    /// Returns whether the plan's objective was tested on the run.
     pub(super) fn is_tested(&self) -> bool {
         self.cost.is_some() || !self.slo.is_empty()
     }
 
-    /// Returns whether it is invalid only because so many of its requests failed, not because of the
-    /// client.
+    /// Returns whether the run is invalid only because so many of its requests failed, not because
+    /// of the client.
     pub(crate) fn is_failed(&self) -> bool {
         let of_server = |name| name == "errors" || EXCEPTIONS.contains(&name);
         self.verdict.invalid().any(|name| name == "errors") && self.verdict.invalid().all(of_server)

@@ -145,7 +145,7 @@ impl<'a> Rung<'a> {
         !self.runs.is_empty() && self.state().is_none_or(|state| state == Saturation::KeptUp)
     }
 
-    /// Returns the actual arrivals per second, averaged over its runs; `None` in closed loops.
+    /// Returns the actual arrivals per second, averaged over the rung's runs; `None` in closed loops.
     pub fn arrived_rate(&self) -> Option<f64> {
         let rates: Vec<f64> = self.runs.iter().map(|run| Some(run.saturation?.rate())).collect::<Option<_>>()?;
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
@@ -159,18 +159,19 @@ impl<'a> Rung<'a> {
         figure::over(&runs, Ordinate::named("error_share")?)
     }
 
-    /// Returns whether one of its runs was excluded because the server failed so many of its requests.
+    /// Returns whether a run of the rung was excluded because the server failed so many of the run's
+    /// requests.
     pub fn has_failed(&self) -> bool {
         self.left_out.iter().any(Run::is_failed)
     }
 
-    /// Returns whether one of its runs was given up because the server does not sustain the load.
+    /// Returns whether a run of the rung was given up because the server does not sustain the load.
     pub fn is_rejected(&self) -> bool {
         self.given_up.iter().any(|run| run.given_up.is_a_miss())
     }
 
-    /// Returns why its runs were given up, listing each reason once: `429 (3 of 3)`; `None` if none was
-    /// given up.
+    /// Returns why runs of the rung were given up, listing each reason once: `429 (3 of 3)`; `None` if
+    /// none was given up.
     pub fn why_given_up(&self) -> Option<String> {
         let mut reasons: Vec<String> = self.given_up.iter().map(|run| run.given_up.reason()).collect();
         reasons.sort();
@@ -209,8 +210,8 @@ impl<'a> Rung<'a> {
         (runs().map(|run| run.metrics.counts.failed).sum(), runs().map(|run| run.metrics.counts.requests).sum())
     }
 
-    /// Returns one of the [`super::FIGURES`] over the rung's runs; `None` if one of the runs lacks it,
-    /// or if there are no runs.
+    /// Returns one of the figures in [`super::FIGURES`] over the rung's runs; `None` if one of the
+    /// runs lacks it, or if there are no runs.
     pub fn figure(&self, reading: &Ordinate) -> Option<Figure> {
         figure::over(&self.runs, reading)
     }
@@ -221,21 +222,21 @@ impl<'a> Rung<'a> {
         figure::at_least(&self.runs, reading)
     }
 
-    /// Returns the output tokens of a completed request, averaged over its runs; `None` if a run
-    /// has no token count.
+    /// Returns the output tokens of a completed request, averaged over the rung's runs; `None` if a
+    /// run has no token count.
     pub fn output_tokens(&self) -> Option<f64> {
         let means: Vec<f64> = self.runs.iter().map(|run| run.tokens.output).collect::<Option<_>>()?;
         (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
     }
 
-    /// Returns the output tokens per joule of the GPUs, over all of its runs; `None` unless it is known
-    /// for every run and was measured by the same method.
+    /// Returns the output tokens per joule of the GPUs, over all runs of the rung; `None` unless the
+    /// energy is known for every run and was measured by the same method.
     pub fn tokens_per_joule(&self) -> Option<PerJoule> {
         server::tokens_per_joule(self.runs.iter().map(|run| run.metrics.server.as_slice()))
     }
 
-    /// Returns the number of values in the run that has the fewest, if these are too few for a
-    /// percentile.
+    /// Returns the number of values in the run that has the fewest values, if these are too few for
+    /// a percentile.
     pub fn too_few(&self, reading: &Ordinate) -> Option<u64> {
         figure::too_few(&self.runs, reading)
     }

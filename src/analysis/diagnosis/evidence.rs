@@ -13,7 +13,7 @@ pub struct Symptom {
     pub key: &'static str,
     /// The observation.
     pub title: &'static str,
-    /// Its likely cause.
+    /// The likely cause of the symptom.
     pub regime: &'static str,
     /// Evidence that would confirm the cause.
     pub confirm: &'static str,

@@ -2,8 +2,8 @@
 
 use crate::analysis::curve::Rung;
 
-/// The queue confirms a symptom if the mean time in it has grown by at least the factor `GROWN`, to at
-/// least `LEAST_MS` milliseconds.
+/// The queue confirms a symptom if the mean time in the queue has grown by at least the factor
+/// `GROWN`, to at least `LEAST_MS` milliseconds.
 const GROWN: f64 = 2.0;
 const LEAST_MS: f64 = 1.0;
 

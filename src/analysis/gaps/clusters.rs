@@ -1,5 +1,5 @@
 //! The effective number of gaps. Gaps of one request resemble each other, and so do consecutive
-//! requests: a thousand gaps of one stream say little about another stream.
+//! requests: a thousand gaps of one stream provide little information about another stream.
 //!
 //! The share of gaps above a level is a ratio over requests: gaps above the level / gaps. Its variance
 //! is linearized (Kish, Survey Sampling, 1965: ultimate clusters): once by requests, and once by blocks

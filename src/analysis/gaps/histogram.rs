@@ -1,5 +1,5 @@
-//! Counts of gaps by approximate length: enough to find the bucket of any rank in memory that does not
-//! grow with the run.
+//! Counts of gaps by approximate length. The counts suffice to find the bucket of any rank, and their
+//! size does not grow with the length of the run.
 
 /// Number of bits after the leading one bit that a bucket keeps: values in the same bucket differ by
 /// less than one part in 4 096.
@@ -32,9 +32,9 @@ pub(super) struct Bucket {
     pub before: u64,
     /// Number of values in the bucket.
     pub count: u64,
-    /// Its smallest value.
+    /// The smallest value of the bucket.
     pub least: u64,
-    /// Its largest value.
+    /// The largest value of the bucket.
     pub most: u64,
 }
 

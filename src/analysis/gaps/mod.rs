@@ -1,9 +1,9 @@
 //! Aggregates of a run's token events and of the gaps between them, computed without storing either.
 //!
-//! A run may have 10⁸ gaps, more than fit into the memory that a benchmark may use. They are read twice.
-//! The first pass counts gaps by approximate length and computes the throughput of the window. The
-//! second pass keeps the few values at which percentiles lie, which makes these exact, and computes the
-//! effective number of gaps from counts by request.
+//! A run may have 10⁸ gaps, more than fit into the memory that a benchmark may use. The gaps are
+//! therefore read twice. The first pass counts gaps by approximate length and computes the throughput of
+//! the window. The second pass keeps the few values at which percentiles lie, so that percentiles are
+//! exact, and computes the effective number of gaps from counts by request.
 
 mod clusters;
 mod histogram;

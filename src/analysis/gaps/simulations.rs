@@ -1,6 +1,6 @@
-//! Seeded simulations of gaps that depend on each other: they check that claims about them hold as often
-//! as they should. `SWEEPLINE_SIMULATIONS=1000 cargo test --lib gaps::simulations -- --nocapture` prints
-//! a table of more runs.
+//! Seeded simulations of gaps that depend on each other. They check that the claims about such gaps hold
+//! as often as required. `SWEEPLINE_SIMULATIONS=1000 cargo test --lib gaps::simulations -- --nocapture`
+//! prints a table of more runs.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -20,7 +20,7 @@ pub enum Says {
     Value {
         /// The measured value.
         value: f64,
-        /// Its standard deviation due to the limited number of requests.
+        /// The standard deviation of the value due to the limited number of requests.
         deviation: f64,
     },
     /// The configuration cannot be chosen: the run was given up, or is invalid because of the server.
@@ -61,28 +61,28 @@ impl Meets {
 /// One finished run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seen {
-    /// Its configuration, from 0.
+    /// The index of the run's configuration, from 0.
     pub configuration: usize,
-    /// Its rung, from 0.
+    /// The index of the run's rung, from 0.
     pub rung: usize,
-    /// Its evidence.
+    /// The evidence of the run.
     pub says: Says,
     /// Whether the objective is met, based on this run and earlier runs of its configuration.
     pub meets: Meets,
-    /// How long its server took to start, in seconds; `None` if it was already running.
+    /// How long the run's server took to start, in seconds; `None` if the server was already running.
     pub start: Option<f64>,
 }
 
 /// The estimate of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Its mean over all of its runs, weighted by their evidence.
+    /// The mean over all runs of the configuration, weighted by their evidence.
     pub value: f64,
-    /// The lower end of its interval.
+    /// The lower end of the mean's interval.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of the mean's interval.
     pub high: f64,
-    /// The rung of its longest run.
+    /// The rung of the configuration's longest run.
     pub rung: usize,
 }
 

@@ -11,7 +11,7 @@ const ALIKE: f64 = 0.03;
 /// Number of standard deviations from the mean to either end of a 95 % interval.
 const WIDE: f64 = 1.96;
 /// Number of standard deviations above the mean beyond which 10 % of a normal distribution lie. A
-/// configuration that is less likely than this to be better gets no longer run.
+/// configuration that is better with a probability below 10 % gets no longer run.
 const LIKELY: f64 = 1.282;
 
 /// The combined evidence of runs on a configuration.
@@ -64,25 +64,26 @@ pub fn estimates(question: &Question, seen: &[Seen]) -> Vec<Option<Estimate>> {
 pub(super) struct Standing {
     /// The configuration.
     pub(super) configuration: usize,
-    /// Whether it meets the objective.
+    /// Whether the configuration meets the objective.
     pub(super) meets: Meets,
     value: f64,
     deviation: f64,
 }
 
 impl Standing {
-    /// Returns how much better it may be than another configuration, at this many standard deviations
-    /// above the measured difference.
+    /// Returns how much better the configuration may be than another one, at this many standard
+    /// deviations above the measured difference.
     fn may_exceed(&self, other: &Standing, deviations: f64) -> f64 {
         self.value - other.value + deviations * self.deviation.hypot(other.deviation)
     }
 
-    /// Returns whether it is not shown to be worse than the best one.
+    /// Returns whether the configuration is not shown to be worse than the best one.
     pub(super) fn is_rival(&self, best: Option<&Standing>) -> bool {
         best.is_none_or(|best| self.may_exceed(best, WIDE) > 0.0)
     }
 
-    /// Returns whether it may exceed the best one by more than the tolerance for alike configurations.
+    /// Returns whether the configuration may exceed the best one by more than the tolerance for alike
+    /// configurations.
     fn is_promising(&self, best: Option<&Standing>) -> bool {
         best.is_none_or(|best| self.may_exceed(best, LIKELY) > ALIKE * best.value.abs())
     }
@@ -129,8 +130,8 @@ impl Ranked {
         self.others().any(|one| one.is_promising(self.best()))
     }
 
-    /// Returns the configurations that advance if `meant` configurations should advance: the best one,
-    /// others that may be better, and all that are indistinguishable from the last of these.
+    /// Returns the configurations that advance if the plan lets `meant` configurations advance: the
+    /// best one, others that may be better, and all that are indistinguishable from the last of these.
     pub(super) fn going_on(&self, meant: usize) -> Vec<usize> {
         let Some(last) = self.0.get(meant - 1).or(self.0.last()) else { return Vec::new() };
         let best = self.best().map(|best| best.configuration);

@@ -17,8 +17,8 @@ pub fn power(n: usize, effect: f64, level: f64) -> f64 {
     student::beyond(student::critical(level, df), df, effect * (n as f64).sqrt())
 }
 
-/// Returns the difference that `n` pairs, two or more, show at `level` with a power of 80 %, in true
-/// standard deviations.
+/// Returns the difference that `n` pairs show at `level` with a power of 80 %, in true standard
+/// deviations. `n` must be at least 2.
 pub fn detectable(n: usize, level: f64) -> f64 {
     let df = (n - 1) as f64;
     let critical = student::critical(level, df);

@@ -1,5 +1,5 @@
-//! The bracket of a search, derived from the evidence of its runs, and the length of the doubling from
-//! the lower end of the range.
+//! The bracket of a search, derived from the evidence of its runs, and the number of runs that the
+//! doubling from the lower end of the range takes.
 
 use super::grid::Grid;
 use super::question::Probe;

@@ -20,7 +20,7 @@ const UNKNOWN: usize = 2;
 pub enum CheapestNext {
     /// An ordinary run.
     Probe {
-        /// Its load.
+        /// The load of the run.
         load: f64,
         /// Index among the runs of this load, from 0.
         repeat: u32,
@@ -36,8 +36,8 @@ pub enum Cheapest {
     From {
         /// The lowest load that is cheap enough.
         load: f64,
-        /// The highest load below it that is too expensive; `None` if the load found is the lightest of
-        /// the range.
+        /// The highest load below `load` that is too expensive; `None` if the load found is the
+        /// lightest of the range.
         dearer: Option<f64>,
     },
     /// Tokens are too expensive even at the heaviest load of the range.
@@ -94,7 +94,7 @@ pub fn most_cheapest(question: &Question) -> usize {
 }
 
 /// Returns the loads with known cost, in rising order, each with its cost relative to the limit,
-/// averaged over its runs.
+/// averaged over the runs at this load.
 fn priced(probes: &[Probe]) -> Vec<(f64, f64)> {
     let said = |probe: &&Probe| probe.answer.is_some_and(|answer| answer != Answer::Undecided);
     let mut known: Vec<(f64, f64)> =

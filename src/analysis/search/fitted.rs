@@ -15,8 +15,9 @@ const MOST: usize = 8;
 const GOAL: f64 = 0.45;
 /// Probability that the found load is above the crossing if no long run confirms it.
 const UNCONFIRMED: f64 = 0.5;
-/// The same probability for the first load that a long run measures, and for later loads. A failed long run
-/// sends the search down, but no run sends it up, so it starts slightly too high.
+/// Probability that the load of a long run is above the crossing: for the first load that a long run
+/// measures, and for later loads. A failed long run sends the search down, but no run sends it up, so the
+/// search starts slightly too high.
 const FIRST: f64 = 0.65;
 const AFTER: f64 = 0.75;
 /// A pressure above `PLAIN` counts as a miss regardless of the test. `SHORT` is the factor of a step up

@@ -37,7 +37,8 @@ pub enum End {
     Unconfirmed,
     /// The maximum number of runs was reached.
     OutOfProbes,
-    /// A load cannot be decided by any run, because its window has too few requests for the percentile.
+    /// A load cannot be decided by any run, because windows at this load have too few requests for the
+    /// percentile.
     TooFewRequests,
 }
 
@@ -77,7 +78,8 @@ pub enum Caveat {
     },
     /// The load at which the objective is crossed moved during the search.
     Drift {
-        /// Its relative change from the first run to the last; negative if the server became slower.
+        /// The relative change of this load from the first run to the last; negative if the server became
+        /// slower.
         share: f64,
     },
     /// Some runs are slower than others by more than noise explains.
@@ -102,7 +104,7 @@ pub enum Caveat {
     TooFewRequests {
         /// The load.
         load: f64,
-        /// The percentile for which its runs have too few requests.
+        /// The percentile for which runs at the load have too few requests.
         short: Short,
     },
 }

@@ -22,13 +22,14 @@ pub struct Question {
 /// One finished run. Several runs at one load are repeats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probe {
-    /// Its load.
+    /// The load of the run.
     pub load: f64,
-    /// Whether it is the long run that confirms the result.
+    /// Whether the run is the long one that confirms the result.
     pub confirms: bool,
-    /// Whether this search requested it. Another search over the same loads with another objective
-    /// may have requested it instead. Such a run provides the same evidence on the server but is not
-    /// a step of this search: it is not counted, and it confirms nothing here if it is a long run.
+    /// Whether this search requested the run. Another search over the same loads with another
+    /// objective may have requested it instead. Such a run provides the same evidence on the server
+    /// but is not a step of this search: it is not counted, and it confirms nothing here if it is a
+    /// long run.
     pub own: bool,
     /// Whether this run alone meets the objective and shows that the server kept up; `None` for an
     /// invalid run, which provides no evidence.
@@ -36,9 +37,9 @@ pub struct Probe {
     /// The observed percentile divided by its limit, the largest ratio over all limits; infinite if
     /// the percentile lies among failures.
     pub pressure: Option<f64>,
-    /// Number of requests in its window.
+    /// Number of requests in the run's window.
     pub requests: u64,
-    /// The percentile for which it has too few requests; `None` if it has enough requests.
+    /// The percentile for which the run has too few requests; `None` if the run has enough requests.
     pub short: Option<Short>,
 }
 
@@ -47,14 +48,14 @@ pub struct Probe {
 pub enum Next {
     /// An ordinary run.
     Probe {
-        /// Its load.
+        /// The load of the run.
         load: f64,
         /// Index among the runs of this load, from 0.
         repeat: u32,
     },
     /// The long run that confirms the result.
     Confirm {
-        /// Its load.
+        /// The load of the run.
         load: f64,
         /// Index among the long runs of this load, from 0.
         repeat: u32,

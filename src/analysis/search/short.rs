@@ -8,8 +8,9 @@ use crate::plan::Percentile;
 pub struct Short {
     /// The percentile.
     pub percentile: Percentile,
-    /// Number of requests available for it; for gaps between tokens, their effective number.
+    /// Number of requests available for the percentile; for gaps between tokens, the effective number of
+    /// gaps.
     pub requests: u64,
-    /// The minimum needed to show at 95 % that a limit on it is met.
+    /// The minimum number of requests that is needed to show at 95 % that a limit on the percentile is met.
     pub needs: u64,
 }

@@ -10,8 +10,8 @@ const CHANCES: usize = 3;
 /// Number of standard deviations by which a count of arrivals may be too low by chance.
 const DEVIATIONS: f64 = 3.0;
 
-/// Returns the load at which no run can decide, and the shortage of its run with the most requests;
-/// `None` if there is no such load.
+/// Returns the load at which no run can decide, and the shortage of the run with the most requests
+/// at this load; `None` if there is no such load.
 pub(super) fn load(probes: &[Probe]) -> Option<(f64, Short)> {
     let silent = |probe: &&Probe| probe.own && probe.answer.is_some() && met(probe).is_none();
     let last = probes.last().filter(silent)?;

@@ -55,8 +55,9 @@ impl Looks {
         student::critical(self.nominal(n, level), (n - 1) as f64)
     }
 
-    /// Returns the share of the level that a look may spend, relative to the main look: most at the main
-    /// look, when half of the values exist, much at the last look, and little at all others.
+    /// Returns the share of the level that a look may spend, relative to the main look. The main look,
+    /// which takes place when half of the values exist, may spend most; the last look may spend much,
+    /// and all other looks little.
     fn weight(self, n: usize) -> f64 {
         let (n, last) = (n as u32, self.last);
         let main = (MAIN * last).div_ceil(100);
@@ -83,9 +84,9 @@ const EARLY: f64 = 0.03;
 const LATE: f64 = 0.05;
 const LAST: f64 = 0.3;
 
-/// Reserve for runs that depend on the previous run. If each run inherits half of the deviation of the
-/// previous one and there is no other dependence, rounds in random order find a nonexistent difference more
-/// often than independent rounds, but at most by this factor.
+/// Safety margin for runs that depend on the previous run. If each run inherits half of the deviation of
+/// the previous one and there is no other dependence, rounds in random order find a nonexistent difference
+/// more often than independent rounds, but at most by this factor.
 pub(super) const SLACK: f64 = 1.2;
 
 /// Λ(x) at steps of x, as a share of the sum of all levels, because this share changes slowly.
@@ -165,7 +166,7 @@ struct Step<'a> {
     n: f64,
     /// The |z| beyond which the next look finds a difference.
     reach: f64,
-    /// The same bound as an angle.
+    /// The bound `reach` as an angle.
     bound: f64,
     /// The probability of a finding at looks after the next one.
     later: &'a [f64],

@@ -52,9 +52,9 @@ pub enum Look {
     Spent {
         /// Two-sided p-value, over the whole sequence.
         p: Option<f64>,
-        /// Lower end of the interval, as in [`Look::Different`].
+        /// Lower end of the interval that [`Look::Different`] describes.
         low: Option<f64>,
-        /// Upper end.
+        /// Upper end of the interval that [`Look::Different`] describes.
         high: Option<f64>,
     },
 }

@@ -1,5 +1,5 @@
-//! Checks that sequences keep their guarantees, on thousands of simulated servers, and their cost in
-//! rounds.
+//! Checks on thousands of simulated servers that sequences keep their guarantees, and how many
+//! rounds they cost.
 //!
 //! `SWEEPLINE_SIMULATIONS=20000 cargo test --release -p sweepline-analysis --lib sequential --
 //! --nocapture` runs more simulations and prints the tables of `docs/SEQUENTIAL.md`; the default is 2 000
@@ -340,7 +340,7 @@ fn the_exact_chance_is_what_simulations_come_to() {
         let looks = super::Looks::new(first, last);
         let mut rng = ChaCha8Rng::seed_from_u64(u64::from(last));
         for level in [0.05, 0.1, 0.01] {
-            // This does not include the reserve for runs that depend on each other.
+            // The critical values do not include the safety margin for runs that depend on each other.
             let critical: Vec<f64> =
                 (first..=last).map(|n| looks.critical(n as usize, level * super::bound::SLACK)).collect();
             let mut crosses = || {

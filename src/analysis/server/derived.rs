@@ -7,10 +7,11 @@ use super::reasons::HARMLESS;
 use super::scraped::Scraped;
 use super::series::Together;
 
-/// Names of the energy figures: from the growth of counters, and from the integral of power.
+/// Names of the two energy figures. One is computed from the growth of counters, the other from the
+/// integral of power.
 pub(super) const BY_COUNTER: &str = "energy_by_counter";
 pub(super) const BY_POWER: &str = "energy_by_power";
-/// Output tokens per joule.
+/// Name of the figure for output tokens per joule.
 pub(super) const PER_JOULE: &str = "tokens_per_joule";
 
 /// Computes the figures that the scraped series allow.

@@ -13,7 +13,7 @@ pub enum EnergyBy {
 }
 
 impl EnergyBy {
-    /// Returns its name in output.
+    /// Returns the name of the method in output.
     pub fn name(self) -> &'static str {
         match self {
             EnergyBy::Counter => "counter",

@@ -5,11 +5,11 @@ use crate::telemetry::canonical::Unit;
 /// One figure of a server over the window of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerFigure {
-    /// Its name in tables, without unit: `requests_running_mean`.
+    /// The name of the figure in tables, without unit: `requests_running_mean`.
     pub name: String,
-    /// Its unit.
+    /// The unit of the figure.
     pub unit: Unit,
-    /// Its meaning.
+    /// The meaning of the figure.
     pub doc: String,
     /// The value, or why it is missing.
     pub value: Result<f64, String>,

@@ -3,8 +3,8 @@
 //!
 //! Scrapes exist at the borders of the window and between them. A value at an instant between two
 //! scrapes is interpolated; a mean over time is a trapezoidal integral. A failed scrape in the window
-//! makes a figure null, because the values in between are unknown. A counter that fell also makes it
-//! null, because the counter was reset.
+//! makes a figure null, because the values in between are unknown. A counter that fell also makes a
+//! figure null, because the counter was reset.
 
 mod derived;
 mod energy;

@@ -37,16 +37,16 @@ pub struct Whole {
     pub requests: u64,
     /// The mean, in milliseconds.
     pub mean_ms: f64,
-    /// Its parts; the known ones add up to the mean.
+    /// The parts of the mean; the known parts add up to the mean.
     pub parts: Vec<Part>,
 }
 
 /// One part of a mean latency.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// Its name in tables: `queue`.
+    /// The name of the part in tables: `queue`.
     pub name: &'static str,
-    /// Its meaning.
+    /// The meaning of the part.
     pub doc: &'static str,
     /// Mean milliseconds per request, or why they are unknown.
     pub ms: Result<f64, String>,

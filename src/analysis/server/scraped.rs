@@ -32,8 +32,8 @@ pub(super) struct Counted {
 pub(super) struct Scraped<'a> {
     /// Points by canonical name with suffix, and by page.
     values: BTreeMap<&'a str, BTreeMap<u32, Points>>,
-    /// By page: the instants at which it was read. `failed` contains the instants at which reading
-    /// failed, with the reason.
+    /// For each page: the instants at which the page was read. `failed` contains the instants at
+    /// which reading failed, with the reason.
     read: BTreeMap<u32, Vec<f64>>,
     failed: BTreeMap<u32, Vec<(f64, &'a str)>>,
     /// Round trips to the server.

@@ -12,9 +12,8 @@ pub(crate) struct Series {
 
 impl Series {
     /// Creates the series from the points of a page; `read` and `failed` are the instants at which the page was
-    /// read, or reading it failed. A counter that appears on a page later was 0 when the page was last
-    /// read without it, and it must never fall. `falls` states what a fall means; it is `None` for a
-    /// gauge.
+    /// read and at which reading it failed. A counter that appears on a page later was 0 when the page was last
+    /// read without it, and it must never fall. `falls` states what a fall means; it is `None` for a gauge.
     pub(super) fn new(
         points: &[(f64, f64)],
         falls: Option<&str>,
@@ -51,7 +50,7 @@ impl Series {
         Series { points, unknown }
     }
 
-    /// Returns its points; an error if anything in the window is unknown.
+    /// Returns the points of the series; an error if anything in the window is unknown.
     pub(super) fn known(&self) -> Result<&[(f64, f64)], String> {
         self.unknown.clone().map_or(Ok(&self.points), Err)
     }

@@ -89,7 +89,7 @@ pub(crate) struct Instance {
     cost_per_million_output_tokens: Option<f64>,
     /// Output tokens per unit of money; null without a price.
     tokens_per_unit_of_money: Option<f64>,
-    /// Output tokens per joule, by the declared power; null without watts.
+    /// Output tokens per joule, based on the declared power; null without watts.
     tokens_per_joule: Option<f64>,
     /// Output tokens per joule of the GPUs, as measured by `telemetry` over all runs of the load; null if
     /// the energy of any of these runs is unknown.

@@ -24,7 +24,7 @@ use crate::units::Share;
 pub struct CapacityArgs {
     #[command(flatten)]
     asked: ResultsArgs,
-    /// Target load of all instances together, in requests per second; without it, the load that one
+    /// Target load of all instances together, in requests per second; by default, the load that one
     /// instance sustains is shown
     #[arg(long, value_name = "QPS", value_parser = above_zero, allow_negative_numbers = true)]
     target_qps: Option<f64>,

@@ -18,7 +18,7 @@ use crate::submit::{kubectl, slurm};
 /// The arguments of `cancel`.
 #[derive(Debug, Args)]
 pub struct CancelArgs {
-    /// The submitted plan; the file is not read
+    /// Path of the submitted plan; the file itself is not read
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) fn run(args: CancelArgs) -> Result<Exit, Failure> {
     if submissions.is_empty() {
         let (plan, folder) = (args.plan.display(), args.folder.results.display());
         return Err(Failure::Usage(format!(
-            "{folder} has no submission of {plan}: pass the same plan and --results as to `submit`"
+            "{folder} contains no submission of {plan}: pass the same plan and --results as to `submit`"
         )));
     }
     let jobs = jobs(&submissions)?;

@@ -60,7 +60,7 @@ fn hand_over(record: &mut Submission, folder: &Path) -> Result<(), Failure> {
         element.is_handed_over = true;
         so_far.elements.push(element.clone());
         so_far.write(folder).map_err(unexpected)?;
-        applied.map_err(|error| Failure::Usage(format!("{error}; submit again for the other jobs")))?;
+        applied.map_err(|error| Failure::Usage(format!("{error}; submit again to create the remaining jobs")))?;
     }
     record.write(folder).map_err(unexpected)
 }
@@ -96,7 +96,8 @@ fn text_of_plan(batch: &Batch, plan: &Plan) -> Result<String, Failure> {
     let alone = tempfile::tempdir().map_err(unexpected)?;
     elsewhere.moved_to(alone.path(), false).map_err(|Unreachable { written }| {
         Failure::Usage(format!(
-            "the plan refers to the file `{written}`, but a pod only has the plan: run this plan on a host or on Slurm"
+            "the plan refers to the file `{written}`, but pods receive only the plan itself: run this plan on a host \
+             or on Slurm"
         ))
     })?;
     Ok(lock::text(&batch.workspace.loaded, plan, &batch.workspace.expansion))

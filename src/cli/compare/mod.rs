@@ -47,7 +47,7 @@ pub struct CompareArgs {
     selection: Selection,
     #[command(flatten)]
     class: OneClass,
-    /// The axis whose values are compared; without it, the comparison that the plan's `compare` declares
+    /// The axis whose values are compared; by default, the plan's `compare` declares the comparison
     #[arg(long, value_name = "AXIS", requires = "baseline")]
     by: Option<String>,
     /// The value of the --by axis with which all other values are compared
@@ -56,10 +56,11 @@ pub struct CompareArgs {
     /// Metrics to compare, by their names in docs/METRICS.md, like ttft_p99,output_throughput
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
     metrics: Vec<MetricName>,
-    /// Compare the results with earlier ones instead: a results folder, or a file written by --write-baseline
+    /// Instead of comparing the values of an axis, compare the results with earlier ones: a results
+    /// folder, or a file written by --write-baseline
     #[arg(long, value_name = "EARLIER", conflicts_with = "by")]
     against: Option<PathBuf>,
-    /// Write the plan's results to FILE, as a baseline for --against; compares nothing
+    /// Write the plan's results to FILE as a baseline for --against, without comparing anything
     #[arg(long, value_name = "FILE", conflicts_with_all = ["against", "by", "gate"])]
     write_baseline: Option<PathBuf>,
     #[command(flatten)]
@@ -68,15 +69,16 @@ pub struct CompareArgs {
     /// margin
     #[arg(long, value_name = "SHARE", value_parser = margin, allow_hyphen_values = true)]
     margin: Option<Share>,
-    /// Exit with 4 if an arm is worse than its baseline, or fails more requests; with a margin, exit with 0
-    /// if every arm is shown to be within it, with 4 if one is shown to be outside it, and otherwise with 2
+    /// Exit with 4 if an arm is worse than its baseline, or fails more requests. With a margin, exit with
+    /// 0 if every arm is shown to be within the margin, with 4 if an arm is shown to be outside it, and
+    /// otherwise with 2
     #[arg(long)]
     gate: bool,
     /// Adjust p-values by the method of Benjamini and Hochberg instead of Holm's. This detects more
-    /// differences, but on average 5 % of those found are false. Not for gates
+    /// differences, but on average 5 % of the differences found are false. Cannot be combined with --gate
     #[arg(long, conflicts_with = "gate")]
     explore: bool,
-    /// Compare invalid runs too
+    /// Include invalid runs in the comparison
     #[arg(long)]
     include_invalid: bool,
     /// Compute how many repeats are needed to detect a difference of this many percent
@@ -142,7 +144,7 @@ pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
     };
     if declared.is_empty() {
         return Err(Failure::Usage(format!(
-            "{} declares no comparison: add compare: {{ by: AXIS, baseline: VALUE }} to it, or use --by AXIS \
+            "{} declares no comparison: add `compare: {{ by: AXIS, baseline: VALUE }}` to it, or use --by AXIS \
              --baseline VALUE, or --against EARLIER",
             args.plan.display()
         )));

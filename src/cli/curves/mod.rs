@@ -24,7 +24,7 @@ pub struct CurvesArgs {
     asked: ResultsArgs,
     #[command(flatten)]
     class: OneClass,
-    /// Draw throughput, TTFT and TPOT over load as charts in the terminal instead of tables
+    /// Plot throughput, TTFT and TPOT against load as charts in the terminal instead of printing tables
     #[arg(long)]
     plot: bool,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub struct CurvesArgs {
 /// Shows the curves of a plan.
 pub(super) fn run(args: CurvesArgs) -> Result<Exit, Failure> {
     if args.plot && matches!(args.asked.format, TextOrJson::Json) {
-        return Err(Failure::Usage("--plot draws charts for people: remove --format json".to_owned()));
+        return Err(Failure::Usage("--plot works with text output only: remove --format json".to_owned()));
     }
     args.explain.check(args.asked.format == TextOrJson::Text)?;
     let readings = args.asked.read()?;

@@ -22,11 +22,11 @@ pub struct DatasetArgs {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show the format and contents of a data set or trace, and skipped entries
+    /// Show the format, the contents and the skipped entries of a data set or trace
     Inspect(inspect::InspectArgs),
     /// Write a data set or trace in sweepline's own format
     Convert(convert::ConvertArgs),
-    /// Write a random sample of the records, drawn without replacement; a seed determines it
+    /// Write a reproducible random sample of the records, drawn without replacement
     Sample(sample::SampleArgs),
     /// Make an anonymous profile of a log or trace: no text, no names, no dates
     Profile(profile::ProfileArgs),

@@ -10,7 +10,7 @@ use crate::cli::failure::Failure;
 use crate::dataset::Record;
 use crate::dataset::write::{ParquetWriter, json_line};
 
-/// The output of a command.
+/// The flags that set the output file of a command.
 #[derive(Debug, Args)]
 pub(crate) struct Output {
     /// The file to write: JSON lines, or Parquet if its name ends in .parquet

@@ -17,7 +17,7 @@ pub(crate) struct SampleArgs {
     /// Number of records; all of them if the file has fewer
     #[arg(long)]
     n: u32,
-    /// Seed of the choice: the same seed and file give the same sample
+    /// Random seed: the same seed and file give the same sample
     #[arg(long, default_value_t = 0)]
     seed: u64,
     #[command(flatten)]

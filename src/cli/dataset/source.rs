@@ -41,19 +41,22 @@ pub(crate) struct Source {
 /// The filters for records.
 #[derive(Debug, Args)]
 struct Kept {
-    /// Keep prompts with this many tokens, like 100..4000: as declared in the file, else characters / 4
+    /// Keep prompts with this many tokens, like 100..4000; if the file does not declare the number, it is
+    /// estimated as characters / 4
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     prompt_tokens: Option<Range>,
     /// Keep prompts with this many characters
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     prompt_chars: Option<Range>,
-    /// Keep outputs with this many tokens: as declared in the file, else characters / 4
+    /// Keep outputs with this many tokens; if the file does not declare the number, it is estimated as
+    /// characters / 4
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     output_tokens: Option<Range>,
     /// Keep conversations with this many requests
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     turns: Option<Range>,
-    /// Keep records in these languages, as declared by the file; an undeclared language is not guessed
+    /// Keep records that the file declares to be in one of these languages; undeclared languages are not
+    /// guessed
     #[arg(long, value_name = "LANGUAGE", value_delimiter = ',', help_heading = "Filters")]
     language: Vec<String>,
 }
@@ -162,7 +165,7 @@ impl Source {
         }
         let left_out = left_out(dataset.skipped()).unwrap_or_default();
         let file = self.file.display();
-        Err(Failure::Usage(format!("{file}: no record is left; check the filters and the skipped entries\n{left_out}")))
+        Err(Failure::Usage(format!("{file}: no records remain; check the filters and the skipped entries\n{left_out}")))
     }
 }
 

@@ -77,7 +77,7 @@ pub(super) fn chosen(
 pub(super) fn again(chosen: &Chosen, name: &str, evidence: &Evidence) -> Result<usize, Failure> {
     evidence.curves.iter().position(|curve| chosen.is(curve)).ok_or_else(|| {
         let list = listed(evidence, 0..evidence.curves.len());
-        Failure::Usage(format!("{name}, which the record accepts, has no result under this plan; {list}"))
+        Failure::Usage(format!("the record accepts {name}, but this plan has no result for it; {list}"))
     })
 }
 

@@ -30,11 +30,11 @@ pub struct DecideArgs {
     #[command(flatten)]
     runs: PlanRuns,
     /// The configuration to accept, as an expression like that of --only: "endpoint == 'vllm' and sweep ==
-    /// 'rates'"; add a load (qps == 20) to accept only that load; by default the configuration that the
-    /// record accepts
+    /// 'rates'"; add a load (qps == 20) to accept only that load. The default is the configuration that
+    /// the existing record accepts
     #[arg(long, value_name = "EXPR", conflicts_with = "check")]
     accept: Option<String>,
-    /// The reason, in your words; by default the reason in the record
+    /// The reason for the decision, in your own words; by default the reason in the existing record
     #[arg(long, value_name = "TEXT", conflicts_with = "check")]
     because: Option<String>,
     /// Name of the person who decides
@@ -186,7 +186,7 @@ fn no_reason(path: &Path, earlier: Option<&Decided>) -> Failure {
 fn no_acceptance(path: &Path) -> Failure {
     let path = path.display();
     Failure::Usage(format!(
-        "there is no record {path} yet: specify what is accepted, --accept EXPR, and why, --because TEXT"
+        "there is no record {path} yet: specify what to accept with --accept EXPR, and the reason with --because TEXT"
     ))
 }
 

@@ -184,8 +184,8 @@ impl Record {
         let Some(block) = touched else { return Ok(()) };
         let (path, line, name) = (path.display(), block.line, PARTS[block.part]);
         Err(Failure::Usage(format!(
-            "{path}:{line}: the part `{name}` was edited by hand and would be overwritten: move your text out of it, \
-             then delete all lines between its markers, and it is generated again; nothing was written"
+            "{path}:{line}: the part `{name}` was edited by hand and would be overwritten: move your text out of it \
+             and delete all lines between its markers, so that it is generated again; nothing was written"
         )))
     }
 

@@ -48,8 +48,8 @@ struct Prediction {
     measured_tokens_per_s: Option<f64>,
     /// Upper bound of decode tokens per second of one stream if only the weights are read.
     by_weights_tokens_per_s: f64,
-    /// The same bound including the KV cache of all streams; null if the model has no `shape`, or if the
-    /// context is unknown.
+    /// Upper bound of decode tokens per second of one stream if the weights and the KV cache of all
+    /// streams are read; null if the model has no `shape`, or if the context is unknown.
     with_kv_tokens_per_s: Option<f64>,
     /// `measured_tokens_per_s` divided by the lower of the two bounds; 1 is the most that memory bandwidth
     /// allows. Null if `measured_tokens_per_s` is null.

@@ -165,7 +165,8 @@ fn place_in_list(values: &Values, sweep: &str, axis: &str, value: &str) -> usize
     list.and_then(|items| items.iter().position(is_it)).unwrap_or(usize::MAX)
 }
 
-/// Pairs new and old values of an axis: if as many were removed as added, they replace each other in order.
+/// Pairs new and old values of each axis. If the numbers of added and removed values are equal, the added
+/// values replace the removed values in order.
 fn replaced(old: &Axes, new: &Axes) -> Replaced {
     let mut replaced = Replaced::new();
     for (sweep, axes) in &new.sweeps {

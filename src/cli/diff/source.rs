@@ -124,7 +124,7 @@ impl<'a> Revision<'a> {
     /// Reads the plan at `path`; `name` is the plan's name in errors.
     fn load(&self, path: &Path, name: &str, changes: &Changes) -> Result<Loaded, Failure> {
         let Some(format) = Format::of(path) else {
-            return Err(Failure::Usage(format!("{name}: a plan is a .yaml, .yml or .toml file")));
+            return Err(Failure::Usage(format!("{name}: a plan must be a .yaml, .yml or .toml file")));
         };
         let bytes = self.read(path, usize::MAX).map_err(|error| {
             Failure::Usage(format!("{} is not a file at revision `{}`: {error}", path.display(), self.revision))

@@ -14,7 +14,7 @@ pub(crate) enum Rows {
     Lengths,
     /// A turn of the conversations in one run.
     Turns,
-    /// A load of a curve, over its repeats.
+    /// A load of a curve, with figures over all repeats.
     Curves,
     /// A request.
     Requests,

@@ -36,31 +36,33 @@ use crate::units::text::quoted;
 /// The arguments of `export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Export only this plan's runs, with its names, thresholds and prices; by default every run of the
-    /// results folder
+    /// Export only this plan's runs, with its names, thresholds and prices; by default all runs of the
+    /// results folder are exported
     #[arg(value_name = "PLAN")]
     plan: Option<PathBuf>,
     #[command(flatten)]
     changes: Changes,
     #[command(flatten)]
     selection: Selection,
-    /// The output format; by default the format of the file's extension, or CSV
+    /// The output format; by default the extension of the --output file determines it, and output without
+    /// an extension is CSV
     #[arg(long, value_enum)]
     format: Option<Written>,
-    /// The kind of rows; a workbook may contain several kinds, and by default contains all that apply
+    /// The kind of rows to write; an XLSX workbook may contain several kinds, and contains all applicable
+    /// kinds by default
     #[arg(long, value_enum, value_delimiter = ',')]
     rows: Vec<Rows>,
     /// The columns to write, in this order, like `endpoint,ttft_*_ms`; `*` matches any characters, and
-    /// `all` selects all columns. By default, CSV, XLSX and Markdown have about thirty columns and those
-    /// that distinguish the runs, and JSON and Parquet have all columns
+    /// `all` selects all columns. By default, CSV, XLSX and Markdown have about thirty columns plus the
+    /// columns that distinguish the runs; JSON and Parquet have all columns
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
     /// Write a pivot table for spreadsheets: one row for each metric of a cell and repeat, and one column
     /// for each load
     #[arg(long)]
     wide: bool,
-    /// The file to write; by default the table goes to stdout (Parquet of runs: to runs.parquet in the
-    /// results folder)
+    /// The file to write; by default the table goes to stdout, except that runs in Parquet go to
+    /// runs.parquet in the results folder
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -73,16 +75,16 @@ pub struct ExportArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::IntoStaticStr)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 enum Written {
-    /// Comma-separated, one header line.
+    /// Comma-separated values with one header line.
     Csv,
-    /// A workbook: a sheet for each kind of row, and one with the definitions of all columns.
+    /// A workbook with a sheet for each kind of row, and a sheet with the definitions of all columns.
     Xlsx,
     /// A list of objects.
     Json,
     /// A table in Markdown.
     #[strum(serialize = "Markdown")]
     Markdown,
-    /// Parquet; for runs, every metric that needs no plan, sorted by run.
+    /// A Parquet file; for runs, it contains every metric that needs no plan, sorted by run.
     #[strum(serialize = "Parquet")]
     Parquet,
 }

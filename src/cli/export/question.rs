@@ -35,7 +35,8 @@ impl Columns<'_> {
         Ok(self.chosen(source, rows)?.table)
     }
 
-    /// Returns the same table, together with all possible columns if the table omits some.
+    /// Returns the table of one kind of rows with the requested columns, together with all possible columns
+    /// if the table omits some.
     fn chosen<'s>(self, source: &'s Source, rows: Rows) -> Result<Chosen<'s>, Failure> {
         if self.wide {
             let patterns = if self.has_all() { &[] } else { self.patterns };
@@ -112,8 +113,8 @@ fn no_pivot(source: &Source, rows: Rows, why: NoPivot) -> Failure {
     match why {
         NoPivot::NoMetric(wrong) => unknown(&wrong, &[rows], &source.table(rows).columns),
         NoPivot::Alike([a, b]) => Failure::Usage(format!(
-            "runs {} and {} have the same names, load and repeat, and would share a value of the pivot: name the PLAN \
-             whose runs to export",
+            "runs {} and {} have the same names, load and repeat, so they would share one value of the pivot table: \
+             name the PLAN whose runs to export",
             &a[..a.len().min(8)],
             &b[..b.len().min(8)]
         )),

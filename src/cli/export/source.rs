@@ -389,7 +389,7 @@ fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Op
     if let State::Corrupt(reason) = &listed.state {
         let folder = folder.typed();
         stderr::complain(&format!(
-            "run {} is excluded: {reason} (`sweepline run PLAN{folder}` measures it again, `sweepline verify{folder}` \
+            "run {} is excluded: {reason} (`sweepline run PLAN{folder}` measures it again; `sweepline verify{folder}` \
              names every damaged file)",
             listed.id
         ));

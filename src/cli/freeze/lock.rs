@@ -41,8 +41,7 @@ impl Lock {
         let version = text.lines().find_map(|line| line.strip_prefix(VERSION)?.split_whitespace().next());
         let Some(version) = version.map(|version| version.trim_end_matches(',').to_owned()) else {
             return Err(Failure::Usage(format!(
-                "{shown} is not a frozen plan: sweepline freeze PLAN -o {shown} writes \
-                                               one"
+                "{shown} is not a frozen plan: `sweepline freeze PLAN -o {shown}` writes one"
             )));
         };
         let id = |line: &str| line.strip_prefix(RUN)?.split_whitespace().next()?.parse().ok();

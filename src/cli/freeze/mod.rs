@@ -69,7 +69,7 @@ fn plan_of_lock(args: &FreezeArgs, loaded: &Loaded) -> Result<Plan, Failure> {
     plan.moved_to(folder, args.changes.allow_outside()).map_err(|Unreachable { written }| {
         Failure::Usage(format!(
             "the plan's file `{written}` is outside the folder of {}, and a frozen plan may only name files in or \
-             below its folder: write it into the plan's folder, or allow other files with --allow-outside",
+             below its folder: save the frozen plan in the plan's folder, or allow other files with --allow-outside",
             lock.display()
         ))
     })?;
@@ -79,7 +79,7 @@ fn plan_of_lock(args: &FreezeArgs, loaded: &Loaded) -> Result<Plan, Failure> {
 /// The lock file that a plan must match.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Frozen {
-    /// Refuse to run if the plan's runs differ from those of this file, which `freeze` wrote
+    /// Refuse to run if the plan's runs differ from the runs in this lock file, which `freeze` wrote
     #[arg(long, value_name = "FILE")]
     frozen: Option<PathBuf>,
 }

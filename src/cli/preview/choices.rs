@@ -34,8 +34,8 @@ pub(crate) struct ChoiceState {
     pub unit: &'static str,
     /// Maximum number of runs, including existing ones.
     pub most_runs: usize,
-    /// Maximum time for these runs, in seconds: the longest possible runs, one after another, by the rule for
-    /// time.
+    /// Maximum time for these runs, in seconds. This assumes that the longest possible runs are executed one
+    /// after another; the length of each run follows from the rule for time in `rules`.
     pub most_seconds: f64,
     /// Full ids of the finished runs, in the order in which they were requested. They are the evidence for
     /// the decisions.
@@ -86,8 +86,8 @@ pub(crate) struct SettingState {
     /// `seems` (as observed), `seems_not` (it was missed as observed, or too few requests are available)
     /// or `misses`; null if there is no objective or no run.
     pub meets: Option<&'static str>,
-    /// Why the last run of the settings does not count, or that the settings cannot be chosen: `invalid:
-    /// client_late`; null if the run counts.
+    /// Why the last run of the settings does not count, like `invalid: client_late`, or that the
+    /// settings cannot be chosen; null if the run counts.
     pub why: Option<String>,
 }
 

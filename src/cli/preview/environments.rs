@@ -58,8 +58,9 @@ pub(crate) fn differing(asked: &[ProbedEndpoint], records: impl Iterator<Item = 
         .collect()
 }
 
-/// As `run` does, changes the decision to keep a run's result into a repetition of the run if the plan
-/// requires a match, and the run's server was queried and now reports something different.
+/// Decides, as `run` does, that a run whose result would be kept is measured again, if the plan
+/// requires that servers match, and if the run's server was queried and now reports something
+/// different.
 pub(crate) fn or_changed(decision: &mut Decision, run: &PlannedRun, workspace: &Workspace, asked: &[ProbedEndpoint]) {
     let plan = workspace.plan();
     if decision.action != Action::Cached || plan.environment != EnvironmentPolicy::Match {
@@ -76,8 +77,9 @@ pub(crate) fn or_changed(decision: &mut Decision, run: &PlannedRun, workspace: &
     }
 }
 
-/// Returns why `run` would end before anything is sent, with an entry for each queried endpoint that
-/// differs from its results although the plan pins it.
+/// Returns why `run` would end before anything is sent, with an entry for each queried endpoint
+/// whose server differs from the one on which its results were measured, although the plan pins the
+/// server.
 pub(crate) fn pinned(workspace: &Workspace, picked: &[bool], asked: &[ProbedEndpoint]) -> Vec<String> {
     if workspace.plan().environment != EnvironmentPolicy::Pin {
         return Vec::new();

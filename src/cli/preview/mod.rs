@@ -54,7 +54,7 @@ pub struct PreviewArgs {
     /// measured
     #[arg(long)]
     probe: bool,
-    /// Exit with 10 if there is work to do
+    /// Exit with code 10 if there is work to do
     #[arg(long)]
     exit_code: bool,
     /// Maximum number of concurrent runs, for the time estimate; runs on one resource never overlap

@@ -39,7 +39,8 @@ pub struct ReportArgs {
     /// The file to write: one self-contained HTML file that makes no network requests
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
-    /// Serve the live page of a running or finished sweep on 127.0.0.1 instead, until interrupted
+    /// Instead of writing a file, serve the live page of a running or finished sweep on 127.0.0.1 until
+    /// interrupted
     #[arg(long, conflicts_with_all = ["output", "figures", "force"])]
     watch: bool,
     /// The port to serve on; 0 picks a free one

@@ -43,15 +43,15 @@ pub struct RunArgs {
     /// Stop at the first run that fails
     #[arg(long)]
     pub(super) fail_fast: bool,
-    /// Exit with 4 if a cell misses the plan's `slo` or the plan's `compare` shows a regression, with 2 if
-    /// either is undecided
+    /// Exit with 4 if a cell misses the plan's `slo` or the plan's `compare` shows a regression, and with
+    /// 2 if one of these verdicts is undecided
     #[arg(long)]
     pub(super) gate: bool,
     /// Also write the findings, decisions based on them and the gate's verdict as Markdown, for a pull request
     #[arg(long, value_name = "FILE")]
     pub(super) markdown: Option<PathBuf>,
-    /// Serve metrics of the running sweep for Prometheus at this address, at /metrics; PORT alone uses
-    /// 127.0.0.1, and port 0 picks a free one
+    /// Serve Prometheus metrics of the running sweep at this address, under /metrics; PORT alone uses
+    /// 127.0.0.1, and port 0 picks a free port
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = metrics::address)]
     pub(super) metrics_addr: Option<SocketAddr>,
     /// Append events to this file, as lines of JSON (`sweepline schema events`)

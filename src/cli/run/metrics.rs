@@ -94,7 +94,7 @@ impl Drop for MetricsServer {
 
 fn refused(address: SocketAddr, error: &std::io::Error) -> Failure {
     Failure::Usage(format!(
-        "cannot listen on --metrics-addr {address} ({error}): use another port, or 0 for a free one"
+        "cannot listen on --metrics-addr {address} ({error}): use another port, or port 0 for any free one"
     ))
 }
 

@@ -33,7 +33,8 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Returns the same stage after another read of the folder; the servers' reports are kept.
+    /// Returns the stage with the decisions that follow from another read of the folder; the servers'
+    /// reports are kept.
     pub(super) fn decide_again(
         &mut self,
         args: &RunArgs,

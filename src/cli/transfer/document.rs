@@ -24,7 +24,7 @@ pub(crate) struct Document {
 /// One run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct OneRun {
-    /// The name of the run's folder, which is the beginning of its id.
+    /// The name of the run's folder, which is the beginning of the run's id.
     id: String,
     /// The outcome for this run.
     outcome: Outcome,

@@ -19,7 +19,7 @@ use crate::store::object::ObjectError;
 use crate::store::short;
 use document::Document;
 
-/// The common arguments of both commands.
+/// The arguments that `push` and `pull` have in common.
 #[derive(Debug, Args)]
 pub(crate) struct TransferArgs {
     /// Address of the shared results: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or

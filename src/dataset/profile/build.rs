@@ -16,7 +16,7 @@ const MOST_STRETCHES: u64 = 500;
 
 /// There are fewer requests than a single range must cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a profile with k = {k} needs at least {k} requests, and there are {requests}")]
+#[error("a profile with k = {k} needs at least {k} requests, but there are only {requests}")]
 pub struct TooFew {
     /// The minimum number of requests in a range.
     pub k: u32,
@@ -26,8 +26,8 @@ pub struct TooFew {
 
 /// A profile under construction.
 ///
-/// It takes about eight bytes of memory for each request with a time, each distinct block and each named
-/// conversation.
+/// The profiler takes about eight bytes of memory for each request with a time, each distinct block
+/// and each named conversation.
 #[derive(Default)]
 pub struct Profiler {
     requests: u64,

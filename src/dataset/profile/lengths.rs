@@ -32,7 +32,7 @@ fn range(cell: u32, level: u32) -> [u32; 2] {
     [u32::try_from(first(cell << level)).unwrap_or(u32::MAX), u32::try_from(end).unwrap_or(u32::MAX)]
 }
 
-/// Number of requests by the cells of their prompt's and their response's length.
+/// Number of requests by the cell of the prompt length and the cell of the response length.
 #[derive(Default)]
 pub(super) struct Cells {
     counts: BTreeMap<(u32, Option<u32>), u64>,

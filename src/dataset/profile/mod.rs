@@ -97,8 +97,8 @@ pub struct Prefixes {
     pub(crate) block_tokens: u32,
     /// Number of requests whose beginnings are known.
     pub requests: u64,
-    /// Share of the prompt tokens of these requests that belong to a beginning of an earlier prompt. An unlimited
-    /// prefix cache could serve this share.
+    /// Of the prompt tokens of requests whose beginnings are known: the share that belongs to a
+    /// beginning of an earlier prompt. An unlimited prefix cache could serve this share.
     pub reusable_share: f64,
     /// Groups of requests with the same first block, by the size of the group.
     pub classes: Vec<PrefixClass>,
@@ -114,7 +114,7 @@ pub struct PrefixClass {
     pub size: [u64; 2],
     /// Number of groups.
     pub groups: u64,
-    /// Number of requests in these groups.
+    /// Number of requests in the groups of this class.
     pub requests: u64,
     /// Average number of leading prompt tokens that a request has in common with an earlier request of its
     /// group, over all requests except the first of each group.

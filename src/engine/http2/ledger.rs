@@ -30,7 +30,7 @@ pub(crate) struct Ledger {
     socket: Cell<Option<RawFd>>,
 }
 
-/// The stamps of one stream's frames, as far as its request has not taken them yet.
+/// The stamps of those frames of one stream that the stream's request has not taken yet.
 #[derive(Default)]
 pub(super) struct Track {
     /// When the request's head was written, in nanoseconds since the run's start.

@@ -63,7 +63,7 @@ struct Open {
     send: SendRequest<Bytes>,
     ledger: Rc<Ledger>,
     opening: Opening,
-    /// When the connection was open, in nanoseconds since the run's start.
+    /// When opening the connection was complete, in nanoseconds since the run's start.
     at: u64,
 }
 
@@ -252,9 +252,9 @@ impl Session {
         }
     }
 
-    /// Takes a slot on a connection that is being opened, and waits until the server's settings have
-    /// arrived, at most `limit`. Returns `None` if the server does not allow another concurrent request on
-    /// this connection.
+    /// Takes a slot on a connection that is being opened, and waits until the server's settings
+    /// have arrived, for at most `limit`. Returns `None` if the server does not allow another
+    /// concurrent request on this connection.
     pub(super) async fn join(self: &Rc<Self>, limit: Nanos, authority: &str) -> Result<Option<Lease>, Failure> {
         let (place, joined) = (self.place(), self.clock.now());
         let settled = self.until(|session| !session.is_unsettled());

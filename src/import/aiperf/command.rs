@@ -255,7 +255,7 @@ impl Builder<'_, '_> {
                 *at = Tree::Map(IndexMap::new());
             }
             let Tree::Map(entries) = at else { return None };
-            // Options apply to a file's only data set and only phase, whatever their names are.
+            // Options apply to a file's only data set and only phase, whatever these are named.
             let step = super::variations::alias(entries, step);
             at = entries.entry(step).or_insert_with(|| Tree::Map(IndexMap::new()));
         }

@@ -50,8 +50,8 @@ pub(super) fn content(dataset: At, extra: &Extra, around: &Around) -> Result<Con
     Ok(made)
 }
 
-/// Lists the settings of all kinds of data sets that the plan does not contain, or contains with a different
-/// meaning.
+/// For every kind of data set, lists the settings that the plan does not contain, or contains with
+/// a different meaning.
 fn told(dataset: At) {
     dataset.get("name").needless("a name, without effect on results");
     if dataset.get("type").text().is_none_or(|said| said.value != "file" && said.value != "public") {

@@ -17,7 +17,8 @@ const STAND_IN: (f64, f64) = (161.0, 338.0);
 /// File name of ShareGPT at its source.
 const SHAREGPT: &str = "ShareGPT_V3_unfiltered_cleaned_split.json";
 
-/// Returns sweepline's name for AIPerf's format of a trace; `None` if the format is not a trace.
+/// Returns sweepline's name for AIPerf's format of a trace; `None` if the format is not a trace
+/// format.
 fn trace_format(format: &str) -> Option<&'static str> {
     match format {
         "mooncake_trace" => Some("mooncake"),

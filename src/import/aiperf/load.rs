@@ -191,8 +191,8 @@ fn phases(phase: At, is_closed: bool) -> Vec<Field> {
     fields
 }
 
-/// Returns `stabilize` with the duration of a warm-up phase; `None` if the phase has no duration. Its other
-/// settings need no counterpart.
+/// Returns `stabilize` with the duration of a warm-up phase; `None` if the phase has no duration.
+/// The phase's other settings need no counterpart.
 pub(super) fn warmup(phase: At) -> Option<Field> {
     let time = phase.get("duration").seconds().filter(|said| said.value > 0.0);
     let why = "load rises in `fill` and settles in `stabilize` before anything is measured";

@@ -59,8 +59,8 @@ fn told(root: At, body: At) {
     }
 }
 
-/// Converts the limits of a request. AIPerf's inter-token latency is the mean over a request, which sweepline
-/// calls TPOT; AIPerf's output throughput per user is the reciprocal of it.
+/// Converts the limits of a request. AIPerf's inter-token latency is the mean over a request, which
+/// sweepline calls TPOT; AIPerf's output throughput per user is its reciprocal.
 fn goodput(slos: At) -> Vec<Field> {
     let mut tpot: Option<Said<f64>> = None;
     let mut fields = Vec::new();
@@ -146,7 +146,7 @@ fn until(convergence: At, metric: &Said<String>, most: u64, said: &Option<Said<u
             String::new()
         }
     };
-    // AIPerf's threshold applies to the full width of the interval, sweepline's to half of the width.
+    // AIPerf's threshold applies to the full width of the interval, sweepline's to half the width.
     let threshold = convergence.get("threshold").float().map_or(0.1, |said| said.value);
     if let Some(mode) = convergence.get("mode").text().filter(|said| said.value != "ci_width") {
         convergence.get("mode").differs(&format!("here, the mean's interval decides, not `{}`", one_line(&mode.value)));

@@ -28,7 +28,7 @@ pub(super) enum Target {
     On(&'static str),
     /// A switch that means false.
     Off(&'static str),
-    /// sweepline does this anyway, or does not need it.
+    /// The option is not needed: sweepline does the same anyway, or has no use for it.
     Needless(&'static str),
     /// The option has no counterpart.
     Lost(&'static str),

@@ -180,7 +180,7 @@ fn key(at: At) -> Option<Field> {
     })
 }
 
-/// Reduces an option with a secret to its name.
+/// Reduces an option with a secret to the option's name.
 fn origin_name(origin: &str) -> String {
     match origin.starts_with("--") {
         true => origin.split([' ', '=']).next().unwrap_or_default().to_owned(),
@@ -188,8 +188,9 @@ fn origin_name(origin: &str) -> String {
     }
 }
 
-/// Returns the API key in an authorization header, if no other setting contains a key, and the other headers.
-/// The values of headers may be secrets, so the plan refers to environment variables for them.
+/// Returns two fields: the API key from an authorization header, unless another setting contains a
+/// key, and the other headers. The values of headers may be secrets, so the plan refers to
+/// environment variables for them.
 fn headers(endpoint: At) -> (Option<Field>, Option<Field>) {
     let mut pairs: Vec<(String, String)> = Vec::new();
     let mut origins = Vec::new();

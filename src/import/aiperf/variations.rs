@@ -52,7 +52,8 @@ pub(super) fn all(place: &str, mut tree: Tree, ledger: &Ledger) -> Result<Vec<Va
     order(at);
     let lists = at.first(&["parameters", "variables"]);
     if !lists.is_there() && !at.get("type").is_there() {
-        // Such a sweep contains only settings that apply to every sweep, such as `cooldown_seconds`.
+        // A sweep without variations contains only settings that apply to every sweep, such as
+        // `cooldown_seconds`.
         at.needless("nothing is varied");
         return magic(place, tree, ledger);
     }
@@ -211,8 +212,8 @@ fn scenarios(
     Ok(all)
 }
 
-/// Renames a scenario's data set that has no name. It refers to the base's only data set, so it gets the name
-/// of that data set.
+/// Gives an unnamed data set of a scenario the name of the base's only data set, to which it
+/// refers.
 fn rename(over: &mut IndexMap<String, Tree>, base: &Tree) {
     let own = base.get("benchmark").and_then(|body| body.get("datasets"));
     let (Some(Tree::Map(own)), Some(Tree::Map(body))) = (own, over.get_mut("benchmark")) else { return };

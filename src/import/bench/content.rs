@@ -290,9 +290,10 @@ fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, 
     let Said { value, origin } = path.ok_or("the command names no file")?;
     let (key, more, how) = match name {
         "sharegpt" => {
-            // The tool's sampling keeps prompts of 4 to 1024 tokens, responses of at least 4 tokens unless
-            // all have the same length, and at most 2048 tokens of both together. The filter bounds prompts
-            // and responses separately, each by the maximum that these rules allow.
+            // The tool's sampling keeps a record if its prompt has 4 to 1024 tokens, its response
+            // has at least 4 tokens (unless all responses have the same length), and both together
+            // have at most 2048 tokens. The filter bounds prompts and responses separately, each by
+            // the maximum that these rules allow.
             let (prompt, output) = match fixed {
                 None => (1024, ", output_tokens: { min: 4, max: 2044 }"),
                 Some(fixed) => (2048_u32.saturating_sub(fixed).min(1024), ""),
@@ -362,9 +363,9 @@ fn to_fetch(repository: &str, arguments: &Arguments) -> String {
     )
 }
 
-/// Returns the replay speed of a trace as a fragment of the field `trace`; empty if the speed is 1. vLLM
-/// multiplies the trace's times by the value of an option to get seconds, and Mooncake's times are in
-/// milliseconds.
+/// Returns the replay speed of a trace as a fragment of the field `trace`; empty if the speed is 1.
+/// vLLM converts the trace's times to seconds by multiplying them by the value of an option;
+/// Mooncake's times are in milliseconds.
 fn speed(arguments: &Arguments) -> String {
     if let Some(size) = arguments.whole("timed-trace-chunk-hash-size").filter(|size| size.value != BLOCK) {
         let why = format!("a shared block of the trace has {BLOCK} tokens here");

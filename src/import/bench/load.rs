@@ -1,4 +1,4 @@
-//! Converts the rate and number of a command's requests to a load.
+//! Converts a command's request rate and number of requests to a load.
 
 use crate::import::arguments::Arguments;
 use crate::import::error::ImportError;
@@ -10,7 +10,7 @@ use crate::import::text::seconds;
 use crate::plan::Process;
 use crate::units::Decimal;
 
-/// The default number of prompts of both tools.
+/// The default number of prompts of `vllm bench serve` and `benchmark_serving.py`.
 const PROMPTS: u32 = 1000;
 
 /// Returns the load of a command.
@@ -113,7 +113,8 @@ impl Ramp {
         };
         let (start, end) = (fits(start)?, fits(end)?);
         let ramp = Ramp { start, end, is_exponential, requests: f64::from(prompts(arguments).value), origin };
-        // A ramp that is shorter than a millisecond has only one point, so there is no ramp.
+        // A ramp that is shorter than a millisecond has only one point, so it does not count as a
+        // ramp.
         (ramp.points().len() > 1 && ramp.time(1.0) < LONGEST).then_some(ramp)
     }
 

@@ -260,7 +260,8 @@ pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Resu
     Ok((name_of(last, "model"), vec![Field::new("id", text_value(&id.value), id.origin)]))
 }
 
-/// Returns what the command that starts a server reveals: facts about the server, the model, and the address.
+/// Returns the information in a command that starts a server: facts about the server, the model,
+/// and the address.
 pub(crate) fn facts(words: &[String], by: String, secrets: &Secrets) -> Around {
     let mut around = Around::default();
     let (mut own, mut flags): (IndexMap<String, String>, BTreeMap<String, String>) = Default::default();

@@ -133,7 +133,7 @@ impl JsonReader<'_> {
                 let item = |(number, value)| Item { at: format!("{key}[{number}]"), name: None, value };
                 values.into_iter().enumerate().map(item).collect()
             }
-            // This is either one object, or a table of objects by name.
+            // The value is either one object, or a table of objects by name.
             Value::Object(object)
                 if object.values().all(|value| value.is_object() || value.is_string()) && !is_one(&object) =>
             {

@@ -114,9 +114,9 @@ pub(super) fn read(
     Ok(Some(Server { endpoint: ("guidellm".to_owned(), fields), model, body, once, api }))
 }
 
-/// Returns the fields of the body, the headers, and the API key in an authorization header unless another
-/// setting contains a key. The values of headers may be keys, so the plan refers to environment variables for
-/// them.
+/// Returns the fields of the body, the headers, and the API key from an authorization header,
+/// unless another setting contains a key. The values of headers may be keys, so the plan refers to
+/// environment variables for them.
 fn extras(extras: Option<At>, more: Option<At>, has_key: bool) -> (Body, Option<Field>, Option<Field>) {
     let mut body = Body::default();
     let mut key = None;

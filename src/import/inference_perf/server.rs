@@ -106,8 +106,9 @@ fn key(server: Option<At>, secrets: &Secrets) -> Option<Field> {
     })
 }
 
-/// Returns the API key in an authorization header, if no other setting contains a key, and the other headers.
-/// The plan refers to environment variables for the values of headers, except for numbers such as limits.
+/// Returns two fields: the API key from an authorization header, unless another setting contains a
+/// key, and the other headers. The plan refers to environment variables for the values of headers,
+/// except for numbers such as limits.
 fn headers(root: At, server: Option<At>, secrets: &Secrets) -> (Option<Field>, Option<Field>) {
     let Some(at) = root.path(&["api", "headers"]) else { return (None, None) };
     let has_key = server.is_some_and(|server| server.get("api_key").is_some());

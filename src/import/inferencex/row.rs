@@ -30,15 +30,15 @@ pub(super) enum Drafts {
 /// One row of a search space.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    /// Tensor parallelism.
+    /// Degree of tensor parallelism.
     pub(super) tp: u32,
-    /// Pipeline parallelism.
+    /// Degree of pipeline parallelism.
     pub(super) pp: u32,
-    /// Context parallelism of decode.
+    /// Degree of context parallelism of decode.
     pub(super) dcp: u32,
-    /// Context parallelism of prefill.
+    /// Degree of context parallelism of prefill.
     pub(super) pcp: u32,
-    /// Expert parallelism.
+    /// Degree of expert parallelism.
     pub(super) ep: u32,
     /// Whether attention is data-parallel.
     pub(super) dp_attn: bool,

@@ -134,8 +134,8 @@ fn or(arguments: &Arguments, option: &str, default: u32) -> Said<u32> {
     given.unwrap_or_else(|| Said::default(default, format!("default --{option} {default}")))
 }
 
-/// Returns lengths as the tool draws them: from a normal distribution, drawn again if not above
-/// zero.
+/// Returns lengths as the tool draws them: from a normal distribution, in which lengths of zero or
+/// less are drawn again.
 fn spread(arguments: &Arguments, mean: &str, of_mean: u32, sd: &str, of_sd: u32) -> Said<Spread> {
     let mean = or(arguments, mean, of_mean);
     let sd = arguments.whole(sd).unwrap_or_else(|| Said::default(of_sd, format!("default --{sd} {of_sd}")));

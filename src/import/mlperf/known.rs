@@ -1,7 +1,7 @@
 //! LoadGen's built-in settings of the MLPerf Inference benchmarks: `loadgen/mlperf.conf` of
-//! github.com/mlcommons/inference at b66003e1 (August 2026), which every `user.conf` overrides. Model IDs and
-//! output lengths are taken from the reference implementations and from
-//! `tools/submission/submission_checker/constants.py` there.
+//! github.com/mlcommons/inference at b66003e1 (August 2026), which every `user.conf` overrides.
+//! Model IDs and output lengths are taken from the reference implementations and from
+//! `tools/submission/submission_checker/constants.py` in the same repository.
 
 /// The scenarios of LoadGen.
 pub(super) const SCENARIOS: [&str; 4] = ["Server", "Offline", "SingleStream", "MultiStream"];
@@ -100,8 +100,8 @@ pub(super) fn sends(name: &str) -> Option<&'static str> {
     OTHERS.iter().find(|(known, _)| *known == name).map(|(_, sends)| *sends)
 }
 
-/// Returns the benchmark in a path: `…/llama2-70b-99/Server/user.conf`. The names of folders, unlike
-/// LoadGen's names, contain dots in version numbers, and the accuracy target.
+/// Returns the benchmark in a path: `…/llama2-70b-99/Server/user.conf`. The names of folders,
+/// unlike LoadGen's names, contain the accuracy target, and dots in version numbers.
 pub(super) fn of_path(path: &str) -> Option<&'static Benchmark> {
     let parts: Vec<String> = path.split(['/', '\\']).map(|part| part.replace("llama3.1", "llama3_1")).collect();
     let is_interactive = parts.iter().any(|part| part.eq_ignore_ascii_case("interactive"));

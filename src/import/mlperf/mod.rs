@@ -103,7 +103,8 @@ fn model(draft: &mut Draft, choice: &Choice) -> String {
     draft.models.add(choice.title(), vec![Field::new("id", text_value(id), origin.clone())])
 }
 
-/// Adds the content of a LoadGen scenario to the plan, and returns its name.
+/// Adds a scenario with the content of a LoadGen scenario to the plan, and returns the name of the
+/// added scenario.
 fn content(draft: &mut Draft, settings: &Settings, choice: &Choice, scenario: &str, context: &Context) -> String {
     let same = settings.said(scenario, "performance_issue_same").filter(|said| {
         let is_same = said.value != 0.0;

@@ -57,7 +57,7 @@ impl<'a> Settings<'a> {
 
     /// Returns the value from the file; `None` if the file does not set it.
     pub(super) fn said(&self, scenario: &str, name: &str) -> Option<Said> {
-        // This is the order of lookups in LoadGen's `lookupkv`.
+        // LoadGen's `lookupkv` looks keys up in this order.
         let keys = [(self.model, scenario), ("*", scenario), (self.model, "*"), ("*", "*")];
         let mut found: Vec<usize> = Vec::new();
         for (model, scenario) in keys {

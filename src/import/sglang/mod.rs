@@ -50,7 +50,7 @@ fn arguments(words: &[String]) -> Option<&[String]> {
     module(words, &SERVING).or_else(|| module(words, &BATCHES)).or_else(|| module(words, &OFFLINE))
 }
 
-/// Returns the jobs of a command of any of these benchmarks.
+/// Returns the jobs of a command of any of SGLang's benchmarks.
 fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let words = &asked.command.words;
     match (module(words, &SERVING), module(words, &BATCHES)) {
@@ -166,7 +166,7 @@ fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
 fn body(arguments: &Arguments, notes: &Notes, line: usize) -> Body {
     let mut body = Body::default();
     body.add_text(arguments.text("extra-request-body"), notes, line);
-    // The native API has these fields in a separate table.
+    // SGLang's native API has the sampling parameters in a separate table.
     if let Some((serde_json::Value::Object(inner), origin)) = body.take("sampling_params") {
         inner.into_iter().for_each(|(key, value)| body.add(key, value, &origin));
     }

@@ -152,7 +152,7 @@ impl Branches {
         };
     }
 
-    /// Records whether a statement that runs was true; `None` for a command that is not a test.
+    /// Records whether a statement that ran was true; `None` for a command that is not a test.
     pub(super) fn held(&mut self, truth: Option<Truth>) {
         let runs = self.list.unwrap_or_default();
         match runs {

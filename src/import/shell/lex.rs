@@ -109,7 +109,7 @@ impl Lexer<'_> {
 
     /// Reads the text after a backslash: a line end joins the lines, anything else stays escaped.
     fn escaped(&mut self) {
-        // Scripts from other systems end their lines in \r\n.
+        // Scripts written on Windows end their lines in \r\n.
         let returned = self.rest.next_if_eq(&'\r').is_some();
         match self.rest.next() {
             Some('\n') => self.line += 1,

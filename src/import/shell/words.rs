@@ -46,7 +46,7 @@ pub(super) fn without_redirections(words: Vec<String>) -> Vec<String> {
     while let Some(word) = words.next() {
         let sign = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
         match sign.strip_prefix(">>").or_else(|| sign.strip_prefix(['>', '<'])) {
-            // The next word is the file.
+            // The next word is the file of the redirection.
             Some("") => drop(words.next()),
             Some(_) => {}
             None => kept.push(word),

@@ -9,8 +9,8 @@ pub(crate) fn nothing_optional(view: &View) -> Vec<Finding> {
     if view.plan.budget.is_none() || has_optional {
         return Vec::new();
     }
-    let message = "a budget is enforced by skipping `optional` sweeps, but no sweep is optional: everything runs, even \
+    let message = "a budget is enforced by skipping `optional` sweeps, but no sweep is optional, so all of them run, even \
                    beyond the budget";
-    let remedy = "write optional: true in the sweeps that can be skipped, and declare the least needed one last";
+    let remedy = "write `optional: true` in the sweeps that can be skipped, and declare the least important one last";
     vec![Finding::of(Scope::Plan, &["budget"], message, remedy)]
 }

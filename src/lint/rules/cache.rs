@@ -23,7 +23,7 @@ pub(crate) fn mixed_cache(view: &View, sweep: &SweepView) -> Option<Finding> {
             quoted(&alone),
             verb(&alone),
         ),
-        "put them into separate sweeps, and never average their results together",
+        "put these scenarios into separate sweeps, and never average their results together",
     ))
 }
 
@@ -40,15 +40,15 @@ pub(crate) fn same_prompts(view: &View, sweep: &SweepView) -> Option<Finding> {
             "prompts of {} should differ, but without a nonce every load point repeats the prompts of the previous one",
             listed(&names)
         ),
-        "write nonce: on, the default, or nonce: run to keep what recorded texts share; to repeat one prompt on \
-         purpose, use scenario A1 or A2",
+        "write `nonce: on` (the default), or `nonce: run` to keep the text that recorded prompts share; to repeat one \
+         prompt on purpose, use scenario A1 or A2",
     ))
 }
 
 /// A scenario whose prompts should differ but repeat.
 struct Again {
-    /// Its name in messages; for a mix in which only some classes have a nonce, the classes without a
-    /// nonce and the mix.
+    /// The name of the scenario in messages; for a mix in which only some classes have a nonce, the
+    /// classes without a nonce and the mix.
     told: String,
     /// The place where the nonce is turned off.
     at: Vec<Step>,

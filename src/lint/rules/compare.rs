@@ -22,8 +22,8 @@ pub(crate) fn no_repeats(_: &View, sweep: &SweepView) -> Option<Finding> {
     let times = if sweep.sweep.repeats.at_most == 1 { "once" } else { "twice" };
     Some(sweep.finding(
         [&sweep.path()[..], &[crate::plan::Step::from("repeats")]].concat(),
-        format!("cells are compared by {}, but each is run {times}", compare.by),
-        format!("write repeats: {REPEATS}, or better 5, in the sweep"),
+        format!("cells are compared by {}, but each is run only {times}", compare.by),
+        format!("write `repeats: {REPEATS}`, or better 5, in the sweep"),
     ))
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn narrow_margin(_: &View, sweep: &SweepView) -> Option<Finding> {
         at,
         format!("{repeats} repeats can confirm a margin of {allowed} only if rounds differ by less than {differ}"),
         match (repeats..=MOST_REPEATS).find(enough) {
-            Some(enough) => format!("write repeats: {enough} in the sweep, or a wider margin"),
+            Some(enough) => format!("write `repeats: {enough}` in the sweep, or a wider margin"),
             None => "write a wider margin".to_owned(),
         },
     ))

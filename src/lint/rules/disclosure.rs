@@ -72,7 +72,7 @@ fn missing(
     let names: Vec<&str> = missing.iter().map(|(field, _)| *field).collect();
     let example: Vec<String> = missing.iter().map(|(field, example)| format!("{field}: {example}")).collect();
     let message = format!("`{table}` does not specify {}", listed(&names));
-    let remedy = format!("write the true value, or `unknown`, like {table}: {{ {} }}", example.join(", "));
+    let remedy = format!("write the true value, or `unknown`, like `{table}: {{ {} }}`", example.join(", "));
     let names = names.into_iter().map(str::to_owned);
     let finding = || Finding::of(Scope::Endpoint(endpoint.to_owned()), &[table], message, remedy);
     (!missing.is_empty()).then(|| finding().undisclosed(names))
@@ -87,7 +87,7 @@ fn unknown(endpoint: &str, table: &str, names: &[String]) -> Option<Finding> {
     (!names.is_empty()).then(|| finding().undisclosed(names.iter().cloned()))
 }
 
-const UNKNOWN: &str = "find out the value before you compare results: unknown values may differ";
+const UNKNOWN: &str = "find out these values before you compare results, because unknown values may differ";
 
 /// M011, as a note: hardware that is marked as unknown.
 pub(crate) fn unknown_hardware(name: &str, endpoint: &Endpoint) -> Option<Finding> {
@@ -113,7 +113,12 @@ pub(crate) fn unknown_server(name: &str, endpoint: &Endpoint) -> Option<Finding>
 /// M013: the number format of a model's weights is not disclosed.
 pub(crate) fn precision(view: &View) -> Vec<Finding> {
     let missing = |model: &Model| model.precision.is_none();
-    of_models(view, missing, "its precision is not specified", "write precision: bf16, or fp8, int4, …, or `unknown`")
+    of_models(
+        view,
+        missing,
+        "the model's precision is not specified",
+        "write `precision: bf16` (or fp8, int4, …), or `unknown`",
+    )
 }
 
 /// M013, as a note: a precision that is marked as unknown.

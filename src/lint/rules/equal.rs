@@ -27,7 +27,7 @@ pub(crate) fn unequal_tuning(_: &View, sweep: &SweepView) -> Option<Finding> {
     Some(sweep.finding(
         steps!["endpoints", name, "server"],
         message,
-        "tune both with the same care and list the settings of each; flags: {} states that there are none",
+        "tune both servers with the same care, and list the settings of each; `flags: {}` states that a server has none",
     ))
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn unequal_accelerators(_: &View, sweep: &SweepView) -> Option<Findin
         return None;
     }
     let remedy = format!(
-        "compare per accelerator: compare: {{ by: endpoint, baseline: {first}, metrics: [output_throughput_per_gpu] }}"
+        "compare per accelerator: `compare: {{ by: endpoint, baseline: {first}, metrics: [output_throughput_per_gpu] }}`"
     );
     Some(sweep.finding(
         steps!["sweeps", sweep.name, "matrix", "endpoint"],

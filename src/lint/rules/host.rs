@@ -21,7 +21,7 @@ const LEVELS: [&str; 7] =
 /// M016: a server logs more than necessary.
 pub(crate) fn verbose_logs(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let (what, remedy) = loud(endpoint)?;
-    let message = format!("the server logs during the measurement: {what}");
+    let message = format!("the server writes many logs during the measurement: {what}");
     Some(Finding::of(Scope::Endpoint(name.to_owned()), &["server"], message, remedy))
 }
 
@@ -29,8 +29,8 @@ pub(crate) fn verbose_logs(name: &str, endpoint: &Endpoint) -> Option<Finding> {
 fn loud(endpoint: &Endpoint) -> Option<(String, String)> {
     let facts = facts(endpoint);
     let is_on = |value: &Scalar| matches!(value, Scalar::Bool(true)) || value.to_string() == "1";
-    let quiet = || "restart the server without it, and remove it from the plan".to_owned();
-    let lower = "restart the server with log level warning, and record that in the plan".to_owned();
+    let quiet = || "restart the server without this setting, and remove the setting from the plan".to_owned();
+    let lower = "restart the server with log level `warning`, and write this level in the plan".to_owned();
     for (name, value) in &facts {
         let level = value.to_string().to_lowercase();
         if LEVELS.contains(&name.as_str()) && ["debug", "trace", "verbose", "all"].contains(&level.as_str()) {
@@ -51,7 +51,11 @@ fn loud(endpoint: &Endpoint) -> Option<(String, String)> {
     })?;
     (endpoint.engine == Engine::Vllm && !silenced && is_before(&version, (0, 10))).then(|| {
         let what = "vLLM before 0.10 logs every request unless request logs are disabled".to_owned();
-        (what, "restart it with --disable-log-requests, and write flags: { disable_log_requests: true }".to_owned())
+        (
+            what,
+            "restart the server with --disable-log-requests, and write `flags: { disable_log_requests: true }`"
+                .to_owned(),
+        )
     })
 }
 
@@ -67,8 +71,8 @@ pub(crate) fn one_host(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let host = reqwest::Url::parse(url).ok()?.host_str()?.trim_matches(['[', ']']).to_owned();
     let network = endpoint.hardware.as_ref().and_then(|hardware| hardware.network.as_deref());
     let message = format!("client and server share one host ({host}) and compete for its cores and memory");
-    let remedy =
-        "measure from another host, or declare it: hardware: { network: loopback }; behind a tunnel: network: tunnel";
+    let remedy = "measure from another host, or declare the shared host with `hardware: { network: loopback }` \
+                  (for a tunnel: `network: tunnel`)";
     let says_so = |network: &str| is_one_host(network) || leads_elsewhere(network);
     let is_unsaid = is_loopback(&host) && !network.is_some_and(says_so);
     is_unsaid.then(|| Finding::of(Scope::Endpoint(name.to_owned()), &["url"], message, remedy))
@@ -83,11 +87,11 @@ pub(crate) fn foreign_metrics(name: &str, endpoint: &Endpoint) -> Option<Finding
     let is_foreign = |page: &&str| host(page).is_some_and(|host| host != own);
     let page = telemetry.pages().into_iter().find(is_foreign)?;
     let message = format!(
-        "`{page}` is on a different host than the endpoint, and the plan does not name the engine: nothing shows that \
-         the page belongs to this server"
+        "`{page}` is on a different host than the endpoint, and the plan does not name the engine, so nothing shows \
+         that the page belongs to this server"
     );
     let remedy =
-        "name the engine, and scrape the server's own metrics: prometheus: [on, …]; or accept this with `allow`";
+        "name the engine and scrape the server's own metrics with `prometheus: [on, …]`, or accept this with `allow`";
     Some(Finding::of(Scope::Endpoint(name.to_owned()), &["telemetry"], message, remedy.to_owned()))
 }
 
@@ -125,7 +129,7 @@ pub(crate) fn beyond_calibration(view: &View, sweep: &SweepView) -> Option<Findi
             worst.written()
         ),
         format!(
-            "run `sweepline calibrate {flag} --output-tokens {}`, and lower the load if calibration shows that \
+            "run `sweepline calibrate {flag} --output-tokens {}`, and lower the load if the calibration shows that \
                  this host cannot sustain it",
             least.max(1)
         ),

@@ -7,9 +7,10 @@ use crate::expand::Load;
 use crate::plan::Slo;
 use crate::units::Nanos;
 
-/// Length of a window that shows whether a server keeps up, in multiples of the duration of a request. 200
-/// relaxation times of a queue contain about 55 swings (`analysis::series::swings`), and a decision needs 16.
-/// Under a light load, the relaxation time is the duration of a request; closer to the limit, it is
+/// Length of a window that shows whether a server keeps up, in multiples of the duration of a request. A
+/// decision needs 16 swings of the queue between low and high levels (`analysis::series::swings`). About 55
+/// swings occur in 200 relaxation times of the queue, that is, of the time in which it returns to its usual
+/// level. Under a light load, the relaxation time is the duration of a request; closer to the limit, it is
 /// longer.
 const TIMES: f64 = 60.0;
 
@@ -26,12 +27,14 @@ pub(crate) fn unshown_queue(view: &View, sweep: &SweepView) -> Option<Finding> {
     let is_short = open.len() > 1 && shortest < takes;
     let seconds = |seconds: f64| Nanos::from_millis((seconds * 1e3) as u64);
     let message = format!(
-        "a window of {} is shorter than {TIMES} consecutive requests of {}{assumption}: it will most likely not show \
-         whether the server keeps up",
+        "a window of {} is shorter than {TIMES} consecutive requests of {}{assumption}, so it will most likely not \
+         show whether the server keeps up",
         seconds(shortest).spoken(),
         seconds(request).spoken(),
     );
-    let remedy =
-        format!("write phases: {{ measure: {} }}, or request shorter responses", Nanos::from_secs(takes.ceil() as u64));
+    let remedy = format!(
+        "write `phases: {{ measure: {} }}`, or request shorter responses",
+        Nanos::from_secs(takes.ceil() as u64)
+    );
     is_short.then(|| sweep.finding(sweep.phase_path(view.plan, "measure"), message, remedy))
 }

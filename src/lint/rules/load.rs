@@ -21,7 +21,7 @@ pub(crate) fn closed_loop_only(view: &View) -> Vec<Finding> {
         scope: Scope::Plan,
         at,
         message: format!("`{claim}` refers to latency, but no sweep is an open loop"),
-        remedy: "add a sweep of rates: rates: { matrix: { qps: [1, 2, 5, 10] } }".to_owned(),
+        remedy: "add a sweep of rates, like `rates: { matrix: { qps: [1, 2, 5, 10] } }`".to_owned(),
         undisclosed: Vec::new(),
     }]
 }
@@ -61,8 +61,8 @@ pub(crate) fn one_load(view: &View) -> Vec<Finding> {
         found.push(Finding {
             scope: Scope::Endpoint(name.clone()),
             at: first.at.clone(),
-            message: format!("`{}` is its only measured load", first.written()),
-            remedy: format!("write several: {}", around(first)),
+            message: format!("the endpoint is measured at a single load, `{}`", first.written()),
+            remedy: format!("measure several loads, for example with {}", around(first)),
             undisclosed: Vec::new(),
         });
     }
@@ -72,7 +72,7 @@ pub(crate) fn one_load(view: &View) -> Vec<Finding> {
 /// Loads below and above a given load, as an axis.
 fn around(rung: &Rung) -> String {
     if rung.speed.is_some() {
-        return "another scenario that replays the trace at a different speed, like speed: 2".to_owned();
+        return "another scenario that replays the trace at a different speed, like `speed: 2`".to_owned();
     }
     match &rung.load {
         Load::Closed { batch_size } => {
@@ -80,14 +80,14 @@ fn around(rung: &Rung) -> String {
             let sizes: BTreeSet<u32> =
                 [batch_size / 4, batch_size / 2, batch_size, batch_size.saturating_mul(2)].into();
             let sizes: Vec<String> = sizes.iter().filter(|size| **size > 0).map(u32::to_string).collect();
-            format!("batch_size: [{}]", sizes.join(", "))
+            format!("`batch_size: [{}]`", sizes.join(", "))
         }
         Load::Open { arrivals, .. } if arrivals.own_rate().is_some() => {
-            "qps: [1, 2, 4], with the profile's rates relative to `qps`, like 50%".to_owned()
+            "`qps: [1, 2, 4]`, with the profile's rates relative to `qps`, like 50%".to_owned()
         }
         Load::Open { qps, .. } => {
             let half = rate_above(qps.to_f64() / 2.0);
-            format!("qps: [{half}, {qps}, {}]", rate_above(qps.to_f64() * 2.0))
+            format!("`qps: [{half}, {qps}, {}]`", rate_above(qps.to_f64() * 2.0))
         }
     }
 }
@@ -106,10 +106,11 @@ pub(crate) fn one_length(view: &View) -> Vec<Finding> {
     }
     let (message, remedy) = match output.0 {
         // The requests do not generate text.
-        0 => (format!("every text has {} tokens", prompt.0), "write several lengths: prompt_tokens: [64, 512]"),
+        0 => (format!("every text has {} tokens", prompt.0), "write several lengths, like `prompt_tokens: [64, 512]`"),
         output => (
             format!("every request has {} prompt tokens and {output} output tokens", prompt.0),
-            "write several lengths: scenario: [B1, B2], prompt_tokens: [256, 2048], or lengths: chat in a scenario",
+            "write several lengths, like `scenario: [B1, B2]` or `prompt_tokens: [256, 2048]`, or `lengths: chat` in a \
+             scenario",
         ),
     };
     vec![Finding {
@@ -147,7 +148,7 @@ pub(crate) fn total_tokens(view: &View) -> Vec<Finding> {
     let finding = |(scope, at, _): (Scope, Vec<Step>, _)| Finding {
         scope,
         message: "capacity is given in total tokens, the sum of prompt and output tokens".to_owned(),
-        remedy: "name both: output_throughput (decode) and prompt_throughput (prefill)".to_owned(),
+        remedy: "name both `output_throughput` (decode) and `prompt_throughput` (prefill)".to_owned(),
         at,
         undisclosed: Vec::new(),
     };

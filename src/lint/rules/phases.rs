@@ -29,7 +29,7 @@ fn too_short(view: &View, sweep: &SweepView) -> Option<Finding> {
     Some(sweep.finding(
         at.into_iter().find(|at| *at != sweep.path()).unwrap_or_else(|| sweep.path()),
         format!("`fill` and `stabilize` together last {}, less than {WARM_UP}", warming(rung)),
-        "write phases: { fill: 30s, stabilize: 60s }, the defaults",
+        "write `phases: { fill: 30s, stabilize: 60s }` (the defaults)",
     ))
 }
 
@@ -48,7 +48,7 @@ fn too_few(sweep: &SweepView) -> Option<Finding> {
             count(expect.warming(worst)),
             expect.assumption(worst),
         ),
-        format!("write phases: {{ stabilize: {stabilize} }}, or remove the lowest load"),
+        format!("write `phases: {{ stabilize: {stabilize} }}`, or remove the lowest load"),
     ))
 }
 
@@ -58,6 +58,6 @@ pub(crate) fn short_window(view: &View, sweep: &SweepView) -> Option<Finding> {
     Some(sweep.finding(
         sweep.phase_path(view.plan, "measure"),
         format!("`measure` is {window}, less than {WINDOW}"),
-        "write phases: { measure: 120s }, the default",
+        "write `phases: { measure: 120s }` (the default)",
     ))
 }

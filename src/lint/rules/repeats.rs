@@ -29,8 +29,8 @@ pub(crate) fn unreachable_until(_: &View, sweep: &SweepView) -> Option<Finding> 
         100.0 * half(repeats.at_most),
     );
     let remedy = match (repeats.at_most..=MOST).find(reached) {
-        Some(enough) => format!("write at_most: {enough} or more, or a wider until"),
-        None => "write a wider until".to_owned(),
+        Some(enough) => format!("write `at_most: {enough}` or more, or a wider `until`"),
+        None => "write a wider `until`".to_owned(),
     };
     Some(sweep.finding(steps!["sweeps", sweep.name, "repeats", "at_most"], message, remedy))
 }

@@ -39,7 +39,10 @@ pub(crate) fn undecidable_slo(view: &View, sweep: &SweepView) -> Option<Finding>
     let metric = at[1].to_string();
     let short = Short::of(sweep, |expected| expected < need)?;
     let ends = match sweep.sweep.search {
-        Some(_) => "; a search begins at its lightest load, and ends without a result if no run can decide",
+        Some(_) => {
+            "; a search begins at its lightest load, and ends without a result if its runs are too short to decide \
+             whether the objective is met"
+        }
         None => "",
     };
     Some(sweep.finding(
@@ -108,15 +111,15 @@ impl<'v> Short<'v> {
         Some(Short { rung, expect, counts })
     }
 
-    /// Formats the shortage, as in "only 120 are expected at `qps: 1` in 2m; too few are expected at 2
-    /// of 5 loads".
+    /// Formats the shortage, as in "only 120 are expected at `qps: 1` in 2m; too few requests are
+    /// expected at 2 of 5 loads".
     fn says(&self) -> String {
         let measure = self.rung.phases.measure;
         let window = measure.at_most.unwrap_or(measure.duration).spoken();
         let others = match self.counts {
             (1, _) => String::new(),
-            (some, all) if some == all => format!("; too few are expected at all {all} loads"),
-            (some, all) => format!("; too few are expected at {some} of {all} loads"),
+            (some, all) if some == all => format!("; too few requests are expected at all {all} loads"),
+            (some, all) => format!("; too few requests are expected at {some} of {all} loads"),
         };
         let expected = count(self.expect.measured(self.rung));
         format!(
@@ -155,9 +158,11 @@ fn windows<'v, 'p: 'v>(sweeps: impl Iterator<Item = (&'v SweepView<'p>, f64)>) -
     if is_closed {
         // The duration is an assumption, so the window also gets the number of requests that it must
         // contain.
-        return format!("write phases: {{ measure: {{ for: {duration}, min_requests: {most}, at_most: {at_most} }} }}");
+        return format!(
+            "write `phases: {{ measure: {{ for: {duration}, min_requests: {most}, at_most: {at_most} }} }}`"
+        );
     }
-    format!("write phases: {{ measure: {time} }}, or qps: {} or more", rate_above(most / duration.secs()))
+    format!("write `phases: {{ measure: {time} }}`, or `qps: {}` or more", rate_above(most / duration.secs()))
 }
 
 /// The highest percentile that the plan's `slo` and the sweep's `compare` use, including the percentiles

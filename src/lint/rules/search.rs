@@ -32,9 +32,10 @@ pub(crate) fn short_confirm(view: &View, sweep: &SweepView) -> Option<Finding> {
         return None;
     }
     let message =
-        format!("`confirm: {confirm}` is not longer than the other runs of the search ({window}): it adds nothing");
+        format!("`confirm: {confirm}` is not longer than the other runs of the search ({window}), so it adds nothing");
     let longer = Nanos(window.0.saturating_mul(5));
-    let remedy = format!("write confirm: {longer}, five times the window, or confirm: 0s to disable it");
+    let remedy =
+        format!("write `confirm: {longer}` (five times the window), or `confirm: 0s` to disable the confirmation");
     let at = match search.confirm {
         Some(_) => steps!["sweeps", sweep.name, "search", "confirm"],
         None => steps!["sweeps", sweep.name, "search"],
@@ -72,8 +73,8 @@ pub(crate) fn fine_resolution(view: &View, sweep: &SweepView) -> Option<Finding>
     let coarser = (100.0 * RESOLUTION * (REQUESTS / requests.max(1.0)).sqrt()).ceil();
     let longer = super::time_for(takes, rate);
     let remedy = match coarser <= 50.0 {
-        true => format!("write within: {coarser}%, or phases: {{ measure: {longer} }}"),
-        false => format!("write phases: {{ measure: {longer} }}"),
+        true => format!("write `within: {coarser}%`, or `phases: {{ measure: {longer} }}`"),
+        false => format!("write `phases: {{ measure: {longer} }}`"),
     };
     Some(sweep.finding(steps!["sweeps", sweep.name, "search", axis], message, remedy))
 }
@@ -85,17 +86,20 @@ pub(crate) fn no_headroom(view: &View) -> Vec<Finding> {
         let from = &take.take.from;
         let message = match take.take.times > Decimal::from(1) {
             true => {
-                format!("`times: {}` is above the highest load that meets the objective in `{from}`", take.take.times)
+                format!(
+                    "`times: {}` sets a load above the highest one that meets the objective in `{from}`",
+                    take.take.times
+                )
             }
             false => {
-                format!("this is the highest load that meets the objective in `{from}`: the next one misses it")
+                format!("this is the highest load that meets the objective in `{from}`; the next higher load misses it")
             }
         };
         let at = [steps!["sweeps", sweep.name], take.place].concat();
         Some(sweep.finding(
             at,
             message,
-            "write times: 0.8, for example: a search finds a load only to within its resolution, and servers vary",
+            "write `times: 0.8`, for example, because a search finds a load only to within its resolution, and servers vary",
         ))
     };
     view.sweeps.iter().filter_map(of).collect()

@@ -30,7 +30,7 @@ type Rest<'p> = BTreeMap<&'p str, Scalar>;
 pub(crate) struct Sides<'a> {
     /// The axis.
     pub by: &'a str,
-    /// Its values.
+    /// The two values of the axis, the baseline first.
     pub values: [&'a Scalar; 2],
 }
 
@@ -52,10 +52,10 @@ pub(crate) fn differing(plan: &Plan, sweep: &SweepView, sides: Sides) -> Vec<Str
                 let is_alone = mine.contains(near);
                 let shown = || match (cell.get(field), near.get(field)) {
                     (Some(own), Some(other)) if !is_alone => format!("{field} ({own} and {other})"),
-                    (Some(own), _) => format!("{field} ({own} only with `{here}`)"),
+                    (Some(own), _) => format!("{field} ({own} occurs only with `{here}`)"),
                     (None, other) => {
                         let other = other.map(Scalar::to_string).unwrap_or_default();
-                        format!("{field} ({other} only with `{there}`)")
+                        format!("{field} ({other} occurs only with `{there}`)")
                     }
                 };
                 fields.entry(field).or_insert_with(shown);

@@ -51,16 +51,15 @@ fn of_sweep(sweep: &SweepView) -> Vec<Finding> {
         // In an expression a dash would mean subtraction.
         let names: Vec<String> = axes.iter().map(|axis| axis.replace('-', "_")).collect();
         let product = names.join(" * ");
-        let mut remedy = format!("write gpus: \"{{{{ {product} }}}}\"");
+        let mut remedy = format!("write `gpus: \"{{{{ {product} }}}}\"`");
         if hardware.price_per_hour.as_ref().and_then(PerCell::same).is_some() {
-            let _ =
-                write!(remedy, ", and price_per_hour likewise: price_per_hour: \"{{{{ PRICE_OF_ONE * {product} }}}}\"");
+            let _ = write!(remedy, ", and likewise `price_per_hour: \"{{{{ PRICE_OF_ONE * {product} }}}}\"`");
         }
         if axes != names {
-            let _ = write!(remedy, "; write {} without dashes on the axis too", quoted(&axes));
+            let _ = write!(remedy, "; also write {} without dashes on the axis", quoted(&axes));
         }
         if axes.iter().any(|axis| is_left_out(sweep.sweep, axis)) {
-            remedy.push_str("; set it in every map of the axis");
+            remedy.push_str("; set the flag in every map of the axis");
         }
         Some(Finding {
             scope: Scope::Sweep(sweep.name.to_owned()),

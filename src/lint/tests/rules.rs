@@ -44,7 +44,7 @@ fn warm_up() {
     assert!(!said("M001", &warm("qps: [1, 10]", "fill: 20s, stabilize: 40s")));
     let (message, remedy) = words("M001", &warm("qps: [1, 10]", "fill: 20s, stabilize: 39s"));
     assert_eq!(message, "`qps: 1` sends 49 requests before its measure window, fewer than 50");
-    assert_eq!(remedy, "write phases: { stabilize: 40s }, or remove the lowest load");
+    assert_eq!(remedy, "write `phases: { stabilize: 40s }`, or remove the lowest load");
     let closed = format!("{}{}", real(""), warm("batch_size: [1, 8]", "fill: 30s, stabilize: 60s"));
     let (message, _) = words("M001", &closed);
     let expected =
@@ -74,8 +74,8 @@ fn closed_loop_only() {
 fn one_load() {
     let sweeps = |sweeps: &str| format!("sweeps: {{ {sweeps} }}\n");
     let (message, remedy) = words("M003", &sweeps("a: { matrix: { scenario: [B1, B2], qps: 3 } }"));
-    assert_eq!(message, "`qps: 3` is its only measured load");
-    assert_eq!(remedy, "write several: qps: [1.5, 3, 6]");
+    assert_eq!(message, "the endpoint is measured at a single load, `qps: 3`");
+    assert_eq!(remedy, "measure several loads, for example with `qps: [1.5, 3, 6]`");
     assert!(!said("M003", &sweeps("a: { matrix: { qps: [3, 4] } }")));
     let two = "a: { matrix: { qps: 3 } }, b: { matrix: { batch_size: 8 } }";
     assert!(!said("M003", &sweeps(two)), "the runs of several sweeps are added");
@@ -83,7 +83,7 @@ fn one_load() {
     let each = "a: { matrix: { endpoint: [x, y], batch_size: 8 } }, b: { matrix: { endpoint: y, batch_size: 4 } }";
     let lint = one(&format!("{endpoints}{}", sweeps(each)), "M003").unwrap();
     assert_eq!(lint.scopes, [Scope::Endpoint("x".to_owned())], "an unused endpoint does not count");
-    assert_eq!(lint.remedy, "write several: batch_size: [2, 4, 8, 16]");
+    assert_eq!(lint.remedy, "measure several loads, for example with `batch_size: [2, 4, 8, 16]`");
 }
 
 #[test]
@@ -105,13 +105,13 @@ fn few_requests() {
     assert!(!said("M005", &at("368s")));
     let (message, remedy) = words("M005", &at("367s"));
     assert_eq!(message, "p99 needs 368 requests, but only 367 are expected at `qps: 1` in 367s");
-    assert_eq!(remedy, "write phases: { measure: 368s }, or qps: 1.1 or more");
+    assert_eq!(remedy, "write `phases: { measure: 368s }`, or `qps: 1.1` or more");
     let (message, remedy) = words("M005", &with_load("qps: [1, 2, 3]", "measure: 120s"));
     assert_eq!(
         message,
-        "p99 needs 368 requests, but only 120 are expected at `qps: 1` in 2m; too few are expected at all 3 loads"
+        "p99 needs 368 requests, but only 120 are expected at `qps: 1` in 2m; too few requests are expected at all 3 loads"
     );
-    assert_eq!(remedy, "write phases: { measure: 368s }, or qps: 3.1 or more");
+    assert_eq!(remedy, "write `phases: { measure: 368s }`, or `qps: 3.1` or more");
     // The window is extended, at most fivefold unless the plan sets another limit.
     assert!(!said("M005", &at("{ for: 120s, min_requests: 368 }")));
     assert!(said("M005", &at("{ for: 120s, min_requests: 368, at_most: 5m }")));
@@ -141,7 +141,7 @@ fn few_requests() {
     let expected =
         "p99 needs 368 requests, but only 23 are expected at `batch_size: 1` in 2m (assuming 20ms per output token)";
     assert_eq!(message, expected);
-    assert_eq!(remedy, "write phases: { measure: { for: 2m, min_requests: 368, at_most: 63m } }");
+    assert_eq!(remedy, "write `phases: { measure: { for: 2m, min_requests: 368, at_most: 63m } }`");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn narrow_margins() {
         message.starts_with("3 repeats can confirm a margin of 1 % only if rounds differ by less than 0."),
         "{message}"
     );
-    let enough: u32 = remedy.split(&[' ', ','][..]).nth(2).unwrap().parse().unwrap();
+    let enough: u32 = remedy.split(&[' ', '`'][..]).nth(3).unwrap().parse().unwrap();
     assert!(
         said("M025", &plan(", margin: 1%", enough - 1)) && !said("M025", &plan(", margin: 1%", enough)),
         "{remedy}"
@@ -183,7 +183,7 @@ fn no_repeats() {
     };
     let compare = "compare: { by: scenario, baseline: B1 }\n";
     assert!(!said("M007", &repeats(3, compare)) && !said("M007", &repeats(1, "")));
-    assert_eq!(words("M007", &repeats(1, compare)).0, "cells are compared by scenario, but each is run once");
+    assert_eq!(words("M007", &repeats(1, compare)).0, "cells are compared by scenario, but each is run only once");
     assert!(said("M007", &repeats(2, compare)));
     let other = "compare: { by: endpoint, baseline: mock }\n";
     let two = "endpoints: { mock: { engine: mock }, other: { engine: mock } }\n\
@@ -260,7 +260,7 @@ fn what_one_side_of_a_comparison_has_alone() {
     );
     assert_eq!(
         matrix("qps: [5, { value: 10, when: { endpoint: vllm } }, 20]").as_deref(),
-        Some("engine and qps (10 only with `vllm`)")
+        Some("engine and qps (10 occurs only with `vllm`)")
     );
     assert_eq!(matrix("qps: [5, { value: 10, when: { scenario: B1 } }, 20]"), None, "both sides have it");
     let zip = |endpoints: &str, qps: &str| {
@@ -270,7 +270,7 @@ fn what_one_side_of_a_comparison_has_alone() {
     assert_eq!(zip("vllm, vllm, sglang, sglang", "5, 10, 5, 10"), None, "the same pairs on both sides");
     let models = "models: { m: { id: org/m, precision: bf16 }, m8: { id: org/m8, precision: fp8 } }\n";
     let model = format!("matrix: {{ {two}, qps: [5, 10], model: [m, {{ value: m8, when: {{ endpoint: sglang }} }}] }}");
-    assert_eq!(found(models, &model).as_deref(), Some("engine and model (m8 only with `sglang`)"));
+    assert_eq!(found(models, &model).as_deref(), Some("engine and model (m8 occurs only with `sglang`)"));
     let id = |sglang: &str| {
         let models = format!("models: {{ m: {{ id: {{ vllm: org/Some-8B, sglang: {sglang} }}, precision: bf16 }} }}\n");
         found(&models, &format!("matrix: {{ {two}, qps: [5, 10] }}"))
@@ -363,11 +363,11 @@ fn disclosure() {
     assert!(codes_of(&own_names).is_empty(), "the engine's own flag names count");
     let (message, remedy) = words("M011", &real(", hardware: { gpu: g, gpus: 1, memory: m }"));
     assert_eq!(message, "`hardware` does not specify network and storage");
-    assert_eq!(remedy, "write the true value, or `unknown`, like hardware: { network: 25GbE, storage: NVMe }");
+    assert_eq!(remedy, "write the true value, or `unknown`, like `hardware: { network: 25GbE, storage: NVMe }`");
     let model =
         |precision: &str| format!("{}models: {{ m: {{ id: m, tokenizer: server{precision} }} }}\n", real(whole));
     assert_eq!(codes(&lints(&model(""))), ["M013"]);
-    assert_eq!(words("M013", &model("")).1, "write precision: bf16, or fp8, int4, …, or `unknown`");
+    assert_eq!(words("M013", &model("")).1, "write `precision: bf16` (or fp8, int4, …), or `unknown`");
     // An unknown value counts as disclosed, with a note.
     let noted = |text: &str, code: &str, message: &str| {
         let found = lints(text);
@@ -510,7 +510,7 @@ fn undecidable_slo() {
     let (message, remedy) = words("M019", &at("ttft: { p50: 1s }, e2e: { p99: 1s }", "298s"));
     let expected = "e2e p99 needs 299 requests for a decision, but only 298 are expected at `qps: 1` in 298s";
     assert_eq!(message, expected);
-    assert_eq!(remedy, "write phases: { measure: 368s }, or qps: 1.3 or more");
+    assert_eq!(remedy, "write `phases: { measure: 368s }`, or `qps: 1.3` or more");
     assert!(!said("M019", &at("ttft: { p95: 1s }", "59s")) && said("M019", &at("ttft: { p95: 1s }", "58s")));
     assert!(!said("M019", &with_load("qps: [1, 10]", "measure: 1s")), "there is no objective");
     // M005 and M019 of one plan give the same remedy, which resolves both.
@@ -524,7 +524,7 @@ fn undecidable_slo() {
         lints(&text("10s")).into_iter().filter(|lint| ["M005", "M019"].contains(&lint.code.name())).collect();
     assert_eq!(codes(&found), ["M019", "M019", "M005"], "threats to the verdict are listed first");
     let remedies: Vec<&str> = found.iter().map(|lint| lint.remedy.as_str()).collect();
-    assert_eq!(remedies, ["write phases: { measure: 368s }, or qps: 37 or more"; 3]);
+    assert_eq!(remedies, ["write `phases: { measure: 368s }`, or `qps: 37` or more"; 3]);
     assert!(!said("M005", &text("368s")) && lints(&text("368s")).is_empty());
 }
 
@@ -675,7 +675,7 @@ fn estimated_lengths() {
     let model = |fields: &str| format!("{}models: {{ m: {{ id: m{fields} }} }}\n", real(""));
     let (message, remedy) = words("M023", &model(""));
     assert!(message.contains("12-18 % shorter") && message.contains("36 %"), "{message}");
-    assert!(remedy.contains("tokenizer: FILE") && remedy.contains("tokenizer: server"), "{remedy}");
+    assert!(remedy.contains("`tokenizer: FILE`") && remedy.contains("`tokenizer: server`"), "{remedy}");
     assert!(!said("M023", &model(", tokenizer: server")));
     assert!(!said("M023", "models: { m: { id: m } }\n"), "a mock has no tokenizer");
 }
@@ -688,7 +688,7 @@ fn unshown_queue() {
     assert!(!said("M024", &plan("63s", slo)));
     assert!(!said("M024", &plan("62s", "")), "there is no objective");
     let (message, remedy) = words("M024", &plan("62s", slo));
-    assert!(message.contains("shorter than 60 consecutive requests of 1.04s: it will"), "{message}");
+    assert!(message.contains("shorter than 60 consecutive requests of 1.04s, so it will"), "{message}");
     assert!(remedy.contains("measure: 63s"), "{remedy}");
     let one = "sweeps: { a: { matrix: { scenario: [B1, B2], qps: 5 } } }\n";
     assert!(!said("M024", &format!("{}{one}", plan("62s", slo))), "no ladder");
@@ -711,7 +711,7 @@ fn fixed_gpus() {
         "`server.tensor_parallel_size` changes how many accelerators `vllm` uses, but `gpus: 2` is the same in \
          every cell"
     );
-    assert_eq!(remedy, "write gpus: \"{{ server.tensor_parallel_size }}\"");
+    assert_eq!(remedy, "write `gpus: \"{{ server.tensor_parallel_size }}\"`");
     // Maps of flags, aliases, and costs.
     let maps = "server: [{ tp-size: 1, dp_size: 1 }, { tp-size: 2, dp_size: 4 }]";
     let (message, remedy) = words("M026", &plan("gpus: 8, price_per_hour: 20", maps));
@@ -752,7 +752,7 @@ fn short_confirm() {
     assert!(!said("M027", &with(", confirm: 0s", "60s")), "disabled on purpose");
     let (message, remedy) = words("M027", &with(", confirm: 30s", "60s"));
     assert!(message.starts_with("`confirm: 30s` is not longer than the other runs of the search (1m"), "{message}");
-    assert!(remedy.starts_with("write confirm: 300s,") || remedy.starts_with("write confirm: 5m,"), "{remedy}");
+    assert!(remedy.starts_with("write `confirm: 300s` ") || remedy.starts_with("write `confirm: 5m` "), "{remedy}");
 }
 
 #[test]
@@ -764,7 +764,7 @@ fn fine_resolution() {
         message,
         "a window has 3900 requests at the heaviest load, but distinguishing loads that differ by 5% takes about 4000"
     );
-    assert_eq!(remedy, "write within: 6%, or phases: { measure: 103s }");
+    assert_eq!(remedy, "write `within: 6%`, or `phases: { measure: 103s }`");
     assert!(!said("M028", &with("from: 1, to: 10, within: 10%", "100s")));
     assert!(said("M028", &with("from: 1, to: 40, within: 4%", "100s")));
     assert!(!said("M028", &with("from: 1, to: 10", "{ for: 100s, min_requests: 4000, at_most: 400s }")));
@@ -783,7 +783,7 @@ fn no_headroom() {
     };
     assert!(said("M029", &with("")) && said("M029", &with(", times: 1")) && !said("M029", &with(", times: 0.99")));
     let (message, _) = words("M029", &with(", times: 1.2"));
-    assert_eq!(message, "`times: 1.2` is above the highest load that meets the objective in `limit`");
+    assert_eq!(message, "`times: 1.2` sets a load above the highest one that meets the objective in `limit`");
 }
 
 #[test]
@@ -797,7 +797,7 @@ fn unreachable_until() {
         message.starts_with("6 repeats of runs that differ by 1% determine a mean to within 1.05%, not 1%"),
         "{message}"
     );
-    assert_eq!(remedy, "write at_most: 7 or more, or a wider until");
+    assert_eq!(remedy, "write `at_most: 7` or more, or a wider `until`");
     assert!(!said("M030", &with("{ until: 1%, at_most: 7 }")) && !said("M030", &with("4")));
 }
 
@@ -825,7 +825,7 @@ fn undecidable_gate() {
         message,
         "`ttft_p99` of sweep `smoke` needs 368 requests in a run, but only 300 are expected at `qps: 1` in 5m"
     );
-    assert!(remedy.starts_with("write phases: { measure: 368s }"), "{remedy}");
+    assert!(remedy.starts_with("write `phases: { measure: 368s }`"), "{remedy}");
     assert!(!said("M032", &with("368s", &gate("ttft_p99"))) && !said("M032", &with("300s", &gate("ttft_p95"))));
     // A metric without a percentile means its median, and there are many gaps.
     assert!(said("M032", &with("5s", &gate("ttft"))) && !said("M032", &with("6s", &gate("ttft"))));

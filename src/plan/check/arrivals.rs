@@ -58,13 +58,13 @@ impl Checker<'_> {
         }
         let rates = profile.rates();
         if !rates.is_empty() && rates.iter().all(|rate| rate.out_of_range().is_none() && !rate.is_positive()) {
-            let message = "every rate of this profile is 0: no request would ever be sent";
+            let message = "every rate of this profile is 0, so no request would ever be sent";
             let remedy = "write at least one rate above 0";
             self.report_key(at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
         let shares = rates.iter().filter(|rate| matches!(rate, Rate::OfQps(_))).count();
         if shares > 0 && shares < rates.len() {
-            let message = "some rates of this profile are requests per second, others are shares of `qps`";
+            let message = "some rates of this profile are in requests per second, but others are shares of `qps`";
             let remedy = "write all as numbers, like 5, or all as shares of `qps`, like 50%";
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -77,7 +77,7 @@ impl Checker<'_> {
         if *low >= Share(Decimal::from(1)) {
             let message =
                 format!("`low` is {low} of `qps`: pauses would have the full rate, so there would be no bursts");
-            let remedy = "write less than 100%, or remove it";
+            let remedy = "write a share below 100%, or remove `low`";
             self.report(&[at, &steps!["low"]].concat(), Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
     }
@@ -95,8 +95,8 @@ impl Checker<'_> {
                     "write the first point at 0s, the start of the measure window",
                 )),
                 Some(before) if *instant <= before => Some((
-                    format!("the points of a curve go back in time: {instant} after {before}"),
-                    "write them in chronological order, each time once; for a jump use `steps`",
+                    format!("the points of a curve are not in chronological order: {instant} comes after {before}"),
+                    "write them in chronological order, each time only once; for a jump, use `steps`",
                 )),
                 _ => None,
             };
@@ -118,8 +118,11 @@ impl Checker<'_> {
         if !(least..=most).contains(&count) && !self.tree.walk(at).node.is_damaged() {
             let message = format!("`{field}` takes {least} to {most} entries, not {count}");
             let code = if count == 0 { Code::Empty } else { Code::OutOfRange };
-            let remedy =
-                if count > most { "write fewer, or replay a longer rate profile as a trace" } else { "write more" };
+            let remedy = if count > most {
+                "write fewer entries, or replay a longer rate profile as a trace"
+            } else {
+                "write more"
+            };
             self.report_key(at, Diagnostic::new(code, message).remedy(remedy));
         }
     }
@@ -134,7 +137,7 @@ impl Checker<'_> {
         let of_cells = sweep.add.iter().any(|cell| cell.contains_key("qps"));
         let of_extends = sweep.extend.iter().any(|extend| extend.with.contains_key("qps"));
         if sweep.fields().contains(&"qps") || self.is_given(&of_matrix, "qps") || of_cells || of_extends {
-            let message = "the rates of this profile are requests per second, but the sweep also has a `qps`";
+            let message = "the rates of this profile are in requests per second, but the sweep also has a `qps`";
             let remedy = "write the profile's rates as shares of `qps`, like 50%, or remove `qps`";
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }

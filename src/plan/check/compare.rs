@@ -70,7 +70,7 @@ impl Checker<'_> {
             let names = shown.iter().map(String::as_str);
             let remedy = match suggest::nearest(&baseline.to_string(), names.clone()) {
                 _ if shown.contains(&baseline.to_string()) => {
-                    "write it as on the axis: numbers without quotes, names with quotes".to_owned()
+                    "write it exactly as on the axis: numbers without quotes, names with quotes".to_owned()
                 }
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("write {}", choices(names)),
@@ -96,7 +96,7 @@ impl Checker<'_> {
         for (index, Allow { code, because }) in allowed.iter().enumerate() {
             if because.trim().is_empty() {
                 let at = [at, &steps!["allow", index, "because"]].concat();
-                let message = format!("this allows {code} without a reason");
+                let message = format!("this entry allows {code} without giving a reason");
                 self.empty(&at, message, "write why the rule does not apply here, for readers of the results");
             }
         }

@@ -114,7 +114,7 @@ impl<'t> Checker<'t> {
         let at = [&steps!["sweeps", asked.name], at].concat();
         if condition.is_empty() {
             let message = format!("this {} names no field", purpose.name);
-            self.empty(&at, message, "write one: { endpoint: NAME }, or remove it");
+            self.empty(&at, message, "write a condition, like { endpoint: NAME }, or remove the empty table");
             return false;
         }
         let before = self.found.len();
@@ -129,7 +129,7 @@ impl<'t> Checker<'t> {
         let matches = asked.grid.any(query, &mut self.steps_left, &mut |_| true) != Some(false);
         if !matches {
             let message = format!("{}: no cell has this combination", purpose.nothing);
-            let remedy = "check which values occur together on its axes, and their `when`s";
+            let remedy = "check which values of these axes occur together, and their `when` conditions";
             self.report_key(&at, Diagnostic::new(purpose.code, message).remedy(remedy));
         }
         matches
@@ -153,7 +153,9 @@ impl<'t> Checker<'t> {
             let message = format!("{}: `{pick}` is not on axis `{field}`", purpose.nothing);
             let message = match pick {
                 Pick::One(_) => message,
-                Pick::Within { .. } => format!("{}: no value of axis `{field}` lies in `{pick}`", purpose.nothing),
+                Pick::Within { .. } => {
+                    format!("{}: no value of axis `{field}` is in the range `{pick}`", purpose.nothing)
+                }
             };
             let at = [at, &steps![place]].concat();
             let remedy = self.on_axis(known, pick);
@@ -181,7 +183,7 @@ impl<'t> Checker<'t> {
         let shown: Vec<String> = known.listed.iter().take(MOST_LISTED).map(ToString::to_string).collect();
         let names = shown.iter().map(String::as_str);
         if matches!(pick, Pick::One(_)) && shown.contains(&pick.to_string()) {
-            return "write it as on the axis: numbers without quotes, names with quotes".to_owned();
+            return "write it exactly as on the axis: numbers without quotes, names with quotes".to_owned();
         }
         let is_text = matches!(pick, Pick::One(Scalar::Text(_)));
         match suggest::nearest(&pick.to_string(), names.clone()).filter(|_| is_text) {
@@ -207,7 +209,7 @@ impl<'t> Checker<'t> {
             (format!("`{field}` is not an axis of sweep `{name}`"), remedy)
         } else {
             let remedy = format!("name {}", suggest::choices(of_group));
-            (format!("`{field}` is a group of axes; conditions refer to the axes in it"), remedy)
+            (format!("`{field}` is a group of axes, but a condition must name a single axis"), remedy)
         };
         // An axis with an error has already been reported, and a condition on it may be correct.
         if !asked.lacks_axes && !self.is_given(&steps!["sweeps", name, "matrix"], field)

@@ -16,8 +16,9 @@ impl Checker<'_> {
         if let Some(data) = &scenario.data {
             self.table_of_data(&steps!["scenarios", name, "data"], &data.table());
             if !scenario.mix.is_empty() {
-                let message = format!("`data` next to `mix` in `{name}`: a mix sends the requests of its scenarios");
-                let remedy = "move `data` to a separate scenario and name that in the mix";
+                let message =
+                    format!("`{name}` has both `data` and `mix`, but a mix sends the requests of its scenarios");
+                let remedy = "move `data` to a separate scenario and name that scenario in the mix";
                 let at = steps!["scenarios", name, "data"];
                 self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
@@ -30,16 +31,17 @@ impl Checker<'_> {
             return;
         }
         // A mix is not checked here. Its scenarios are checked one by one, under their own names, because the
-        // fields of one do not affect another.
+        // fields of one scenario do not affect another.
         let resolved = resolved.as_ref().filter(|resolved| resolved.mix.is_empty());
         if resolved.is_some_and(|resolved| resolved.profiled || resolved.content.trace.is_some()) {
             let message = format!("scenario `{name}` sends a data set, but its base replays a trace or a profile");
-            let remedy = "start from B1 or D: a trace or profile sets the lengths of generated texts";
+            let remedy = "write `base: B1` or `base: D`; a trace or profile sets the lengths of generated texts";
             let at = steps!["scenarios", name, if scenario.data.is_some() { "data" } else { "base" }];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         } else if resolved.is_some_and(|resolved| shares(&resolved.content)) {
-            let message = format!("scenario `{name}` sends a data set, but its base specifies what prompts share");
-            let remedy = "start from B1 for first questions, or from D for whole conversations";
+            let message =
+                format!("scenario `{name}` sends a data set, but its base specifies the text that prompts share");
+            let remedy = "write `base: B1` for first questions, or `base: D` for whole conversations";
             let at = steps!["scenarios", name, if scenario.data.is_some() { "data" } else { "base" }];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -66,12 +68,12 @@ impl Checker<'_> {
             (
                 "prompt_tokens",
                 scenario.prompt_tokens.is_some(),
-                "texts of a data set are sent unchanged; to select some of them, write filter: { prompt_tokens: … }",
+                "texts of a data set are sent unchanged; to select some of them, write `filter: { prompt_tokens: … }`",
             ),
             (
                 "lengths",
                 scenario.lengths.is_some(),
-                "remove `lengths`, or `data`; lengths: { data: … } uses only the lengths of a data set",
+                "remove `lengths` or `data`; to use only the lengths of a data set, write `lengths: { data: … }`",
             ),
             (
                 "system_tokens",
@@ -99,11 +101,11 @@ impl Checker<'_> {
             && !table.map.is_empty()
         {
             let message = format!("`map` has no effect: the columns of {format} are known");
-            let remedy = "remove `map`, or write as: columns";
+            let remedy = "remove `map`, or write `as: columns`";
             self.report_key(&inside(&steps!["map"]), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
         if let Some((key, told)) = table.map.unknown() {
-            let diagnostic = Diagnostic::new(Code::WrongValue, told).remedy("see docs/DATASETS.md, columns");
+            let diagnostic = Diagnostic::new(Code::WrongValue, told).remedy("see the columns in docs/DATASETS.md");
             self.report_key(&inside(&steps!["map", key]), diagnostic);
         }
         for (name, _) in table.filter.bounds().filter(|(_, bounds)| !bounds.holds_something()) {

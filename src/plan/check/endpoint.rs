@@ -32,7 +32,7 @@ fn usable(url: &str) -> Result<reqwest::Url, (String, String)> {
         return Err((message, "write the address itself, like http://127.0.0.1:8000/v1".to_owned()));
     }
     if url.starts_with(['“', '”', '‘', '’', '«', '„']) {
-        let message = format!("the typographic quotes of `{url}` are part of the text");
+        let message = format!("the typographic quotes in `{url}` are read as part of the address");
         return Err((message, "write straight quotes: \"http://127.0.0.1:8000/v1\"".to_owned()));
     }
     // `localhost:8000` parses as the scheme `localhost`.
@@ -110,14 +110,17 @@ impl Checker<'_> {
         let Some(Http { version, streams }) = endpoint.http else { return };
         let of_connection = |header: &&String| OF_CONNECTIONS.iter().any(|own| own.eq_ignore_ascii_case(header));
         if let Some(header) = endpoint.headers.keys().find(of_connection).filter(|_| version == HttpVersion::Two) {
-            let message = format!("`{header}` applies to a single HTTP/1.1 connection: HTTP/2 cannot carry it");
+            let message = format!("`{header}` applies to a single HTTP/1.1 connection, so HTTP/2 cannot carry it");
             let at = steps!["endpoints", name, "headers", header.as_str()];
-            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy("remove it, or `http: 2`"));
+            self.report_key(
+                &at,
+                Diagnostic::new(Code::Contradiction, message).remedy("remove the header, or remove `http: 2`"),
+            );
         }
         let Some(streams) = streams else { return };
         let at = steps!["endpoints", name, "http", "streams"];
         if version == HttpVersion::One {
-            let message = "`streams` are requests on one connection of HTTP/2, but the version is 1.1";
+            let message = "`streams` limits the requests on one HTTP/2 connection, but the version is 1.1";
             let remedy = "write `version: 2`, or remove `streams`";
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         } else if !(1..=Http::MOST_STREAMS).contains(&streams) {
@@ -256,9 +259,9 @@ impl Checker<'_> {
         if let Some(active) = model.active_parameters.filter(|active| !active.is_positive()) {
             self.report(&at, out_of_range("active_parameters", "a number above 0", active));
         } else if model.active_parameters.zip(model.parameters).is_some_and(|(active, all)| active > all) {
-            let message =
-                "`active_parameters` is larger than `parameters`: a token cannot use more weights than the model has";
-            let remedy = "`parameters` counts all weights, `active_parameters` only those that one token uses";
+            let message = "`active_parameters` is larger than `parameters`, but a token cannot use more weights than \
+                           the model has";
+            let remedy = "`parameters` counts all weights, and `active_parameters` only those that one token uses";
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         let Some(ModelShape { layers, kv_heads, head_dim, kv_precision: _ }) = &model.shape else { return };

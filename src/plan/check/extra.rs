@@ -40,7 +40,7 @@ impl Checker<'_> {
                 (Some(engine), Json::Table(own)) => self.fields_of_engine(&at, engine, own),
                 (Some(_), other) => {
                     let message =
-                        format!("`{field}` contains the fields for that engine: a table, not {}", other.kind());
+                        format!("`{field}` must be a table with the fields for that engine, not {}", other.kind());
                     let remedy = format!("write {field}: {{ top_k: 20 }}, or remove it");
                     self.report(&at, Diagnostic::new(Code::WrongType, message).remedy(remedy));
                 }
@@ -106,7 +106,7 @@ impl Checker<'_> {
             Some(near) => format!("did you mean `{near}`?"),
             None if !elsewhere.is_empty() => {
                 let table = elsewhere[0];
-                format!("it is a field of {}: write it as {table}: {{ {field}: … }}", suggest::choices(elsewhere))
+                format!("this is a field of {}: write it as {table}: {{ {field}: … }}", suggest::choices(elsewhere))
             }
             None => "if the server accepts it nevertheless, write it under `extra` of the endpoint".to_owned(),
         };
@@ -122,7 +122,7 @@ impl Checker<'_> {
         }
         if holds_key(value) || (dialect::takes(field).is_none() && is_secret_name(field)) {
             let message = format!("the value of `{field}` looks like a secret and would end up in results");
-            let remedy = "remove it; a key belongs to the endpoint: api_key: { secret: env:NAME }";
+            let remedy = "remove it, and set the key in the endpoint with api_key: { secret: env:NAME }";
             return self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         }
         let Some(takes) = dialect::takes(field).filter(|takes| !takes.takes(value)) else { return };

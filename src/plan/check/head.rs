@@ -9,20 +9,20 @@ impl Checker<'_> {
     pub(super) fn head(&mut self, plan: &Plan) {
         if plan.sweepline != 1 {
             let message = format!("this sweepline reads version 1 of the plan format, not {}", plan.sweepline);
-            self.report(&steps!["sweepline"], Diagnostic::new(Code::Version, message).remedy("write sweepline: 1"));
+            self.report(&steps!["sweepline"], Diagnostic::new(Code::Version, message).remedy("write `sweepline: 1`"));
         }
         if plan.name.trim().is_empty() {
             self.empty(&steps!["name"], "`name` is empty", "write a short name for tables and reports");
         }
         if plan.endpoints.is_empty() {
-            let remedy = "add a server under test: demo: { engine: mock }";
+            let remedy = "add a server under test, like demo: { engine: mock }";
             self.empty(&steps!["endpoints"], "`endpoints` is empty", remedy);
         }
         if plan.models.is_empty() {
-            self.empty(&steps!["models"], "`models` is empty", "add a model: demo: { id: demo }");
+            self.empty(&steps!["models"], "`models` is empty", "add a model, like demo: { id: demo }");
         }
         if plan.sweeps.is_empty() {
-            let remedy = "add what to run: first: { matrix: { batch_size: [1, 8] } }";
+            let remedy = "add what to run, like first: { matrix: { batch_size: [1, 8] } }";
             self.empty(&steps!["sweeps"], "`sweeps` is empty", remedy);
         }
         for table in ["endpoints", "models", "scenarios", "sweeps"] {
@@ -32,7 +32,7 @@ impl Checker<'_> {
             }
             for name in self.declared(table).into_iter().filter(|name| name.chars().any(char::is_control)) {
                 let message = format!("a name in `{table}` contains a line break or another control character");
-                let remedy = "names appear in tables: write it in one line of plain text";
+                let remedy = "names appear in tables: write each one as a single line of plain text";
                 self.report_key(&steps![table, name], Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
             }
         }

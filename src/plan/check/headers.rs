@@ -29,7 +29,8 @@ impl Checker<'_> {
             } else if is_sent_by_itself(name) {
                 Some((format!("`{name}` is sent by sweepline itself"), "remove it"))
             } else if lower == "authorization" && has_key {
-                let message = "`api_key` is sent as `Authorization: Bearer …`, but `headers` also sets that".to_owned();
+                let message =
+                    "`api_key` is sent as `Authorization: Bearer …`, but `headers` also sets that header".to_owned();
                 Some((message, "keep one of the two"))
             } else if !seen.insert(lower) {
                 Some((format!("`{name}` appears twice: header names are case-insensitive"), "remove one"))
@@ -53,7 +54,7 @@ impl Checker<'_> {
         let is_carried = HeaderValue::from_str(text).is_ok_and(|value| value.to_str().is_ok());
         if is_secret_name(name) || text.split_whitespace().any(looks_like_key) {
             let message = format!("the value of header `{name}` looks like a secret and would end up in results");
-            let remedy = format!("put it into an environment variable: {name}: {{ secret: env:NAME }}");
+            let remedy = format!("put it into an environment variable and write {name}: {{ secret: env:NAME }}");
             self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         } else if let Some(reference) = reference_in(text) {
             let message = format!(

@@ -1,5 +1,5 @@
-//! Checks of the hooks of endpoints (their requests, commands, and texts that cells fill in), and of the
-//! state that servers must reset.
+//! Checks of the hooks of endpoints (their requests, commands, and texts with values of cells), and of
+//! the state that servers must reset.
 
 use super::checker::{Checker, steps};
 use super::launch::{cell_names, given};
@@ -54,7 +54,7 @@ impl Checker<'_> {
         match (&hook.request, &hook.command) {
             (Some(_), Some(_)) => {
                 let message = format!("this {point} hook has both a `request` and a `command`");
-                let remedy = format!("write two hooks: {point}: [{{ request: ... }}, {{ command: [...] }}]");
+                let remedy = format!("write two hooks, like {point}: [{{ request: ... }}, {{ command: [...] }}]");
                 self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
             (None, None) if !given(self, "request") && !given(self, "command") => {
@@ -74,14 +74,14 @@ impl Checker<'_> {
                 self.empty(
                     &command_at,
                     message,
-                    "write the program and its arguments: command: [./collect.sh, \"{{ model.id }}\"]",
+                    "write the program and its arguments, like command: [./collect.sh, \"{{ model.id }}\"]",
                 );
             }
             for (index, _) in command.iter().enumerate().filter(|(_, text)| holds_key(text)) {
                 let at = [&command_at[..], &steps![index]].concat();
                 let message =
                     format!("argument {index} of the command looks like a secret and would end up in results");
-                let remedy = "let the program read it from an environment variable, which it inherits";
+                let remedy = "let the program read the secret from an environment variable, which it inherits";
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
         }
@@ -90,15 +90,16 @@ impl Checker<'_> {
 
     fn request(&mut self, at: &[Step], request: &str) {
         let Some((_, path)) = method_and_path(request) else {
-            let message =
-                format!("`{request}` is not a request: expected a method and a path of the server, from its root");
+            let message = format!(
+                "`{request}` is not a request: expected a method and an absolute path, like `POST /reset_prefix_cache`"
+            );
             self.report(at, Diagnostic::new(Code::WrongValue, message).remedy(remedy_of_request(request)));
             return;
         };
         let address = reqwest::Url::parse(&format!("http://server{path}"));
         if address.is_ok_and(|address| carries_secret(&address)) {
             let message = "the path contains what looks like a secret and would end up in results";
-            let remedy = "send it as a header of the endpoint: headers: { X-Key: { secret: env:NAME } }";
+            let remedy = "send it as a header of the endpoint, like headers: { X-Key: { secret: env:NAME } }";
             self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         }
     }
@@ -118,15 +119,15 @@ impl Checker<'_> {
                      ({} have one)",
                     knows.join(", ")
                 );
-                let remedy = "write your own hook: hooks: { before_run: { request: POST /PATH } }; or launch the \
-                              server and write reset: restart";
+                let remedy = "write your own hook, like hooks: { before_run: { request: POST /PATH } }; or launch the \
+                              server and write `reset: restart`";
                 self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
             Some(Reset::Restart)
                 if endpoint.launch.is_none() && !self.is_given(&steps!["endpoints", name], "launch") =>
             {
                 let message = format!("`reset: restart` restarts the server, but endpoint `{name}` has no `launch`");
-                let remedy = "add launch: { command: [...], port: auto }, or write reset: prefix_cache if the engine \
+                let remedy = "add launch: { command: [...], port: auto }, or write `reset: prefix_cache` if the engine \
                               supports it";
                 self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
@@ -146,7 +147,7 @@ fn remedy_of_request(request: &str) -> String {
     };
     let mut words = request.split_whitespace();
     match (words.next(), words.next()) {
-        (Some(path), None) => format!("write the method in front: POST {}", path_of(path)),
+        (Some(path), None) => format!("write the method before the path: POST {}", path_of(path)),
         (Some(method), Some(path)) => format!("write {} {}", method.to_ascii_uppercase(), path_of(path)),
         (None, _) => "write request: POST /reset_prefix_cache".to_owned(),
     }

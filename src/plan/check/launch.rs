@@ -33,7 +33,7 @@ impl Checker<'_> {
             self.reserved(&at);
             if launch.command.first().is_none_or(|program| program.trim().is_empty()) {
                 let message = format!("endpoint `{name}` has no program to launch: `command` is empty");
-                let remedy = "write the program and its arguments: command: [vllm, serve, \"{{ model.id }}\"]";
+                let remedy = "write the program and its arguments, like command: [vllm, serve, \"{{ model.id }}\"]";
                 self.empty(&[&at[..], &steps!["command"]].concat(), message, remedy);
             }
             self.address(&at, endpoint, launch);
@@ -45,12 +45,12 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports variables of the plan that have the same name as a value that cells fill in.
+    /// Reports variables of the plan that have the same name as a value that cells provide.
     pub(super) fn reserved(&mut self, used: &[Step]) {
         let taken: Vec<&str> = self.declared("vars").into_iter().filter(|name| NAMES_OF_CELLS.contains(name)).collect();
         for name in taken {
             let message = format!(
-                "the name of variable `{name}` is reserved for a value that each cell fills in for `launch` and `hooks`"
+                "the variable name `{name}` is reserved: in `launch` and `hooks`, it stands for a value of the cell"
             );
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("rename the variable");
             diagnostic.related.extend(self.key_of(used, "used here"));
@@ -129,7 +129,8 @@ impl Checker<'_> {
             }
             (None, _) if endpoint.url.is_none() => {
                 let message = "the launched server has neither a `url` nor a `port`";
-                let remedy = "add port: auto and \"{{ port }}\" to the command, or url: http://127.0.0.1:8000/v1";
+                let remedy =
+                    "add `port: auto`, and \"{{ port }}\" to the command; or add url: http://127.0.0.1:8000/v1";
                 self.report_key(at, Diagnostic::new(Code::NoServer, message).remedy(remedy));
             }
             _ => {}
@@ -173,7 +174,8 @@ impl Checker<'_> {
                 let at = [at, path, &steps![index]].concat();
                 let message =
                     format!("argument {index} of the command looks like a secret and would end up in results");
-                let remedy = "pass it to the server as a variable: env: { API_KEY: { secret: env:API_KEY } }";
+                let remedy = "pass it to the server as an environment variable, like env: { API_KEY: { secret: \
+                              env:API_KEY } }";
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
         }
@@ -189,10 +191,10 @@ impl Checker<'_> {
             match first.get(&port) {
                 Some((other, of_other)) if *of_other != resource => {
                     let message = format!(
-                        "endpoints `{other}` and `{name}` both launch on port {port} and may run at the same time: \
-                         their resources differ"
+                        "endpoints `{other}` and `{name}` both launch on port {port} and may run at the same time, \
+                         because their resources differ"
                     );
-                    let remedy = "give each its own port, port: auto, or both the same `resource`";
+                    let remedy = "give each its own port or `port: auto`, or give both the same `resource`";
                     let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
                     diagnostic.related.extend(self.key_of(&steps!["endpoints", *other, "launch"], "launched here"));
                     self.report_key(&steps!["endpoints", name.as_str(), "launch"], diagnostic);
@@ -236,8 +238,8 @@ impl Checker<'_> {
             for (_, place) in sweep.written(axis).into_iter().filter(|(value, _)| holds_key(&value.to_string())) {
                 let at = [&steps!["sweeps", sweep_name][..], &place].concat();
                 let message = format!("a value of `{axis}` looks like a secret and would end up in results");
-                let remedy =
-                    "pass it to the server as a variable: launch: { env: { API_KEY: { secret: env:API_KEY } } }";
+                let remedy = "pass it to the server as an environment variable, like launch: { env: { API_KEY: { \
+                              secret: env:API_KEY } } }";
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
             let at = self.place_of_flag(sweep_name, sweep, axis);
@@ -337,7 +339,7 @@ pub(super) fn given(plan: &Plan) -> Vec<Given<'_>> {
     plan.sweeps.values().map(|sweep| Given { endpoints: of(sweep), flags: flags(sweep) }).collect()
 }
 
-/// Every name that some cell on an endpoint fills in.
+/// Every name for which some cell on an endpoint provides a value.
 pub(super) fn cell_names(given: &[Given<'_>], name: &str, endpoint: &Endpoint) -> CellNames {
     let text = |text: &str| CellValue::Text(text.to_owned());
     let all = |keys: &[&str]| keys.iter().map(|key| ((*key).to_owned(), text(""))).collect();

@@ -33,8 +33,8 @@ impl Checker<'_> {
         self.beside_lengths(name, scenario);
         let resolved = resolve(name, table);
         if resolved.is_some_and(|resolved| resolved.content.reuse == Reuse::SamePrompt) {
-            let message = format!("every request of scenario `{name}` is the same: its lengths cannot vary");
-            let remedy = "start from a scenario whose prompts differ: base: B1";
+            let message = format!("all requests of scenario `{name}` are identical, so their lengths cannot vary");
+            let remedy = "start from a scenario whose prompts differ, with `base: B1`";
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if !self.one_form(at, lengths) {
@@ -72,7 +72,7 @@ impl Checker<'_> {
         let given = [("prompt_tokens", "prompt", scenario.prompt_tokens)].into_iter().chain(asked);
         for (field, side, tokens) in given.filter_map(|(field, side, tokens)| Some((field, side, tokens?))) {
             let message = format!("`{field}` and `lengths` of scenario `{name}` both set the length of a request");
-            let remedy = format!("keep one of the two; in `lengths`, a single length is {side}: {tokens}");
+            let remedy = format!("keep one of the two; to set a single length in `lengths`, write `{side}: {tokens}`");
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
             diagnostic.related.extend(self.key_of(&steps!["scenarios", name, "lengths"], "lengths are set here"));
             self.report_key(&steps!["scenarios", name, field], diagnostic);
@@ -93,7 +93,7 @@ impl Checker<'_> {
         let given: Vec<&str> = forms.into_iter().filter(|(given, _)| *given).map(|(_, key)| key).collect();
         if shape.is_some() && preset.is_none() {
             let message = "`shape` determines how a preset is read, but there is no preset";
-            let remedy = "add preset: chat, or remove `shape`; to set a median and a sigma, write { lognormal: { \
+            let remedy = "add `preset: chat`, or remove `shape`; to set a median and a sigma, write { lognormal: { \
                           median: 500, sigma: 0.8, … } }";
             self.report_key(&[at, &steps!["shape"]].concat(), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
@@ -109,7 +109,7 @@ impl Checker<'_> {
         }
         let missing = match (given.first(), prompt, output) {
             (None, ..) => {
-                let remedy = "write preset: chat, or prompt: and output:, or pairs: [[256, 1024]]";
+                let remedy = "write `preset: chat`, or both `prompt` and `output`, or `pairs: [[256, 1024]]`";
                 let message = "`lengths` is empty";
                 self.report_key(at, Diagnostic::new(Code::Empty, message).remedy(remedy));
                 return false;
@@ -120,7 +120,7 @@ impl Checker<'_> {
         };
         if let Some((missing, given)) = missing {
             let message = format!("`lengths` has `{given}` but no `{missing}`");
-            let remedy = format!("add {missing}: 256 for one length, or a distribution");
+            let remedy = format!("add `{missing}: 256` for a single length, or a distribution");
             self.report_key(at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }
         missing.is_none()
@@ -143,7 +143,7 @@ impl Checker<'_> {
                 return self.empty(at, "this distribution is empty", remedy);
             }
             [first, second, ..] => {
-                let message = format!("`{first}` and `{second}` are two distributions");
+                let message = format!("`{first}` and `{second}` are both set, but a length has only one distribution");
                 let diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two");
                 return self.report_key(&inside(second), diagnostic);
             }
@@ -201,9 +201,9 @@ impl Checker<'_> {
     fn centre(&mut self, at: &[Step], field: &str, value: Decimal, bounds: Option<(u32, u32)>) {
         let Some((min, max)) = bounds else { return };
         if value < Decimal::from(min) || value > Decimal::from(max) {
-            let message = format!("`{field}` must lie between `min` and `max` ({min} to {max}), not at {value}");
-            let remedy = "it describes the distribution before truncation; outside the bounds, hardly any sent length \
-                          would be near it";
+            let message = format!("`{field}` must be between `min` and `max` ({min} to {max}), but it is {value}");
+            let remedy = "this value describes the distribution before truncation; if it is outside the bounds, hardly \
+                          any of the lengths sent are close to it";
             let at = [at, &steps![field]].concat();
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
@@ -212,7 +212,7 @@ impl Checker<'_> {
     fn spread(&mut self, at: &[Step], field: &str, value: Decimal, most: Decimal) {
         if !value.is_positive() || value > most {
             let message = format!("`{field}` must be a number above 0, up to {most}, not {value}");
-            let remedy = "for a single length write only the number of tokens";
+            let remedy = "for a single length, write only the number of tokens";
             let at = [at, &steps![field]].concat();
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
@@ -246,8 +246,8 @@ impl Checker<'_> {
         min <= max
     }
 
-    /// Checks a table of buckets: the ranges of each row, which `row` returns with its weight, and that
-    /// something can be drawn from the table.
+    /// Checks a table of buckets: the ranges of each row must be valid, and it must be possible to draw
+    /// from the table. `row` returns the ranges and the weight of a row.
     fn buckets<'k>(
         &mut self,
         at: &[Step],
@@ -291,13 +291,13 @@ impl Checker<'_> {
                 _ => Step::from("weight"),
             };
             let message = format!("a weight must not be below 0, but this one is {}", weight(index));
-            let remedy = "write how often it occurs, relative to the sum of all weights";
+            let remedy = "write how often this row occurs, relative to the sum of all weights";
             let at = [&row[..], &[last]].concat();
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
         if (0..rows).all(|index| weight(index) == zero) {
             let remedy = "write at least one row with a weight above 0";
-            self.empty(at, "nothing can be drawn from this table", remedy);
+            self.empty(at, "all weights of this table are 0, so no length can be drawn from it", remedy);
         }
     }
 }

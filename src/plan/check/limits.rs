@@ -117,7 +117,7 @@ impl Checker<'_> {
             let at_fill = [at, &steps!["fill"]].concat();
             self.outside(&at_fill, "per_second", "a number above 0", fill.per_second.filter(is_not_positive));
             if fill.duration.is_none() && fill.per_second.is_none() {
-                let remedy = "write fill: 30s, or fill: { per_second: 1 }";
+                let remedy = "write `fill: 30s` or `fill: { per_second: 1 }`";
                 self.empty(&at_fill, "`fill` sets neither a duration nor a speed", remedy);
             }
         }
@@ -127,7 +127,8 @@ impl Checker<'_> {
         self.outside(&at_measure, "min_requests", "1 or more", measure.min_requests.filter(|fewest| *fewest == 0));
         if let Some(at_most) = measure.at_most.filter(|at_most| *at_most < measure.duration) {
             let message = format!("`at_most` ({at_most}) is shorter than the window itself ({})", measure.duration);
-            let remedy = "`at_most` limits how far the window is prolonged: write at least its length";
+            let remedy = "`at_most` is the maximum length of an extended window: write at least the length of the \
+                          window itself";
             self.report(&inside("measure", "at_most"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }

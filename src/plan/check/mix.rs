@@ -24,7 +24,8 @@ impl Checker<'_> {
             return;
         }
         if scenario.base.is_some() {
-            let message = format!("scenario `{name}` has both a `mix` and a `base`: a mix is based on its scenarios");
+            let message =
+                format!("scenario `{name}` has both a `mix` and a `base`, but a mix is based on its scenarios");
             let remedy = "remove `base`; fields next to `mix` apply to all of its scenarios";
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -50,7 +51,7 @@ impl Checker<'_> {
         for _ in 0..=plan.scenarios.len() {
             if is_mix(base) {
                 let message = format!("`{scenario}` is a mix itself, and a mix cannot contain mixes");
-                let remedy = "name its scenarios here, each with its share of the whole";
+                let remedy = "name the scenarios of that mix here, each with its share of the whole";
                 return self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
             base = plan.scenarios.get(base).and_then(|own| own.base.as_deref()).unwrap_or_default();
@@ -59,8 +60,8 @@ impl Checker<'_> {
         if talk.think.is_some() || talk.sessions == Sessions::Open {
             let field = if talk.think.is_some() { "think" } else { "sessions: open" };
             let message = format!(
-                "`{scenario}` has `{field}`, which a mix cannot have: the class is drawn for each request, not for \
-                 each user"
+                "`{scenario}` has `{field}`, which is not possible in a mix: the scenario is drawn for each request, \
+                 not for each user"
             );
             let remedy = "name a scenario without it, or measure the conversations in a separate sweep";
             self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));

@@ -83,7 +83,7 @@ impl Checker<'_> {
         let Axis::Values(items) = written else { return true };
         let before = self.found.len();
         for (index, _) in items.iter().enumerate().filter(|(_, item)| !matches!(item.what, What::Fields(_))) {
-            let message = format!("the values of `{key}` are tables of axes, but this value is not");
+            let message = format!("the values of `{key}` are tables of axes, but this value is not a table");
             let remedy = "write it as { prompt_tokens: 256, output_tokens: 1024 }";
             self.report(&[at, &steps![index]].concat(), Diagnostic::new(Code::AxisValue, message).remedy(remedy));
         }

@@ -23,7 +23,7 @@ impl Checker<'_> {
         if is_of_start != source.measures_start() {
             let (why, remedy) = match is_of_start {
                 true => ("it does not measure the start", "use a sweep with `measure: start`"),
-                false => ("it only measures the start", "use its start_ready, or a sweep that measures a load"),
+                false => ("it only measures the start", "use `start_ready`, or another sweep that measures a load"),
             };
             return Some((why.to_owned(), remedy.to_owned()));
         }
@@ -40,10 +40,10 @@ impl Checker<'_> {
             return Some((format!("endpoint `{endpoint}` has no price"), remedy));
         }
         if source.repeats.at_most == 1 && !has_interval_of_one_run(key) {
-            let why =
-                "it runs each cell once, and a single run gives no interval for this metric to compare with a bound";
+            let why = "it runs each cell once, and a single run yields no interval of this metric that could be \
+                       compared with a bound";
             let remedy = format!(
-                "write repeats: 5 in `{from}`, or use a metric that has an interval in one run: a percentile like \
+                "write `repeats: 5` in `{from}`, or use a metric that has an interval in one run: a percentile like \
                  ttft_p99, error_share or goodput_share"
             );
             return Some((why.to_owned(), remedy));

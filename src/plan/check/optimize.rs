@@ -22,7 +22,7 @@ impl Checker<'_> {
         let mut axes = sweep.matrix.iter().flat_map(|(key, axis)| fields(key, axis));
         if is_whole && !axes.any(|axis| server_flag(axis).is_some()) {
             let message = "`optimize` searches for the best settings of a server, but the matrix has no `server` axis";
-            let remedy = "add one, like server.max_num_seqs: [64, 128, 256]; the endpoint needs `launch`";
+            let remedy = "add such an axis, like server.max_num_seqs: [64, 128, 256]; the endpoint also needs `launch`";
             self.report_key(&at, Diagnostic::new(Code::MissingAxis, message).remedy(remedy));
         }
         for (other, is_there) in [("search", sweep.search.is_some()), ("stop", sweep.stop.is_some())] {
@@ -44,12 +44,13 @@ impl Checker<'_> {
         }
         if sweep.compare.is_some() {
             let message = "settings that `optimize` drops have fewer runs, so there are no complete rounds to compare";
-            let remedy = "compare the best ones in a separate sweep that comes `after` this one";
+            let remedy = "compare the best settings in a separate sweep that comes `after` this one";
             let at = steps!["sweeps", name, "compare"];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if !sweep.add.is_empty() {
-            let message = "`add` writes whole cells, but `optimize` compares settings in otherwise equal cells";
+            let message = "each entry of `add` is a complete cell, but `optimize` compares settings in otherwise equal \
+                           cells";
             let remedy = "write the settings as axes of the matrix";
             self.report_key(
                 &steps!["sweeps", name, "add"],

@@ -123,8 +123,8 @@ impl Checker<'_> {
                 let message =
                     format!("`{field}: {value}` has no effect with scenario {idle}: only conversations have {what}");
                 let remedy = format!(
-                    "use scenario: [D] or one based on it, or give it a `when`: \
-                     {{ value: {value}, when: {{ scenario: D }} }}"
+                    "use `scenario: [D]` or a scenario based on D, or give the value a `when`: {{ value: {value}, \
+                     when: {{ scenario: D }} }}"
                 );
                 self.report(&place, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
             }

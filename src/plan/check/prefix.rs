@@ -34,8 +34,8 @@ impl Checker<'_> {
         let cold = resolved.classes().filter(|class| !class.content.cache.is_warm());
         if let Some(nonce) = cold.map(|class| class.nonce.unwrap_or(plan.nonce)).find(|nonce| *nonce != NonceMode::On) {
             let message = format!(
-                "`cache: cold` of scenario `{name}` needs `nonce: on`, but it has `nonce: {}`: a cold prompt begins \
-                 with its own nonce",
+                "`cache: cold` of scenario `{name}` needs `nonce: on`, but it has `nonce: {}`; each cold prompt must \
+                 begin with its own nonce",
                 nonce.name()
             );
             let remedy = "write `nonce: on` in the scenario, or remove `cache: cold`";
@@ -55,8 +55,8 @@ impl Checker<'_> {
         }
         let resolved = resolve(name, &plan.scenarios);
         if resolved.is_some_and(|resolved| resolved.content.reuse == Reuse::SamePrompt) {
-            let message = format!("every request of scenario `{name}` is the same: a shared text has no effect");
-            let remedy = "start from a scenario whose prompts differ: base: B1";
+            let message = format!("all requests of scenario `{name}` are identical, so a shared text has no effect");
+            let remedy = "start from a scenario whose prompts differ, with `base: B1`";
             let at = steps!["scenarios", name, "prefix"];
             self.report(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }

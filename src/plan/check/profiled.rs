@@ -27,8 +27,8 @@ impl Checker<'_> {
         let base = resolved.map_or(Reuse::None, |content| content.reuse);
         if base == Reuse::SamePrompt {
             let message =
-                format!("every request of scenario `{name}` is the same, but the requests of a profile differ");
-            let remedy = "start from a scenario whose prompts differ: base: B1";
+                format!("all requests of scenario `{name}` are identical, but the requests of a profile differ");
+            let remedy = "start from a scenario whose prompts differ, with `base: B1`";
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         let without = file.found().map_or((0, 0), |found| found.without_output);
@@ -38,7 +38,7 @@ impl Checker<'_> {
                 "the profile `{}` has no response length for {untold} of its {all} requests",
                 file.file.written()
             );
-            let remedy = "write how many tokens to request: output_tokens: 256";
+            let remedy = "set the number of tokens to request, like output_tokens: 256";
             self.report(&at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }
     }

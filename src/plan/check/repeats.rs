@@ -23,7 +23,7 @@ impl Checker<'_> {
             self.outside(table, field, "1 or more", (repeats.at_most == 0).then_some(0));
             if !repeats.metrics.is_empty() && !self.is_given(&at, "until") {
                 let message = "`metrics` lists the means that `until` applies to, but there is no `until`";
-                let remedy = "add until: 2%, or remove `metrics`";
+                let remedy = "add `until: 2%`, or remove `metrics`";
                 let at = [&at[..], &steps!["metrics"]].concat();
                 self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
             }
@@ -35,7 +35,7 @@ impl Checker<'_> {
         if repeats.at_most < FEWEST {
             let message =
                 format!("`at_most` is {}, but the interval of a mean needs at least {FEWEST} runs", repeats.at_most);
-            let remedy = format!("write at_most: {FEWEST} or more, preferably 12");
+            let remedy = format!("write `at_most: {FEWEST}` or more, preferably 12");
             let at = [&at[..], &steps!["at_most"]].concat();
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
@@ -54,11 +54,11 @@ impl Checker<'_> {
             if sweep.repeats.until.is_none() || plan.compared(sweep).is_none() {
                 continue;
             }
-            let message =
-                "the comparison of these cells needs the same rounds for each, but `until` ends every cell separately";
+            let message = "the comparison of these cells needs the same rounds for each cell, but `until` ends every \
+                           cell separately";
             let remedy = format!(
-                "write repeats: {} and sequential: true in `compare`, which ends rounds once a difference is shown; \
-                 or compare only in other sweeps, with their own `compare`",
+                "write `repeats: {}` and, in `compare`, `sequential: true`, which ends the rounds once a difference is \
+                 shown; or compare only in other sweeps, with their own `compare`",
                 sweep.repeats.at_most
             );
             let at = steps!["sweeps", name.as_str(), "repeats", "until"];

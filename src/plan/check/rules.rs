@@ -195,7 +195,7 @@ impl Checker<'_> {
     }
 
     fn cell_twice(&mut self, at: &[Step], message: &str) {
-        let remedy = "remove it; to give a cell more fields use `extend`, to run it several times use `repeats`";
+        let remedy = "remove it; to give a cell more fields, use `extend`; to run it several times, use `repeats`";
         self.report_key(at, Diagnostic::new(Code::CellTwice, message).remedy(remedy));
     }
 

@@ -18,8 +18,8 @@ impl Checker<'_> {
         for (name, scenario) in &plan.scenarios {
             if built_in(name).is_some() {
                 let message =
-                    format!("`{name}` is a built-in scenario; another one of that name would mislead readers");
-                let remedy = format!("rename yours and start it with `base: {name}`");
+                    format!("`{name}` is a built-in scenario; another scenario with that name would mislead readers");
+                let remedy = format!("rename your scenario, and write `base: {name}` in it");
                 let at = steps!["scenarios", name.as_str()];
                 self.report_key(&at, Diagnostic::new(Code::BuiltInName, message).remedy(remedy));
             }
@@ -51,7 +51,7 @@ impl Checker<'_> {
         }
         if let Some(circle) = circle_of_bases(name, table) {
             let message = format!("scenario `{name}` is based on itself: {}", circle.join(" → "));
-            let remedy = "let one of them start from a built-in scenario: base: B1";
+            let remedy = "let one of them start from a built-in scenario, like `base: B1`";
             self.report(&at, Diagnostic::new(Code::Circle, message).remedy(remedy));
         }
     }
@@ -104,7 +104,7 @@ impl Checker<'_> {
             self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
         if texts == "inputs" && scenario.says("documents") {
-            let message = format!("scenario `{name}` has both `inputs` and `documents`: no request has both");
+            let message = format!("scenario `{name}` has both `inputs` and `documents`, but no request has both");
             let remedy = "keep `inputs` for `api: embeddings`, `documents` for `api: rerank`";
             let at = steps!["scenarios", name, "documents"];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
@@ -115,7 +115,10 @@ impl Checker<'_> {
         if scenario.turns.is_some_and(|turns| turns > 1) && has_no_turns(name, table) {
             let message = format!("`turns` has no effect in scenario `{name}`: it is not a conversation");
             let at = steps!["scenarios", name, "turns"];
-            self.report(&at, Diagnostic::new(Code::NoEffect, message).remedy("start from a conversation: base: D"));
+            self.report(
+                &at,
+                Diagnostic::new(Code::NoEffect, message).remedy("start from a conversation, with `base: D`"),
+            );
         }
     }
 }

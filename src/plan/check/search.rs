@@ -69,7 +69,7 @@ impl Checker<'_> {
         let asked = search.objectives(plan.slo.as_ref());
         if asked.is_empty() {
             let message = "`meets` is empty, but a search needs to know what the load must meet";
-            let remedy = "write slo, each, or a list like [slo, ttft, tpot]; without `meets` it is slo";
+            let remedy = "write `slo`, `each`, or a list like [slo, ttft, tpot]; without `meets`, the default is `slo`";
             return self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
         }
         for (index, meets) in
@@ -165,7 +165,7 @@ impl Checker<'_> {
         }
         if let (StopRule::CostPerMillion(_), Some(endpoint)) = (stop, self.unpriced(plan, sweep)) {
             let message = format!(
-                "`stop: {{ cost_per_million: … }}` needs a price, but endpoint `{endpoint}` has none: nothing would \
+                "`stop: {{ cost_per_million: … }}` needs a price, but endpoint `{endpoint}` has none, so nothing would \
                  end the ladder"
             );
             let remedy = format!("add hardware: {{ price_per_hour: 31.20 }} to endpoint `{endpoint}`");
@@ -199,8 +199,9 @@ impl Checker<'_> {
             self.report_key(&at("compare"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if !sweep.add.is_empty() {
-            let message =
-                format!("`add` writes whole cells including their load, but `{word}` decides which loads are run");
+            let message = format!(
+                "each entry of `add` is a complete cell with its load, but `{word}` decides which loads are run"
+            );
             let remedy = "write the cells as axes of the matrix, or move them to a separate sweep";
             self.report_key(&at("add"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }

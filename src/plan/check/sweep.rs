@@ -72,7 +72,7 @@ impl Checker<'_> {
             }
             Err(GridError::Circle(axes)) => {
                 let message = format!("dependency cycle between the `when`s of axes: {}", axes.join(" → "));
-                let remedy = "let each `when` refer only to axes that do not refer back to it";
+                let remedy = "in each `when`, name only axes whose own `when` does not lead back to it";
                 let at = steps!["sweeps", name, "matrix", axes[0].as_str()];
                 self.report_key(&at, Diagnostic::new(Code::Circle, message).remedy(remedy));
             }
@@ -103,7 +103,8 @@ impl Checker<'_> {
             if let Some(only) = only {
                 matrix.insert(axis.to_owned(), Axis::one(Scalar::Text(only.to_owned())));
             } else if !declared.is_empty() {
-                let message = format!("sweep `{name}` specifies no {axis}, but the plan has {}", declared.len());
+                let message =
+                    format!("sweep `{name}` specifies no {axis}, but the plan defines {} of them", declared.len());
                 let shown = &declared[..declared.len().min(MOST_NAMED)];
                 let more = if shown.len() < declared.len() { ", …" } else { "" };
                 let remedy = format!("add {axis}: [{}{more}] to its matrix", shown.join(", "));
@@ -125,7 +126,7 @@ impl Checker<'_> {
                 cell.insert(axis.to_owned(), Scalar::Text(only.to_owned()));
             } else {
                 let message = format!("this cell of `add` specifies no {axis}");
-                let remedy = format!("add {axis}: and its name; `add` writes whole cells");
+                let remedy = format!("add `{axis}` with a name; each entry of `add` must be a complete cell");
                 self.report_key(&at, Diagnostic::new(Code::MissingAxis, message).remedy(remedy));
             }
         }
@@ -215,7 +216,8 @@ impl Checker<'_> {
             let gives = |axis: &str| cell.contains_key(axis) || self.is_given(&at, axis);
             if !gives("batch_size") && !gives("qps") && self.names_axes_only(&at) {
                 let message = "this cell of `add` has no load: neither `batch_size` nor `qps`";
-                let remedy = "add batch_size: 8 for a closed loop, or qps: 2 for an open one; `add` writes whole cells";
+                let remedy = "add batch_size: 8 for a closed loop, or qps: 2 for an open one; each entry of `add` must \
+                              be a complete cell";
                 self.report_key(&at, Diagnostic::new(Code::NoLoad, message).remedy(remedy));
             }
         }
@@ -231,8 +233,8 @@ impl Checker<'_> {
         }
         if all > u128::from(plan.max_cells) {
             let message = format!(
-                "the plan has {all} cells, including repeats and before `when` and `exclude`, but `max_cells` is {}; \
-                 sweep `{largest}` alone has {size}",
+                "the plan has {all} cells (with repeats, before `when` and `exclude` are applied), but `max_cells` is \
+                 {}; sweep `{largest}` alone has {size}",
                 plan.max_cells
             );
             let remedy = if all <= u128::from(MOST_CELLS) {
@@ -275,7 +277,7 @@ impl Checker<'_> {
             let at = steps!["sweeps", name.as_str()];
             match self.place_of_question(name, &sweeps[name.as_str()], circle[1]) {
                 Some(place) if !self.is_given(&at, "after") => {
-                    let remedy = "refer to another sweep, or to none; a → b means that a waits for b";
+                    let remedy = "refer to another sweep, or remove this `after`; a → b means that a waits for b";
                     self.report(&place, diagnostic.remedy(remedy));
                 }
                 _ => {

@@ -32,7 +32,7 @@ fn searches_for_a_part(plan: &Plan, from: &str, source: &Sweep) -> Option<(Strin
     let limited: Vec<&str> = Objective::latencies_of(slo).into_iter().map(Objective::name).collect();
     let (asked, limited) = (asked.join(" and "), limited.join(" and "));
     let why = format!("its search only covers {asked}, but the plan's `slo` limits {limited}");
-    Some((why, format!("write meets: each, or add slo to `meets`, in the search of `{from}`")))
+    Some((why, format!("in the search of `{from}`, write `meets: each`, or add `slo` to `meets`")))
 }
 
 impl Checker<'_> {
@@ -45,8 +45,8 @@ impl Checker<'_> {
                 format!("`{}` of a sweep is a value of axis `{}`, not of `{axis}`", metric.name(), metric.axis());
             let other = SweepMetric::ALL.into_iter().find(|metric| metric.axis() == axis);
             let remedy = match other {
-                Some(other) => format!("write take: {}, or put the value on axis `{}`", other.name(), metric.axis()),
-                None => format!("only loads are taken from other sweeps: put it on axis `{}`", metric.axis()),
+                Some(other) => format!("write `take: {}`, or put the value on axis `{}`", other.name(), metric.axis()),
+                None => format!("only loads can be taken from other sweeps: put the value on axis `{}`", metric.axis()),
             };
             return self
                 .report(&[at, &steps!["take"]].concat(), Diagnostic::new(Code::AxisValue, message).remedy(remedy));
@@ -55,7 +55,7 @@ impl Checker<'_> {
         if uses.is_some() && over.is_empty() {
             let message = "`use` selects one of several values, but without `over` each cell takes only one";
             let remedy = format!(
-                "write over: endpoint, for example, to combine the values that `{from}` found for each endpoint; or \
+                "write, for example, `over: endpoint` to combine the values that `{from}` found for each endpoint; or \
                  remove `use`"
             );
             self.report_key(&[at, &steps!["use"]].concat(), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
@@ -117,7 +117,8 @@ impl Checker<'_> {
                          axis",
                         values.len()
                     );
-                    let remedy = format!("write over: {axis}, use: min in this table, or add `{axis}` to the matrix");
+                    let remedy =
+                        format!("write `over: {axis}` and `use: min` in this table, or add `{axis}` to the matrix");
                     self.report(at, Diagnostic::new(Code::MissingAxis, message).remedy(remedy));
                 }
                 continue;
@@ -154,7 +155,7 @@ impl Checker<'_> {
         if let (Some(below), Some(above)) = (skip.below, skip.above)
             && below.to_f64() > above.to_f64()
         {
-            let message = format!("every value is below {below} or above {above}: this skips everything");
+            let message = format!("every value is below {below} or above {above}, so this skips everything");
             let remedy = "write the smaller number as `below`";
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -232,7 +233,7 @@ impl Checker<'_> {
         if source.optional && sweeps.get(name).is_some_and(|asking| !asking.optional) {
             let message =
                 format!("sweep `{from}` is optional, so the budget may skip it, and then `{name}` has no value");
-            let remedy = format!("make `{name}` optional too, or `{from}` not optional");
+            let remedy = format!("make `{name}` optional too, or remove `optional` from `{from}`");
             self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         let metric_at = [at, &steps![metric_word]].concat();
@@ -250,8 +251,10 @@ impl Checker<'_> {
             // An `optimize` sweep does not find a load either.
             let asked = SweepMetric::ALL.into_iter().find(|load| source.fields().contains(&load.axis()));
             let remedy = match asked.filter(|_| source.optimize.is_none()) {
-                Some(load) => format!("use its {}, or a sweep that runs exactly its matrix", load.name()),
-                None => "use a sweep that runs exactly its matrix".to_owned(),
+                Some(load) => {
+                    format!("use its {}, or another sweep that runs exactly the cells of its matrix", load.name())
+                }
+                None => "use a sweep that runs exactly the cells of its matrix".to_owned(),
             };
             self.report(metric_at, has_none(from, AskedMetric::Measured(name), &why, remedy));
             return false;
@@ -287,7 +290,7 @@ impl Checker<'_> {
             Some((format!("it has no axis `{axis}`"), remedy))
         } else if metric == SweepMetric::MaxBatchSizeUnderSlo && source.fields().contains(&"qps") {
             let remedy = format!("use its {}", SweepMetric::MaxQpsUnderSlo.name());
-            Some(("with a rate, its batch sizes are only caps".to_owned(), remedy))
+            Some(("because it sets a rate, its batch sizes are only caps".to_owned(), remedy))
         } else if plan.slo.is_none() && !self.is_given(&[], "slo") {
             let remedy = "add an objective at the top of the plan, like slo: { ttft: { p99: 500ms } }".to_owned();
             Some(("the plan has no `slo`".to_owned(), remedy))
@@ -319,12 +322,13 @@ impl Checker<'_> {
                 }
                 let by = &compare.by;
                 let message = format!(
-                    "sweep `{name}` is compared by `{by}`, but each {by} takes the load that `{}` found for it: \
+                    "sweep `{name}` is compared by `{by}`, but each {by} takes the load that `{}` found for it, so \
                      nothing can be compared at equal load",
                     take.from
                 );
                 let remedy = format!(
-                    "write over: {by}, use: min in this table, so that all of them get a load that each can sustain"
+                    "write `over: {by}` and `use: min` in this table, so that all of them get a load that each can \
+                     sustain"
                 );
                 let at = [&steps!["sweeps", name.as_str()][..], &place].concat();
                 self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));

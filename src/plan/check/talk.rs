@@ -28,7 +28,7 @@ impl Checker<'_> {
         if has_no_turns(name, &plan.scenarios) {
             for (_, field) in given.iter().filter(|(given, _)| *given) {
                 let message = format!("`{field}` has no effect in scenario `{name}`: it is not a conversation");
-                let remedy = "start from a conversation: base: D";
+                let remedy = "start from a conversation, with `base: D`";
                 self.report(&at(field), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
             }
             return;
@@ -49,7 +49,7 @@ impl Checker<'_> {
             let on_axis = plan.sweeps.values().any(|sweep| !sweep.values("context_limit").is_empty());
             if is_other(&scenario.context_cut) && !on_axis {
                 let message = format!("`context_cut` has no effect in scenario `{name}`: there is no `context_limit`");
-                let remedy = "add the length of the model's context: context_limit: 8192";
+                let remedy = "add the length of the model's context, like context_limit: 8192";
                 self.report(&at("context_cut"), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
             }
             return;
@@ -94,7 +94,7 @@ impl Checker<'_> {
                 "`sessions: open`{whose} has no effect in a closed loop: a slot begins its next conversation when \
                  the previous one ends"
             );
-            let remedy = "add a rate, `qps` (with `batch_size` as a cap), or remove `sessions: open`";
+            let remedy = "add a rate with `qps` (and `batch_size` as a cap), or remove `sessions: open`";
             self.report(&place, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
     }

@@ -26,7 +26,7 @@ impl Checker<'_> {
         let pages = telemetry.pages();
         if pages.len() > Telemetry::MOST_PAGES {
             let message = format!("{} pages are scraped, but the maximum is {}", pages.len(), Telemetry::MOST_PAGES);
-            let remedy = "name fewer, or have a Prometheus server gather them";
+            let remedy = "name fewer pages, or have a Prometheus server collect them";
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
         for (index, page) in pages.into_iter().enumerate() {
@@ -43,7 +43,7 @@ impl Checker<'_> {
             let is_name = raw.parse::<Selector>().is_ok_and(|selector| selector.metric == *raw);
             if !is_name {
                 let message = format!("`{raw}` is not a metric name");
-                let remedy = "write only the name, without labels: all its series are kept";
+                let remedy = "write only the name, without labels; all series of the metric are kept";
                 let at = self.step_of(&at, "raw", index);
                 self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
             }
@@ -60,7 +60,7 @@ impl Checker<'_> {
         let is_off = gpus.source == Some(GpuSource::Off);
         if let (Site::Elsewhere(why), false) = (endpoint.site(), is_off) {
             let message = format!("the GPUs of this machine do not belong to this endpoint: {why}");
-            let remedy = "run dcgm-exporter on the server's host and scrape its page: prometheus: [on, \
+            let remedy = "run dcgm-exporter on the server's host and scrape its page with prometheus: [on, \
                           http://HOST:9400/metrics]; or remove `gpus`";
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -116,7 +116,7 @@ impl Checker<'_> {
         }
         let engine = endpoint.engine.name();
         let message = format!("the metrics page of engine `{engine}` is not known");
-        let remedy = "name the engine, or write the page: telemetry: http://HOST:PORT/metrics";
+        let remedy = "name the engine, or specify the page, like telemetry: http://HOST:PORT/metrics";
         self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
     }
 

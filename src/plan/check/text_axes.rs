@@ -28,10 +28,10 @@ impl Checker<'_> {
             if !met.is_empty() {
                 let names = suggest::choices(met.iter().map(String::as_str)).replace(" or ", " and ");
                 let message =
-                    format!("every request of scenario {names} is the same: `lengths: {value}` cannot vary them");
+                    format!("all requests of scenario {names} are identical, so `lengths: {value}` cannot vary them");
                 let remedy = format!(
-                    "use scenarios whose prompts differ, like B1, or give it a `when`: \
-                     {{ value: {value}, when: {{ scenario: B1 }} }}"
+                    "use scenarios whose prompts differ, like B1, or give the value a `when`: {{ value: {value}, when: \
+                     {{ scenario: B1 }} }}"
                 );
                 self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
@@ -104,8 +104,8 @@ impl Checker<'_> {
 
     fn cold_cell(&mut self, asked: &CheckedSweep, place: &[Step], nonce: &str) {
         let message = format!(
-            "`cache: cold` needs `nonce: on`, but its cells have `nonce: {nonce}`: a cold prompt begins with its own \
-             nonce"
+            "`cache: cold` needs `nonce: on`, but its cells have `nonce: {nonce}`; each cold prompt must begin with \
+             its own nonce"
         );
         let remedy = "write `nonce: on`, or remove `cache: cold`";
         let at = [&super::checker::steps!["sweeps", asked.name][..], place].concat();

@@ -43,8 +43,9 @@ impl Checker<'_> {
         }
         let base = resolve(name, &plan.scenarios).map(|resolved| resolved.content);
         if base.is_some_and(|content| content.reuse != Reuse::None || content.system_tokens > 0) {
-            let message = format!("scenario `{name}` replays a trace, but its base specifies what prompts share");
-            let remedy = "remove `base`: the trace determines it";
+            let message =
+                format!("scenario `{name}` replays a trace, but its base specifies the text that prompts share");
+            let remedy = "remove `base`: the trace determines what prompts share";
             let at = steps!["scenarios", name, "trace"];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -58,7 +59,7 @@ impl Checker<'_> {
             && from >= to
         {
             let message = format!("the window from {from} to {to} is empty");
-            let remedy = "write from and to on the trace's clock, like [0s, 10m]";
+            let remedy = "write the start and the end on the trace's clock, like [0s, 10m]";
             self.report(&at("window"), Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
         let named = trace.format.filter(|format| *format != Format::Columns);
@@ -66,12 +67,12 @@ impl Checker<'_> {
             && !trace.map.is_empty()
         {
             let message = format!("`map` has no effect: the columns of {format} are known");
-            let remedy = "remove `map`, or write as: columns";
+            let remedy = "remove `map`, or write `as: columns`";
             self.report_key(&at("map"), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
         if let Some((key, told)) = trace.map.unknown() {
             let at = steps!["scenarios", name, "trace", "map", key];
-            self.report_key(&at, Diagnostic::new(Code::WrongValue, told).remedy("see docs/DATASETS.md, columns"));
+            self.report_key(&at, Diagnostic::new(Code::WrongValue, told).remedy("see the columns in docs/DATASETS.md"));
         }
     }
 

@@ -21,7 +21,7 @@ impl Checker<'_> {
     pub(super) fn values(&mut self, name: &str, sweep: &mut Sweep) {
         let matrix = steps!["sweeps", name, "matrix"];
         if self.tree.walk(&matrix).node.keys().next().is_none() {
-            let remedy = "add axes: matrix: { endpoint: [...], model: [...], batch_size: [1, 8] }";
+            let remedy = "add axes, like matrix: { endpoint: [...], model: [...], batch_size: [1, 8] }";
             self.empty(&matrix, format!("sweep `{name}` has an empty matrix"), remedy);
         }
         for (key, axis) in std::mem::take(&mut sweep.matrix) {
@@ -98,7 +98,8 @@ impl Checker<'_> {
                 let message = format!(
                     "the lists of a zip contain plain values, but `{field}` contains a table with further keys"
                 );
-                let remedy = "put the `when` next to `zip`, or write the axis as a list of tables with a `when` each";
+                let remedy = "put the `when` next to `zip`, or write the axis as a list of tables, each with its own \
+                              `when`";
                 let at = [&at[..], &steps![index]].concat();
                 self.report(&at, Diagnostic::new(Code::AxisValue, message).remedy(remedy));
                 is_plain = false;
@@ -136,7 +137,8 @@ impl Checker<'_> {
             }
             None => {
                 let message = format!(
-                    "with the {} values of axis `{key}`, the axes of this plan have more than {MOST_VALUES} values",
+                    "with the {} values of axis `{key}`, the axes of this plan have more than {MOST_VALUES} values in \
+                     total",
                     axis.weight()
                 );
                 self.report_key(
@@ -158,7 +160,7 @@ impl Checker<'_> {
     fn not_empty(&mut self, at: &[Step], is_empty: bool) {
         // A table that names no axis has already been reported.
         if is_empty && self.tree.walk(at).node.keys().next().is_none() {
-            self.empty(at, "this table names no axis", "write one, like { endpoint: NAME }, or remove the table");
+            self.empty(at, "this table names no axis", "name an axis, like { endpoint: NAME }, or remove the table");
         }
     }
 
@@ -197,7 +199,7 @@ impl Checker<'_> {
                 let message = format!("`{shown}` appears twice on axis `{key}`");
                 let remedy = match point.when {
                     Some(_) => "keep one, with a `when` that lists all its cells: { endpoint: [a, b] }",
-                    None => "remove one; to run a cell several times use `repeats`",
+                    None => "remove one; to run a cell several times, use `repeats`",
                 };
                 let at = [&steps!["sweeps", name][..], &axes.place(axis, first, &sweep.matrix[*key])].concat();
                 self.report(&at, Diagnostic::new(Code::DuplicateValue, message).remedy(remedy));

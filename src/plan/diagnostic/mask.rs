@@ -117,8 +117,8 @@ impl Mask {
         if !text.contains(is_hidden) {
             return self.collect_seen_words(text);
         }
-        // The text is searched twice: first without the invisible characters only, then without whole escape
-        // sequences, because a terminal does not show the rest of a sequence either.
+        // The text is searched twice: first with only the invisible characters removed, then with whole
+        // escape sequences removed, because a terminal does not show the rest of a sequence either.
         for obeyed in [false, true] {
             let (mut seen, mut places) = (String::with_capacity(text.len()), Vec::with_capacity(text.len()));
             let mut behind = 0;

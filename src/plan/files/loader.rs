@@ -106,7 +106,8 @@ impl<'f> Loader<'f> {
         let (mut tree, found) = read_tree(text, format, self.nodes_left, is_plan);
         let mut mask = Mask::new(text, tree.as_ref());
         if tree.is_some() && !found.is_empty() {
-            // The second value of a duplicate key is not in the tree, so secrets are also searched in lines.
+            // The second value of a duplicate key is not in the tree, so the lines are also searched for
+            // secrets.
             mask.add_lines(text);
         }
         let start = self.sources.add(name, text);
@@ -250,7 +251,7 @@ impl<'f> Loader<'f> {
         let Some(format) = Format::of(path) else {
             let message = format!("`{written}` does not have the extension of a fragment");
             return Err(Diagnostic::new(Code::Fragment, message)
-                .remedy("a fragment is a .yaml, .yml or .toml file")
+                .remedy("a fragment must be a .yaml, .yml or .toml file")
                 .into());
         };
         if self.done.len() >= MOST_FRAGMENTS {
@@ -359,7 +360,7 @@ fn other_version(tree: &Node) -> Option<Diagnostic> {
     let Entry { node, .. } = tree.entry("sweepline")?;
     let other = matches!(node.value, Value::Int(version) if version != 1);
     let message = "this sweepline reads version 1 of the plan format, but the fragment has another version";
-    other.then(|| Diagnostic::new(Code::Version, message).at(Some(node.span.clone())).remedy("write sweepline: 1"))
+    other.then(|| Diagnostic::new(Code::Version, message).at(Some(node.span.clone())).remedy("write `sweepline: 1`"))
 }
 
 /// The tree of a text without duplicate keys, and the errors in the text.

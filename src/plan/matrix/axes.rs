@@ -38,7 +38,7 @@ pub enum GridError {
         field: String,
     },
     /// Axes whose `when`s depend on each other.
-    #[error("circular `when`: {}", .0.join(" → "))]
+    #[error("dependency cycle between the `when`s of axes: {}", .0.join(" → "))]
     Circle(Vec<String>),
 }
 

@@ -31,7 +31,7 @@ impl<'p> Rule<'p> {
         Rule { is_dead: fields.len() < condition.len(), fields, cost }
     }
 
-    /// Whether a cell matches the rule. The cell must have all its fields chosen.
+    /// Whether a cell matches the rule. All fields of the rule must already be chosen in the cell.
     pub fn matches(&self, chosen: &Chosen) -> bool {
         let matches =
             |(name, filter): &(usize, &Filter)| chosen.fields[*name].is_some_and(|field| filter.matches(&field.value));

@@ -29,21 +29,21 @@ pub struct Compare {
     #[schemars(example = &"vllm")]
     pub baseline: Scalar,
     /// Metrics to compare, like output_throughput or ttft. A metric of requests may name one percentile, like
-    /// ttft_p99; without one, its p50 and p99 are compared. The unit suffix of an export's column is
+    /// ttft_p99; without a percentile, p50 and p99 are compared. The unit suffix of an export's column is
     /// accepted: ttft_p99_ms. Default: output throughput, total and per accelerator, and p50 and p99 of TTFT,
     /// TPOT and E2E. docs/METRICS.md lists the names under "Names".
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub metrics: OneOrMany<MetricName>,
-    /// How much worse than the baseline an arm may be, like 2%: `compare` then reports for each metric
-    /// whether the arm is shown to be no worse than that, and a gate passes only if it is. It is a percentage
-    /// of the baseline for times, rates and money, and percentage points for shares. Default: none, and a
-    /// gate fails if an arm is shown to be worse.
+    /// How much worse than the baseline an arm may be, like 2%. `compare` then reports for each metric
+    /// whether the arm is shown to be worse by no more than this margin, and a gate passes only if this is
+    /// shown. The margin is a percentage of the baseline for times, rates and money, and percentage points
+    /// for shares. Default: no margin; a gate then fails if an arm is shown to be worse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"2%")]
     pub margin: Option<Share>,
-    /// End the rounds of a cell once each of its metrics is decided: a difference is shown, or its
-    /// absence within the margin. `repeats` is then the maximum number of rounds; `run` tests after each
-    /// round from the third on, and the p-values and intervals of `compare` hold over all tests
+    /// End the rounds of a cell once each of its metrics is decided: the arms are shown to differ, or to
+    /// differ by less than the margin. `repeats` is then the maximum number of rounds; `run` tests after
+    /// each round from the third on, and the p-values and intervals of `compare` hold over all tests
     /// together. Default: all rounds run, with one test at the end.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     #[schemars(example = true)]

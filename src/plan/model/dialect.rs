@@ -186,8 +186,8 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         engine: Engine::Nim,
         title: "NVIDIA NIM",
-        source: "NVIDIA's reference of NIM for LLMs 2.0.0 and 2.0.1, and for the gauges its observability page from \
-                 before 2.0; `ignore_eos` and usage were not verified",
+        source: "NVIDIA's reference documentation for NIM for LLMs 2.0.0 and 2.0.1; for the gauges, its observability \
+                 page from before 2.0. `ignore_eos` and usage were not verified",
         ignore_eos: None,
         sends_ignore_eos: false,
         min_tokens: None,

@@ -204,10 +204,10 @@ pub struct SkipIf {
     pub sweep: String,
     /// The metric to read.
     pub metric: AskedMetric,
-    /// Cells are skipped if the value is below this, in the metric's unit: 2, 500ms, 1%.
+    /// Cells are skipped if the value is below this bound, in the metric's unit: 2, 500ms, 1%.
     #[schemars(example = 2)]
     pub below: Option<Bound>,
-    /// Cells are skipped if the value is above this, in the metric's unit: 200, 500ms, 1%.
+    /// Cells are skipped if the value is above this bound, in the metric's unit: 200, 500ms, 1%.
     #[schemars(example = 200)]
     pub above: Option<Bound>,
 }
@@ -223,10 +223,10 @@ pub struct Gate {
     pub sweep: String,
     /// The metric to read.
     pub metric: AskedMetric,
-    /// The gate fails if a value is below this, in the metric's unit: 20, 500ms, 1%.
+    /// The gate fails if a value is below this bound, in the metric's unit: 20, 500ms, 1%.
     #[schemars(example = 20)]
     pub at_least: Option<Bound>,
-    /// The gate fails if a value is above this, in the metric's unit: 200, 500ms, 1%.
+    /// The gate fails if a value is above this bound, in the metric's unit: 200, 500ms, 1%.
     #[schemars(example = 200)]
     pub at_most: Option<Bound>,
 }

@@ -82,10 +82,10 @@ impl Limits {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// The run is suspect above this.
+    /// The run is suspect above this share.
     #[schemars(example = "1%")]
     pub suspect: Option<Share>,
-    /// The run is invalid above this.
+    /// The run is invalid above this share.
     #[schemars(example = "10%")]
     pub invalid: Option<Share>,
 }

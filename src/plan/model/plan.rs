@@ -122,9 +122,9 @@ pub struct Plan {
     /// texts share stay shared. Can also be set per scenario, or as an axis.
     #[serde(default)]
     pub nonce: NonceMode,
-    /// The action if a server differs from the one that its results were measured on: another engine,
-    /// release or served model. `match` measures those results again, `pin` ends the sweep before any
-    /// request is sent, `ignore` skips the comparison. Not part of a run's identity.
+    /// The action if a server differs from the one on which the existing results were measured:
+    /// another engine, release or served model. `match` repeats the measurements, `pin` ends the
+    /// sweep before any request is sent, `ignore` skips the comparison. Not part of a run's identity.
     #[serde(default)]
     pub environment: EnvironmentPolicy,
     /// Thresholds of the verdict's reasons.

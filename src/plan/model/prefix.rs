@@ -74,8 +74,8 @@ pub enum Cache {
     /// Prompts share the text that the scenario declares.
     #[default]
     Warm,
-    /// The same prompts, but each opens with its own nonce, so that none of them can be reused. This is the
-    /// counterpart of the warm scenario, with the same lengths.
+    /// The prompts are those of `warm`, but each opens with its own nonce, so that none of them can be
+    /// reused. The lengths are the same as with `warm`.
     Cold,
 }
 

@@ -49,7 +49,7 @@ impl Process {
 }
 
 impl fmt::Display for Process {
-    /// Formats it on one line, as written in a plan: `poisson`, `gamma cv 2`.
+    /// Formats the process on one line, as written in a plan: `poisson`, `gamma cv 2`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Process::Gamma(Gamma::Cv(cv)) => f.pad(&format!("gamma cv {cv}")),

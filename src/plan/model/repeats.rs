@@ -16,7 +16,7 @@ use crate::units::Share;
 /// How often each cell runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repeats {
-    /// Maximum number of repeats of a cell; the exact number without `until`.
+    /// Maximum number of repeats of a cell. Without `until`, it is the exact number.
     pub at_most: u32,
     /// Precision of the means at which the repeats of a cell end early; `None` to run all repeats.
     pub until: Option<Share>,
@@ -29,7 +29,7 @@ pub struct Repeats {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Repeats")]
 struct Long {
-    /// Maximum number of repeats of a cell; the exact number without `until`.
+    /// Maximum number of repeats of a cell. Without `until`, it is the exact number.
     #[schemars(range(min = 1), example = 12)]
     at_most: u32,
     /// End the repeats of a cell as soon as each mean over its runs is known this precisely, from the
@@ -38,9 +38,9 @@ struct Long {
     #[serde(default)]
     #[schemars(example = &"2%")]
     until: Option<Share>,
-    /// The metrics whose means must be known, by the names of `compare`. Default: output throughput and the
-    /// percentiles that the plan's `slo` limits; without an `slo`, output throughput and the medians of TTFT
-    /// and E2E; for server starts, their durations.
+    /// The metrics whose means must be known, under the names that `compare` uses. Default: output
+    /// throughput and the percentiles that the plan's `slo` limits; without an `slo`, output throughput and
+    /// the medians of TTFT and E2E; if the sweep measures server starts, the durations of the starts.
     #[serde(default)]
     metrics: OneOrMany<MetricName>,
 }

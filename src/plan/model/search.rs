@@ -127,10 +127,11 @@ pub struct Search {
     pub qps: Option<SearchRange>,
     /// Search for the largest batch of a closed loop, in requests kept in flight.
     pub batch_size: Option<SearchRange>,
-    /// What the load must meet: `slo` (default) means all latencies of the plan's objective together; `each`
-    /// means the same, and then each limit separately, including the limit on the cost of tokens. Or a list
-    /// of objectives, searched in this order, like [slo, ttft, tpot, cost_per_million]. Each run contributes
-    /// to all of them.
+    /// The objectives that the load must meet. `slo` (the default) stands for all latency limits of the
+    /// plan's objective together; `each` stands for these limits together, and then for each limit
+    /// separately, including the limit on the cost of tokens. A list like [slo, ttft, tpot,
+    /// cost_per_million] names several objectives, which are searched in this order. Each run contributes to
+    /// all of them.
     #[serde(default = "the_slo")]
     #[schemars(extend("default" = "slo"), example = &"each")]
     pub meets: OneOrMany<Meets>,

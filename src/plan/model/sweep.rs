@@ -72,9 +72,9 @@ pub struct Sweep {
     /// measurements.
     pub search: Option<Search>,
     /// End a series of loads early: loads run from the lightest up, all repeats of a load together, and the
-    /// series ends after the first load that is shown to meet the rule. slo_missed: it misses the plan's
-    /// `slo`; saturated: requests arrive faster than the server completes them; errors: so many requests
-    /// fail that a run is invalid, or the server rejects the load.
+    /// series ends after the first load that is shown to meet the rule. slo_missed: the load misses the
+    /// plan's `slo`; saturated: requests arrive faster than the server completes them; errors: so many
+    /// requests fail that a run is invalid, or the server rejects the load.
     #[schemars(example = &"slo_missed")]
     pub stop: Option<StopRule>,
     /// Find the best settings of the server at the loads of the sweep, over its `server` axes: all

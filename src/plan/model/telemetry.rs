@@ -22,8 +22,8 @@ pub struct Telemetry {
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(schema_with = "crate::plan::model::telemetry::pages", extend("default" = "on"))]
     pub prometheus: OneOrMany<String>,
-    /// Scrape interval of each page; a scrape that takes longer than this, or longer than 5s, is a gap.
-    /// Default 1s.
+    /// Scrape interval of each page; a scrape that takes longer than the interval, or longer than 5s,
+    /// is a gap. Default 1s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "1s"), example = "2s")]
     pub every: Option<Nanos>,

@@ -30,7 +30,7 @@ fn switch(node: &mut Node, text: &str, found: &mut Vec<Diagnostic>) {
                 return;
             }
             let message = format!("`{word}` is a string here, and every string counts as true");
-            let remedy = "write true or false, or put it in quotes";
+            let remedy = "write true or false, or put the value in quotes";
             found.push(Diagnostic::new(Code::WrongValue, message).at(Some(node.span.clone())).remedy(remedy));
             node.fail();
         }

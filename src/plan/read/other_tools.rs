@@ -19,28 +19,29 @@ use Here::{Axis, Key, Said};
 
 const RATE: Here = Axis("qps");
 const IN_FLIGHT: Here = Axis("batch_size");
-const WINDOW: Here = Said("set the length of the window with phases: { measure: 120s }");
-const RISE: Here = Said("the load rises in `fill` and settles in `stabilize`: phases: { fill: 30s, stabilize: 60s }");
+const WINDOW: Here = Said("set the length of the window with `phases: { measure: 120s }`");
+const RISE: Here =
+    Said("the load rises in `fill` and settles in `stabilize`; write phases: { fill: 30s, stabilize: 60s }");
 const COUNT: Here = Said(
-    "a run has a fixed duration; to wait for a number of requests write \
-     phases: { measure: { for: 60s, min_requests: 1000 } }",
+    "a run has a fixed duration; to wait for a number of requests, write phases: { measure: { for: 60s, min_requests: \
+     1000 } }",
 );
 const POINTS: Here = Said(
-    "write the load points as an axis: matrix: { batch_size: [1, 8] } for a closed loop, \
-     { qps: [1, 2] } for an open one",
+    "write the load points as an axis, like matrix: { batch_size: [1, 8] } for a closed loop, { qps: [1, 2] } for an \
+     open one",
 );
 const PROMPTS: Here =
-    Said("sweepline generates prompts: set their length with `prompt_tokens` and `output_tokens` of a scenario");
-const RESULTS: Here = Said("results go to the folder that `sweepline run --results DIR` names; remove it");
+    Said("sweepline generates the prompts; set their length with `prompt_tokens` and `output_tokens` of a scenario");
+const RESULTS: Here = Said("results are written to the folder given by `sweepline run --results DIR`; remove this key");
 const SPREAD: Here = Said(
     "varying lengths go under `lengths`: { prompt: { normal: { mean: 512, sd: 64, min: 64, max: 1024 } }, output: \
      128 }",
 );
 const SERVER: Here = Said(
-    "a flag that servers are started with is an axis `server.FLAG` of an endpoint with `launch`; servers that \
-     already run are separate endpoints, each with its `server: { … }` facts",
+    "write a flag of a server that the plan launches as an axis `server.FLAG`; define servers that already run as \
+     separate endpoints, each with its `server: { … }` facts",
 );
-const PRECISION: Here = Said("it belongs to a model: precision: bf16");
+const PRECISION: Here = Said("set the precision of a model with `precision: bf16`");
 
 /// Words as returned by [`folded`], each with its equivalent.
 const WORDS: &[(&[&str], Here)] = &[
@@ -129,21 +130,27 @@ const WORDS: &[(&[&str], Here)] = &[
         ],
         RISE,
     ),
-    (&["cooldown", "cool_down", "cooldown_percent"], Said("the pause between two runs is between: { cooldown: 10s }")),
+    (
+        &["cooldown", "cool_down", "cooldown_percent"],
+        Said("set the pause between two runs with `between: { cooldown: 10s }`"),
+    ),
     (
         &["num_prompts", "num_requests", "request_count", "max_requests", "total_requests", "n_requests", "requests"],
         COUNT,
     ),
     (&["executor", "stages", "rate_type", "profile", "load_shape"], POINTS),
     (&["data", "dataset", "dataset_name", "dataset_path", "prompt", "prompts", "input_file"], PROMPTS),
-    (&["preset", "shape"], Said("write lengths: { preset: chat }, or begin with base: lengths")),
+    (&["preset", "shape"], Said("write `lengths: { preset: chat }`, or begin with `base: lengths`")),
     (&["std", "stddev", "std_dev", "stdev", "deviation"], Key("sd")),
     (&["output_dir", "output_path", "result_dir", "results_dir", "save_result", "results"], RESULTS),
     (&["output_tokens_stddev", "synthetic_input_tokens_stddev", "prompt_tokens_stddev", "random_range_ratio"], SPREAD),
     (&["tensor_parallel", "tensor_parallel_size", "tp", "pipeline_parallel", "max_num_seqs", "quantization"], SERVER),
     (&["base_url", "host", "address", "server_url", "endpoint_url", "uri"], Key("url")),
-    (&["target"], Said("the address is the `url` of an endpoint: endpoints: { NAME: { url: http://HOST:PORT/v1 } }")),
-    (&["backend", "framework", "server_type"], Said("`engine` names the server, `api` the call")),
+    (
+        &["target"],
+        Said("write the address as the `url` of an endpoint, like endpoints: { NAME: { url: http://HOST:PORT/v1 } }"),
+    ),
+    (&["backend", "framework", "server_type"], Said("`engine` names the server software, `api` the kind of request")),
     (&["token", "key", "auth"], Key("api_key")),
     (&["env"], Said("write { secret: env:NAME } with the name of the variable")),
     (&["file"], Said("write { secret: file:PATH } with a path in the plan's folder")),

@@ -111,8 +111,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
-    /// Rejects a list, which a derive would accept for a struct, with the elements as the fields in order; no
-    /// plan intends this. A value that stands for a table is read as the table's only field.
+    /// Rejects a list. A derive would accept it for a struct and read the elements as the fields in order,
+    /// which no plan intends. A value that stands for a table is read as the table's only field.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -175,8 +175,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 }
 
-/// A table for which the value of one field stands: provides this field as its only entry. An error in the
-/// field is placed at the value.
+/// A table that is written as the value of one of its fields. It provides this field as its only entry. An
+/// error in the field is placed at the value.
 struct Only<'t> {
     field: Option<&'static str>,
     node: &'t Node,

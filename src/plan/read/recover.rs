@@ -162,10 +162,10 @@ fn missing(path: &[Step], field: &str) -> Diagnostic {
     let remedy = match field {
         "sweepline" => "add `sweepline: 1`, the version of the plan format, as the first line".to_owned(),
         "name" => "add `name: ` and a short name for tables and reports".to_owned(),
-        "endpoints" => "add the servers under test: endpoints: { demo: { engine: mock } }".to_owned(),
-        "models" => "add the models: models: { demo: { id: demo } }".to_owned(),
-        "sweeps" => "add what to run: sweeps: { first: { matrix: { batch_size: [1, 8] } } }".to_owned(),
-        "matrix" => "add the axes: matrix: { endpoint: [...], model: [...], batch_size: [1, 8] }".to_owned(),
+        "endpoints" => "add the servers under test, like endpoints: { demo: { engine: mock } }".to_owned(),
+        "models" => "add the models, like models: { demo: { id: demo } }".to_owned(),
+        "sweeps" => "add what to run, like sweeps: { first: { matrix: { batch_size: [1, 8] } } }".to_owned(),
+        "matrix" => "add the axes, like matrix: { endpoint: [...], model: [...], batch_size: [1, 8] }".to_owned(),
         "id" => "add `id: ` and the model's name as its server knows it".to_owned(),
         field => format!("add `{field}`"),
     };

@@ -78,7 +78,9 @@ fn of_axis_table(table: &Node) -> String {
 /// for other keys.
 fn of_inner_key(key: &str, value: &Value, tree: &Node) -> Option<String> {
     if tree.get("vars").is_some_and(|vars| vars.get(key).is_some()) {
-        return Some(format!("it is a variable: write it under `vars`, on the command line `--set vars.{key}=…`"));
+        return Some(format!(
+            "this is a variable: write it under `vars`, or on the command line as `--set vars.{key}=…`"
+        ));
     }
     let tables = [
         ("phases", keys::<PhasesPatch>()),
@@ -92,7 +94,7 @@ fn of_inner_key(key: &str, value: &Value, tree: &Node) -> Option<String> {
         Value::Text(text) => text.as_str(),
         _ => "…",
     };
-    Some(format!("write {table}: {{ {key}: {shown} }}, on the command line `--set {table}.{key}={shown}`"))
+    Some(format!("write {table}: {{ {key}: {shown} }}, or on the command line `--set {table}.{key}={shown}`"))
 }
 
 /// The keys of a table, which serde lists when it finds an unknown key.
@@ -109,7 +111,7 @@ fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
 /// value.
 pub(crate) fn of_nothing(path: &[Step], tree: &Node, text: &str) -> &'static str {
     let Some((last, parents)) = path.split_last() else { return "give it a value" };
-    let Step::Key(key) = last else { return "write a value, or remove it" };
+    let Step::Key(key) = last else { return "write a value, or remove the entry" };
     let Value::Map(entries) = &tree.walk(parents).node.value else { return "give it a value" };
     let column =
         |span: &Span| text[..span.start.min(text.len())].rfind('\n').map_or(span.start, |at| span.start - at - 1);
@@ -119,7 +121,9 @@ pub(crate) fn of_nothing(path: &[Step], tree: &Node, text: &str) -> &'static str
         column(&own.key_span) == column(&next.key_span) && between.trim_end().ends_with(':') && !parents.is_empty()
     });
     match below {
-        true => "if the lines below belong to it, indent them further; otherwise give it a value, or remove the line",
+        true => {
+            "if the lines below belong to this key, indent them further; otherwise give it a value, or remove the line"
+        }
         false => "give it a value, or remove the line",
     }
 }
@@ -140,14 +144,14 @@ pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -
     match (&node.value, wanted) {
         (Value::Float(share), Wanted::Share) if (0.0..1.0).contains(share) => {
             let percent = (share * 1e8).round() / 1e6;
-            format!("shares are in percent: write {percent}% for {} of all", quoted(node, text))
+            format!("shares are written in percent: {percent}% stands for {}", quoted(node, text))
         }
         (Value::Int(_) | Value::Float(_), Wanted::Share) => {
-            format!("write it with its sign: {}%", quoted(node, text))
+            format!("write it with a percent sign: {}%", quoted(node, text))
         }
         (Value::Text(text), Wanted::Bool) => match text.to_lowercase().as_str() {
-            "true" => "write it without quotes: true".to_owned(),
-            "false" => "write it without quotes: false".to_owned(),
+            "true" => "write `true` without quotes".to_owned(),
+            "false" => "write `false` without quotes".to_owned(),
             "on" | "yes" | "y" => "write `true`".to_owned(),
             "off" | "no" | "n" => "write `false`".to_owned(),
             _ => "write `true` or `false`".to_owned(),
@@ -167,8 +171,8 @@ pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -
             "write a smaller number".to_owned()
         }
         (_, Wanted::Whole(_)) => "write digits only, like 3".to_owned(),
-        (Value::Text(_), Wanted::Number) => "write digits only, like 1.5 or 70.6e9".to_owned(),
-        (_, Wanted::Names) => "give each entry a name: { NAME: … }".to_owned(),
+        (Value::Text(_), Wanted::Number) => "write a plain number, like 1.5 or 70.6e9".to_owned(),
+        (_, Wanted::Names) => "give each entry a name, like { NAME: … }".to_owned(),
         (_, Wanted::Fields) => "write it like { field: value }".to_owned(),
         _ => format!("write {wanted}"),
     }
@@ -185,14 +189,14 @@ fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
         })
         .collect();
     Some(match (&keys[..], &node.value) {
-        (["sweepline"], _) => "write sweepline: 1, the version of the plan format".to_owned(),
+        (["sweepline"], _) => "write `sweepline: 1`, the version of the plan format".to_owned(),
         (["endpoints" | "models" | "scenarios" | "sweeps"], Value::List(_)) => {
             let table = keys[0];
             match text[..crate::plan::text::span::clamp(node.span.clone(), text).start].ends_with("[[")
                 || toml_list(node, text)
             {
-                true => format!("give each entry a name: [{table}.NAME] instead of [[{table}]]"),
-                false => format!("give each entry a name: {table}: {{ NAME: {{ … }} }}"),
+                true => format!("give each entry a name: write [{table}.NAME] instead of [[{table}]]"),
+                false => format!("give each entry a name, like {table}: {{ NAME: {{ … }} }}"),
             }
         }
         (["endpoints", _], Value::Text(url)) if url.contains("://") => format!("write {{ url: \"{url}\" }}"),
@@ -205,7 +209,9 @@ fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
             format!("add a reason: {{ code: {code}, because: … }}")
         }
         (["phases"] | ["sweeps", _, "phases"], Value::Text(time)) => format!("write the phase: {{ measure: {time} }}"),
-        (["sweeps", _, "add", _], Value::List(_)) => "write a cell for each value: `add` writes whole cells".to_owned(),
+        (["sweeps", _, "add", _], Value::List(_)) => "write one cell for each value; each entry of `add` must be a \
+                                                      complete cell"
+            .to_owned(),
         (["sweeps", _, "extend", "with", _], Value::List(_)) => {
             "`with` sets one value; several values belong on an axis: [{ value: 1, when: { … } }]".to_owned()
         }

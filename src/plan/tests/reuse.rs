@@ -315,7 +315,7 @@ fn words_for_true_and_false_need_quotes_in_variables() {
     for word in ["no", "Off", "yes", "on", "n"] {
         let shown =
             errors_with(&format!("vars: {{ a: {word}, b: [1, {{ c: {word} }}] }}\nstream: \"{{{{ a }}}}\""), &[]);
-        assert_eq!(shown.matches("write true or false, or put it in quotes").count(), 2, "{word}: {shown}");
+        assert_eq!(shown.matches("write true or false, or put the value in quotes").count(), 2, "{word}: {shown}");
         assert_eq!(shown.matches("error[").count(), 2, "{word}: {shown}");
         assert_eq!(errors_with(&format!("vars: {{ a: \"{word}\", b: '{word}', c: north }}"), &[]), "");
     }

@@ -12,6 +12,6 @@ pub(crate) enum PageError {
     #[error("the report's template cannot be filled: {0:#}")]
     Template(#[from] minijinja::Error),
     /// A picture could not be created.
-    #[error("a figure could not be converted to a picture: {0}")]
+    #[error("a chart could not be converted to an image: {0}")]
     Picture(String),
 }

@@ -11,8 +11,8 @@ use super::view::{Block, Page, Section, Table};
 /// Maximum size of a page in bytes: it is still quick to open and to send.
 const MOST_BYTES: usize = 4_800_000;
 
-/// Total size of all parts in bytes up to which the rest of the page does not need to be measured, because a
-/// page with so few runs is never too large.
+/// Maximum total size of all parts, in bytes, with which the rest of the page does not need to be measured,
+/// because a page with so few runs is never too large.
 const SMALL: usize = 400_000;
 
 /// Size of a link to a part, with the lines around it, in bytes.

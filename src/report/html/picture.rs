@@ -87,6 +87,6 @@ mod tests {
     #[test]
     fn what_is_no_drawing_is_an_error_that_says_so() {
         let error = Pictures::new().png("<svg", "").unwrap_err().to_string();
-        assert!(error.starts_with("a figure could not be converted to a picture: "), "{error}");
+        assert!(error.starts_with("a chart could not be converted to an image: "), "{error}");
     }
 }

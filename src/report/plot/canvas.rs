@@ -1,5 +1,6 @@
-//! Draws a chart on a grid of characters: points with their intervals over the load, a limit, and axes with
-//! numbers. The vertical axis starts at 0. Points are not joined, because nothing was measured between loads.
+//! Draws a chart on a grid of characters: points with their intervals against the load, a limit, and axes
+//! with numbers. The vertical axis starts at 0. Points are not joined, because nothing was measured between
+//! loads.
 
 use crate::report::format::width;
 

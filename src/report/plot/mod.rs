@@ -1,6 +1,6 @@
-//! Renders curves as character charts (`curves --plot`): throughput, TTFT and TPOT over load, with a marker
-//! for each curve, intervals, and a line for the objective. Loads without a value have no point; their number
-//! is stated below the chart.
+//! Renders curves as character charts (`curves --plot`): throughput, TTFT and TPOT against load, with a
+//! marker for each curve, intervals, and a line for the objective. Loads without a value have no point; their
+//! number is stated below the chart.
 
 mod canvas;
 

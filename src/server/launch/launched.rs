@@ -24,7 +24,7 @@ pub const SUPERVISE: &str = "supervise";
 const TAIL_LINES: usize = 8;
 /// Time limit for the connection that shows whether something listens on a port.
 const PORT_TRIAL: Duration = Duration::from_millis(300);
-/// How much longer than the server the supervisor may take to end before it is killed.
+/// The supervisor is killed if it takes this much longer to end than the server may take.
 const GRACE: Duration = Duration::from_secs(15);
 
 /// Why a server is not running.
@@ -55,7 +55,7 @@ pub enum LaunchError {
         missing: &'static str,
     },
     /// Another process listens on the server's address.
-    #[error("port {port} is taken: another process listens on {address}; stop it, or write port: auto")]
+    #[error("port {port} is taken: another process listens on {address}; stop it, or write `port: auto`")]
     PortTaken {
         /// The port.
         port: u16,
@@ -63,7 +63,7 @@ pub enum LaunchError {
         address: String,
     },
     /// The server ended before it was ready.
-    #[error("the server ended {how} after {after} without being ready{tail}")]
+    #[error("the server ended {how} after {after}, before it was ready{tail}")]
     Ended {
         /// The exit code or signal.
         how: String,

@@ -16,7 +16,7 @@ use crate::server::host::host_name;
 
 /// The suffix of lease files.
 const SUFFIX: &str = ".lease.json";
-/// How much longer than its server the supervisor may take to end after the sweep has ended.
+/// The supervisor may take this much longer than its server to end after the sweep has ended.
 const GRACE: Duration = Duration::from_secs(10);
 /// Interval between checks whether processes are gone.
 const LOOK: Duration = Duration::from_millis(50);

@@ -16,7 +16,7 @@ pub struct LaunchOrder {
     pub command: Vec<String>,
     /// Environment variables in addition to those of sweepline itself, with secrets in plain text.
     pub env: BTreeMap<String, String>,
-    /// The secret values among these variables, which are never written to disk.
+    /// The secret values among the server's environment variables. They are never written to disk.
     pub secrets: Vec<String>,
     /// For each secret variable: the reference to its value, with which a later sweep can run `stop`.
     pub secret_references: BTreeMap<String, String>,
@@ -75,7 +75,7 @@ impl Order {
         }
     }
 
-    /// Returns for each reference to a secret, as stored in a lease, the value of the secret.
+    /// Returns the value of each secret, by the reference to the secret that a lease stores.
     pub(super) fn secrets_by_reference(&self) -> BTreeMap<String, String> {
         let value = |(name, reference): (&String, &String)| Some((reference.clone(), self.env.get(name)?.clone()));
         self.secret_references.iter().filter_map(value).collect()

@@ -32,7 +32,8 @@ pub enum ObjectError {
     },
     /// Missing, expired or wrong credentials.
     #[error(
-        "{url} refuses to {doing} {key} ({why}): check the credentials in the environment ({variables}); nothing is lost, run the same command again"
+        "cannot {doing} {key} at {url}: access denied ({why}); check the credentials in the environment ({variables}) \
+         and run the same command again; nothing is lost"
     )]
     Refused {
         /// The address.
@@ -47,13 +48,13 @@ pub enum ObjectError {
         variables: &'static str,
     },
     /// The bucket or folder does not exist.
-    #[error("{url}: the bucket or folder does not exist: create it first")]
+    #[error("{url}: the bucket or folder does not exist; create it first")]
     NoBucket {
         /// The address.
         url: String,
     },
     /// The store did not respond or returned an unexpected response, even after several attempts.
-    #[error("cannot {doing} {key} at {url} ({why}): nothing is lost, run the same command again")]
+    #[error("cannot {doing} {key} at {url} ({why}): run the same command again; nothing is lost")]
     Failed {
         /// The address.
         url: String,

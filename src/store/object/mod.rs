@@ -15,8 +15,8 @@
 //! packs/<digest>.json               many commits in one object (`packs`)
 //! ```
 //!
-//! A results folder may be a copy of these shared results (`remote`). It contains every `run.json`, and
-//! fetches row files when they are read.
+//! A results folder may be a copy of these shared results (`remote`). The copy contains every
+//! `run.json`; row files are fetched when they are read.
 //!
 //! A kill during an upload leaves row files that no commit refers to; the next push resumes the upload. All
 //! data that is read is checked against the digests in `run.json`, as in a folder.
@@ -71,7 +71,7 @@ pub struct ObjectResults {
     url: String,
     /// The claims of this process on runs and servers.
     claims: Claims,
-    /// Set once heartbeats are being sent for these claims.
+    /// Set once heartbeats are being sent for the claims of this process.
     alive: OnceLock<()>,
     /// Short ids of runs that were not committed on the store when last checked, with the time of the
     /// check.

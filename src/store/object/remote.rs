@@ -50,8 +50,8 @@ impl Remote for ObjectResults {
     }
 
     fn claim(&self, layout: &Layout, id: &str, server: Option<&str>) -> Result<Standing, StoreError> {
-        // The commit is checked first. A worker can thus skip runs that others have committed with only one
-        // request for each run.
+        // The commit is checked first. With only one request for each run, a worker can thus skip
+        // the runs that others have committed.
         if let Some(text) = self.committed(id)? {
             self.copy(layout, id, &text)?;
             return Ok(Standing::Committed);

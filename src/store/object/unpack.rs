@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
-/// Passes on each commit of a pack: its short id and the text of its `run.json`. Returns whether the pack
-/// could be read to its end; an error of `take` ends it.
+/// Passes on each commit of a pack: its short id and the text of its `run.json`. Returns whether
+/// the pack could be read to its end; an error returned by `take` ends the reading.
 pub(super) fn each<E>(pack: &[u8], take: impl FnMut(String, String) -> Result<(), E>) -> Result<bool, E> {
     let mut failed = None;
     let mut json = serde_json::Deserializer::from_slice(pack);

@@ -18,9 +18,9 @@ const NOTICE: u64 = 120;
 pub struct Call {
     /// The program.
     pub program: PathBuf,
-    /// The folder in which jobs start.
+    /// The plan's file, relative to the folder in which jobs start.
     pub folder: PathBuf,
-    /// The plan's file, relative to this folder.
+    /// The results folder, relative to the folder in which jobs start.
     pub plan: PathBuf,
     /// The results folder, relative to this folder.
     pub results: PathBuf,

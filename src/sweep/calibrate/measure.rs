@@ -46,7 +46,7 @@ pub(crate) enum Trouble {
     Stopped,
     /// No request fell into the measure window.
     Empty,
-    /// The measurement failed, for this reason. Other loads may still be measured.
+    /// The measurement failed; contains the reason. Other loads may still be measured.
     Failed(String),
 }
 

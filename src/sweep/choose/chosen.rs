@@ -86,7 +86,8 @@ pub enum PartAnswer {
     Highest {
         /// How the search for the objective ended.
         outcome: Outcome,
-        /// Whether the load above is shown to miss the objective, rather than only observed to miss it.
+        /// Whether the next higher load is shown to miss the objective, rather than only observed
+        /// to miss it.
         is_miss_shown: bool,
     },
     /// The lowest load at which tokens are cheap enough.

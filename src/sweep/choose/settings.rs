@@ -98,7 +98,8 @@ pub struct Setting {
     pub estimate: Option<Estimate>,
     /// Whether the setting meets the plan's objective, according to all of its runs together.
     pub meets: Meets,
-    /// Number of requests in the measure windows of these runs; 0 if the plan has no objective.
+    /// Number of requests in the measure windows of the setting's runs; 0 if the plan has no
+    /// objective.
     pub requests: u64,
     /// Why the last run of the setting is inconclusive, or why the setting cannot be chosen, such as
     /// `invalid: client_late`; `None` otherwise.
@@ -109,8 +110,8 @@ impl Setting {
     fn with_value(&self, aim: Aim) -> String {
         match self.estimate {
             Some(Estimate { value, low, high, .. }) => {
-                // The metric cannot be negative, but the lower end of its interval can, because the
-                // interval assumes a normal distribution.
+                // The metric cannot be negative, but the lower end of its interval can be, because
+                // the interval assumes a normal distribution.
                 let [low, high] = [low.max(0.0), high].map(digits);
                 format!("{} with {} {} ({low} to {high})", self.name, digits(value), aim.unit())
             }

@@ -241,8 +241,8 @@ impl<'a> Scheduler<'a, '_> {
                     self.walk.done(node, Outcome::Failed);
                 }
             }
-            // That a server cannot start with its settings is a result, so the search continues with the
-            // next settings.
+            // It is a result that a server cannot start with its settings, so the search continues
+            // with the next settings.
             Err(unready) if unready.has_ended && !unready.is_final && self.changed.contains(&at) => {
                 self.changed_in_vain(node, at, unready.reason);
             }

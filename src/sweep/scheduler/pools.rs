@@ -61,7 +61,8 @@ impl Pools {
         self.waiting.insert(node);
     }
 
-    /// Returns whether a node continues with its next run now that the pause is over, and forgets this.
+    /// Returns whether a node continues with its next run now that the pause is over, and then
+    /// clears this state.
     pub(super) fn went_on(&mut self, node: NodeIndex) -> bool {
         self.waiting.remove(&node)
     }

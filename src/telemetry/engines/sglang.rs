@@ -10,7 +10,8 @@ pub(super) const SGLANG: Exporter =
 
 const SOURCE: &str = "SGLang 0.5.23, `python/sglang/srt/observability/metrics_collector.py`";
 
-/// Labels that select the scheduler's series: the total over all priorities, of the first pipeline stage.
+/// Labels that select the scheduler's series: the totals over all priorities, for the first
+/// pipeline stage.
 const OF_SCHEDULER: &[(&str, &[&str])] = &[("priority", &[""]), ("pp_rank", &["0", ""])];
 
 /// According to `managers/tokenizer_manager.py` and `observability/req_time_stats.py`, queue time is

@@ -30,7 +30,8 @@ pub struct Exporter {
     pub only_with: Option<&'static str>,
     /// The series of the exporter.
     pub series: &'static [Source],
-    /// Histograms to which the exporter adds a request at another moment than usual ([`Moment::usual`]).
+    /// Histograms to which the exporter adds a request at a different moment than usual
+    /// ([`Moment::usual`]).
     pub counted: &'static [(&'static str, Moment)],
 }
 

@@ -147,8 +147,8 @@ fn values(tool: Tool, gpu: &Value) -> Values {
     values
 }
 
-/// Parses a number in the forms that these programs write: `612`, `"612.0"`, `{ "value": 612, "unit": "W"
-/// }`, `"(1700Mhz)"`. Returns `None` for other values, such as `"N/A"`.
+/// Parses a number in the forms that AMD's programs write: `612`, `"612.0"`, `{ "value": 612,
+/// "unit": "W" }`, `"(1700Mhz)"`. Returns `None` for other values, such as `"N/A"`.
 fn number(value: &Value) -> Option<f64> {
     let value = value.get("value").unwrap_or(value);
     let read = match value {

@@ -16,7 +16,7 @@ use crate::units::text::plain;
 const MOST_BYTES: u64 = 4 << 20;
 /// Maximum number of characters that an error message quotes from a tool's output.
 const MOST_QUOTED: usize = 160;
-/// Interval at which a tool that has closed its output is checked for its end.
+/// Interval between checks whether a tool that has closed its output has ended.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Runs a program and returns its standard output. A program that takes longer than `within` is killed

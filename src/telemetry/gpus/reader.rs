@@ -29,7 +29,7 @@ const PROCESSES_EVERY: Duration = Duration::from_secs(5);
 pub(in crate::telemetry) struct Said {
     /// The canonical values, combined over all GPUs that are read.
     pub(in crate::telemetry) reading: Reading,
-    /// The processes on these GPUs.
+    /// The processes on the GPUs that are read.
     pub(in crate::telemetry) processes: Processes,
 }
 

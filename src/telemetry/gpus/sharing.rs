@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::rows::{GpuReadings, OtherProcess};
 
-/// Maximum number of other processes that are recorded.
+/// Maximum number of recorded processes that do not belong to the server.
 const MOST: usize = 64;
 
 /// A process that one reading found on a GPU.

@@ -13,9 +13,9 @@ use super::super::replay::Replayed;
 use super::Generator;
 
 impl Generator {
-    /// Returns the text of request `k` of a trace, and the number of tokens of the whole prompt, which is
-    /// that of the trace if possible; `None` if the model's tokenizer is unknown. A block has the same
-    /// tokens wherever it follows the same blocks.
+    /// Returns the text of request `k` of a trace, and the number of tokens of the whole prompt,
+    /// which is the trace's number if possible; `None` if the model's tokenizer is unknown. A block
+    /// has the same tokens wherever it follows the same blocks.
     pub(super) fn fitted_replay(&self, replayed: &Replayed, k: u64, own_nonce: Option<&str>) -> Option<(String, u32)> {
         let exact = self.exact.as_ref()?;
         let request = replayed.request(k);

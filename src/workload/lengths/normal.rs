@@ -1,7 +1,7 @@
 //! Functions of the standard normal distribution.
 //!
-//! They use `libm` rather than the platform's own functions, because lengths determine what a run sends,
-//! and must be the same on every machine to the last bit.
+//! These functions use `libm` rather than the platform's own functions, because lengths determine
+//! what a run sends, and must be the same on every machine to the last bit.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 

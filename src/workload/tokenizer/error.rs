@@ -6,9 +6,9 @@ pub enum TokenizerError {
     /// Hugging Face's library cannot read `tokenizer.json`.
     #[error("tokenizer.json is not a valid tokenizer: {0}")]
     Vocabulary(String),
-    /// The tokenizer has a dropout, so it splits one text differently each time.
+    /// The tokenizer has a dropout, so it splits the same text differently each time.
     #[error(
-        "tokenizer.json has a dropout of {0}: it splits one text differently each time, so tokens cannot be \
+        "tokenizer.json has a dropout of {0}: it splits the same text differently each time, so tokens cannot be \
          counted"
     )]
     Dropout(String),

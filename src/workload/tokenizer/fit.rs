@@ -11,7 +11,7 @@ use super::error::TokenizerError;
 use super::learned::counted;
 use super::{Tokenizer, patch};
 
-/// How often a whole prompt is encoded before `patch` continues the search.
+/// Maximum number of times that a whole prompt is encoded before `patch` continues the search.
 const MOST_TRIES: usize = 16;
 impl Tokenizer {
     /// Returns the number of tokens that `whole` adds around a text: the number of tokens of the whole
@@ -27,9 +27,9 @@ impl Tokenizer {
         self.words.costs(&self.source).text(text)
     }
 
-    /// Returns a text of `parts` with which `whole` has `target` tokens, or the closest one that was found.
-    /// `frame` is the result of [`Tokenizer::frame`] for the same `whole`. The result depends only on the
-    /// arguments.
+    /// Returns a text made from `parts` for which `whole` returns `target` tokens, or the closest
+    /// text that was found. `frame` is the result of [`Tokenizer::frame`] for the same `whole`. The
+    /// result depends only on the arguments.
     pub(in super::super) fn fit(
         &self,
         whole: Whole,

@@ -19,8 +19,8 @@ use super::message::Message;
 /// The texts before and after a word whose cost is measured.
 pub(super) const BEFORE: &str = "note";
 pub(super) const AFTER: &str = " note";
-/// Number of characters of prose that are written about each topic to collect its words. Twice as many
-/// would add hardly any words.
+/// Number of characters of prose that are written about each topic to collect its words. Twice as
+/// many characters would add hardly any words.
 const PROSE: usize = 60_000;
 /// A sample text in the form of a prompt, to measure the tokens that are added around a prompt.
 const SAMPLE: &str = "[ref 482 773 194 205] The notes of that day say it in plain words. Why?";

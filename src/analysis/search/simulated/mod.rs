@@ -185,7 +185,7 @@ fn searches_find_the_load() {
         }
         let row = table("fitted", kind, &Fitted { within: 0.05, confirms: true }, &ladders);
         assert_eq!(row.over, 0, "{kind:?}: more runs than the bound");
-        // By chance alone, few servers may exceed this.
+        // Two standard errors of a share of 5 % over these servers.
         let chance = 2.0 * (0.05 * 0.95 / servers() as f64).sqrt();
         let wrong = match kind {
             Kind::Queue | Kind::Batching | Kind::BatchSize | Kind::Never | Kind::Always => row.wrong,

@@ -19,17 +19,17 @@ pub(super) enum Kind {
     Queue,
     /// All requests in service, up to a maximum number, slow each other down.
     Batching,
-    /// The same in a closed loop, where the load is the batch size.
+    /// Like `Batching`, but in a closed loop, where the load is the batch size.
     BatchSize,
-    /// Its speed rises or falls steadily from run to run.
+    /// The server's speed rises or falls steadily from run to run.
     Drifting,
     /// Some runs are slow.
     Bimodal,
-    /// A range of loads below the knee misses.
+    /// The server misses the limit in a range of loads below the knee.
     NonMonotone,
-    /// It misses at every load of the range.
+    /// The server misses the limit at every load of the range.
     Never,
-    /// It holds at every load of the range.
+    /// The server meets the limit at every load of the range.
     Always,
     /// A queue whose latency barely depends on the load, because its limit is less than a tenth above the
     /// latency of an idle server.
@@ -61,7 +61,7 @@ enum Law {
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     pub kind: Kind,
-    /// Its highest load that meets the limit.
+    /// The highest load at which the server meets the limit.
     pub knee: f64,
     pub question: Question,
     /// Length of an ordinary run in seconds; a long run is five times as long.

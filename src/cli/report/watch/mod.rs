@@ -89,7 +89,8 @@ pub(super) fn run(asked: Asked, port: u16, report: Make) -> Result<Exit, Failure
 
 fn taken(port: u16, error: &std::io::Error) -> Failure {
     Failure::Usage(format!(
-        "cannot listen on port {port} of 127.0.0.1 ({error}): choose another one with --port, or 0 for a free one"
+        "cannot listen on port {port} of 127.0.0.1 ({error}): choose another port with --port, or use --port 0 for any \
+         free one"
     ))
 }
 

@@ -107,8 +107,8 @@ impl Collected {
     }
 }
 
-/// Returns one row for each pair. If there are too many pairs, those whose lengths have the same leading binary
-/// digits share a row; as many digits must be equal as the maximum number of rows allows. The ranges of a row
+/// Returns one row for each pair. If there are too many pairs, pairs whose lengths have the same leading binary
+/// digits share a row. As many digits are compared as the maximum number of rows allows. The ranges of a row
 /// extend from the minimum to the maximum of its pairs.
 fn rows(pairs: &BTreeMap<(u32, u32), u64>) -> Vec<Joint> {
     let mut digits = u32::BITS;

@@ -41,7 +41,7 @@ impl Json {
 }
 
 impl fmt::Display for Json {
-    /// Formats it as JSON, without spaces.
+    /// Formats the value as JSON, without spaces.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
     }

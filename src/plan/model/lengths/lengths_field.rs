@@ -73,10 +73,10 @@ pub struct WrittenDistribution {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Uniform")]
 pub struct WrittenUniform {
-    /// The fewest tokens.
+    /// The minimum number of tokens.
     #[schemars(example = 100)]
     pub min: u32,
-    /// The most tokens.
+    /// The maximum number of tokens.
     #[schemars(example = 1000)]
     pub max: u32,
 }
@@ -93,10 +93,10 @@ pub struct WrittenNormal {
     /// Standard deviation before truncation, in tokens.
     #[schemars(extend("exclusiveMinimum" = 0), example = 100)]
     pub sd: Decimal,
-    /// The fewest tokens.
+    /// The minimum number of tokens.
     #[schemars(example = 200)]
     pub min: u32,
-    /// The most tokens.
+    /// The maximum number of tokens.
     #[schemars(example = 800)]
     pub max: u32,
 }
@@ -119,10 +119,10 @@ pub struct WrittenLognormal {
     /// Standard deviation of the logarithm, before truncation.
     #[schemars(extend("exclusiveMinimum" = 0), example = 0.8)]
     pub sigma: Option<Decimal>,
-    /// The fewest tokens.
+    /// The minimum number of tokens.
     #[schemars(example = 50)]
     pub min: u32,
-    /// The most tokens.
+    /// The maximum number of tokens.
     #[schemars(example = 4000)]
     pub max: u32,
 }

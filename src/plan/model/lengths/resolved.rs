@@ -66,9 +66,9 @@ pub enum Distribution {
 /// Whole tokens from `min` to `max`, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Range {
-    /// The fewest tokens.
+    /// The minimum number of tokens.
     pub min: u32,
-    /// The most tokens.
+    /// The maximum number of tokens.
     pub max: u32,
 }
 

@@ -15,10 +15,10 @@ use crate::units::Decimal;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Bucket")]
 pub struct WrittenBucket {
-    /// The fewest tokens.
+    /// The minimum number of tokens.
     #[schemars(example = 100)]
     pub min: u32,
-    /// The most tokens.
+    /// The maximum number of tokens.
     #[schemars(example = 199)]
     pub max: u32,
     /// Relative frequency, as a part of the sum of all weights.
@@ -31,16 +31,16 @@ pub struct WrittenBucket {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "JointBucket")]
 pub struct WrittenJoint {
-    /// The fewest prompt tokens.
+    /// The minimum number of prompt tokens.
     #[schemars(example = 100)]
     pub prompt_min: u32,
-    /// The most prompt tokens.
+    /// The maximum number of prompt tokens.
     #[schemars(example = 199)]
     pub prompt_max: u32,
-    /// The fewest output tokens.
+    /// The minimum number of output tokens.
     #[schemars(example = 1)]
     pub output_min: u32,
-    /// The most output tokens.
+    /// The maximum number of output tokens.
     #[schemars(example = 49)]
     pub output_max: u32,
     /// Relative frequency, as a part of the sum of all weights.

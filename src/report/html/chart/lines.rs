@@ -1,4 +1,4 @@
-//! A line chart, which shows values with intervals over the load, or a distribution.
+//! A line chart, which plots values with intervals against the load, or shows a distribution.
 
 use super::axis::Axis;
 use super::drawing::{Drawing, Drawn, Mark, inside};

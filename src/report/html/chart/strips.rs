@@ -131,7 +131,8 @@ fn path(values: &Values, most: f64, foot: i32) -> String {
                 };
                 let x = column(at, values.len());
                 to(&mut pen, x, y(*least));
-                // If the minimum and the maximum are equal, this draws a dot, because lines have round ends.
+                // If the minimum and the maximum are equal, the line has no length but appears as a dot,
+                // because lines have round ends.
                 to(&mut pen, x, y(*most));
             }
         }

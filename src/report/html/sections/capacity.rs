@@ -117,7 +117,7 @@ impl<'s> Holding<'s, '_> {
         self.figure(("capacity-limit", "arrived_rate"), "offered rate, requests/s", (title, &caption), (rows, table))
     }
 
-    /// The figure of money: the cost per million output tokens at the highest load that holds.
+    /// The cost chart: the cost per million output tokens at the highest load that holds.
     fn money(&self) -> Result<Option<Figure>, PageError> {
         let currency = self.sources.plan.currency;
         let of_whom = format!(

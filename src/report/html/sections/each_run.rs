@@ -52,7 +52,7 @@ pub(crate) struct RunPart {
     state: Cell,
     /// Facts about the run.
     facts: Vec<(&'static str, String)>,
-    /// Reasons against the run, labels, and checks that were not possible.
+    /// Reasons to doubt the run, labels, and checks that were not possible.
     reasons: Vec<String>,
     /// The distributions of latencies; `None` without a result.
     distributions: Option<Table>,
@@ -60,7 +60,7 @@ pub(crate) struct RunPart {
     singles: Option<Table>,
     /// The server's own metrics over the window; `None` if nothing was scraped.
     server: Option<Table>,
-    /// Where the time of the run's requests went; `None` if unknown.
+    /// How the time of the run's requests was spent; `None` if unknown.
     parts: Option<Table>,
     /// The run over time; `None` if it was not recorded.
     drawing: Option<Strips>,
@@ -89,8 +89,8 @@ struct Strips {
 enum Numbers {
     /// A table, and the hover text of each part of the time, from left to right.
     Table { table: Table, marks: Vec<Mark> },
-    /// Lines of comma-separated values with a header, which take a tenth of the space. The page's script
-    /// converts them to the same table and hover texts on demand; without the script, the lines are shown as
+    /// Lines of comma-separated values with a header, which take a tenth of the space of a table. The page's
+    /// script converts them to a table and hover texts on demand; without the script, the lines are shown as
     /// they are.
     Lines { caption: String, lines: String },
 }

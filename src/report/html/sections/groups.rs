@@ -1,5 +1,5 @@
-//! Groups curves that are drawn together: they are from the same sweep, over the same kind of load, with the
-//! same model and scenario. A group has at most as many curves as a chart can distinguish.
+//! Groups curves that are drawn together: they are from the same sweep, and have the same load axis, model
+//! and scenario. A group has at most as many curves as a chart can distinguish.
 
 use super::super::chart::MOST_SERIES;
 use super::super::naming::arm;

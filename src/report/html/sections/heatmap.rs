@@ -1,5 +1,5 @@
-//! The section on scenarios over loads: for each configuration with at least two scenarios and two loads,
-//! heat maps of latencies and of throughput.
+//! The section with one row per scenario and one column per load: for each configuration with at least
+//! two scenarios and two loads, heat maps of latencies and of throughput.
 
 use super::super::chart::{Heat, HeatCell, HeatRow, MOST_COLUMNS, STEPS, Sign, heat};
 use super::super::error::PageError;

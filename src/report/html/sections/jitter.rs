@@ -1,5 +1,5 @@
-//! The section on the evenness of token arrivals: the jitter ratio over load, with marks that describe its
-//! values.
+//! The section on the evenness of token arrivals: the jitter ratio against the load, with marks that
+//! describe its values.
 
 use super::super::error::PageError;
 use super::super::sources::Sources;

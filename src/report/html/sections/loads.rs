@@ -1,5 +1,5 @@
-//! The section on the results of each load: throughput, TTFT and TPOT over batch size and over the offered
-//! rate, with intervals and a line for the objective.
+//! The section on the results of each load: throughput, TTFT and TPOT against the batch size and against
+//! the offered rate, with intervals and a line for the objective.
 
 use super::super::error::PageError;
 use super::super::naming::Names;

@@ -1,5 +1,5 @@
-//! Draws one figure of a group of curves over their loads: lines with intervals, the objective's limit, and a
-//! table of the numbers.
+//! Draws one figure of a group of curves against their loads: lines with intervals, the objective's limit,
+//! and a table of the numbers.
 
 use indexmap::IndexMap;
 

@@ -1,5 +1,5 @@
-//! The section on where the time of requests went: for each curve, the mean TTFT and the mean E2E at each
-//! load, as sums of parts that the client measured and the server reported.
+//! The section on how the time of requests was spent: for each curve, the mean TTFT and the mean E2E at
+//! each load, as sums of parts that the client measured and the server reported.
 
 use super::super::chart::{Axis, Fill, Stack, Stripe, stack};
 use super::super::error::PageError;
