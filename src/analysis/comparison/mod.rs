@@ -118,7 +118,8 @@ pub struct Test {
     /// The baseline over all rounds that were measured on both arms; null if the baseline has no value
     /// in one of these rounds.
     pub baseline: Option<Mean>,
-    /// The arm over the same rounds; null if the arm has no value in one of these rounds.
+    /// The arm over all rounds that were measured on both arms; null if the arm has no value in one of
+    /// these rounds.
     pub arm: Option<Mean>,
     /// The arm compared with the baseline; null if not tested.
     pub change: Option<Change>,

@@ -23,9 +23,9 @@ pub(crate) enum Kin {
     Accepted,
     /// The accepted configuration under another kind of load.
     Same,
-    /// A configuration that serves the same requests and was not accepted.
+    /// A configuration that serves the same requests as the accepted one and was not accepted itself.
     Rejected,
-    /// A configuration that serves other requests, so it is not an alternative.
+    /// A configuration that serves other requests than the accepted one, so it is not an alternative.
     ServesOther,
 }
 
