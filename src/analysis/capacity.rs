@@ -61,7 +61,7 @@ pub enum Bound {
     /// The arrivals, in requests per second, at the lowest load that misses the objective; the capacity is
     /// lower than this rate.
     Missed(f64),
-    /// The rate served under saturation, in requests per second: the capacity is at most this.
+    /// The rate served under saturation, in requests per second, which is an upper bound of the capacity.
     Served(f64),
 }
 

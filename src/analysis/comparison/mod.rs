@@ -183,7 +183,7 @@ pub struct CellAnswer {
     pub arm: String,
     /// Runs that were excluded, with the reason.
     pub left_out: Vec<LeftOut>,
-    /// Notes on how to read the numbers of these two arms.
+    /// Notes on how to read the numbers of the arm and its baseline.
     pub notes: Vec<String>,
     /// Whether the arm fails more requests, regardless of the compared metrics.
     pub guardrail: Guardrail,

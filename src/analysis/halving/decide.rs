@@ -49,7 +49,7 @@ struct Halving<'q> {
     at: usize,
     /// Number of processed runs that were repeats of runs without evidence.
     again: usize,
-    /// The configurations of this rung.
+    /// The configurations of the rung.
     alive: Vec<usize>,
     /// Configurations that were indistinguishable from those in `alive`, but for which the budget left
     /// no time.
