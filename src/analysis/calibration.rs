@@ -130,7 +130,7 @@ impl Spread {
 pub struct Errors {
     /// Number of requests scheduled inside the window.
     pub requests: u64,
-    /// Number of these that failed or were truncated.
+    /// Number of requests among `requests` that failed or were truncated.
     pub failed: u64,
     /// The most frequent failure message. Null if none failed.
     #[serde(default)]

@@ -59,9 +59,9 @@ pub struct Instance {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
     /// The arrivals, in requests per second, at the lowest load that misses the objective; the capacity is
-    /// lower than this.
+    /// lower than this rate.
     Missed(f64),
-    /// The rate served under saturation, in requests per second: the capacity is at most this.
+    /// The rate served under saturation, in requests per second, which is an upper bound of the capacity.
     Served(f64),
 }
 
@@ -197,8 +197,8 @@ fn whole(instances: f64) -> u64 {
     ((instances * (1.0 - 1e-12)).ceil() as u64).max(1)
 }
 
-/// Returns the smallest whole number of instances for a load at which each instance carries less than one
-/// unit.
+/// Returns the smallest whole number above `instances`: each instance must carry less than the load that
+/// misses.
 fn above(instances: f64) -> u64 {
     (instances * (1.0 + 1e-12)).floor() as u64 + 1
 }

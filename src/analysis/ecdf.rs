@@ -20,7 +20,7 @@ pub struct Step {
 pub struct Ecdf {
     /// Requests that have the metric, including failures.
     pub n: u64,
-    /// Number of these that failed; they rank above every value.
+    /// Number of failures among the requests, which rank above every value.
     pub failures: u64,
     /// Steps in rising order: at most [`MOST_STEPS`] exact order statistics, always including the
     /// smallest and the largest.

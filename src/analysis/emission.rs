@@ -45,7 +45,7 @@ pub(super) struct Emitted {
 }
 
 impl Emitted {
-    /// Creates empty counts for a run with these requests.
+    /// Creates empty counts for a run whose requests are `rows`.
     pub(super) fn new(rows: &[Measured], facts: &Facts) -> Emitted {
         let parts = parts(rows, facts);
         let count = parts.as_ref().map_or(0, |parts| parts.count);

@@ -222,8 +222,8 @@ fn no_core(observed: &Observed, delay: f64) -> Option<String> {
 fn stolen(observed: &Observed, delay: f64) -> Option<String> {
     let machine = observed.machine?;
     let share = observed.share(machine.stolen_ns) / f64::from(machine.cores.max(1));
-    // A single core may have lost all of the stolen time, so it is not divided by the number of cores
-    // here.
+    // A single core may have lost all of the stolen time, so the time is not divided by the number of
+    // cores here.
     (share > STOLEN && millis(machine.stolen_ns) >= delay)
         .then(|| format!("the hypervisor took {:.0}% of the machine's CPU time", share * 100.0))
 }

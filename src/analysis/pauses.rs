@@ -17,7 +17,7 @@ const INVALID: f64 = 0.05;
 /// A single pause of this length makes any window suspect: either the latency of every request in flight
 /// includes the pause, or the server had nothing to do.
 const LONG_NS: u64 = 250_000_000;
-/// A wake-up that is later than this counts as a pause if only the latest wake-up is known.
+/// Minimum delay of a wake-up that counts as a pause if only the latest wake-up is known.
 const LEAST_NS: u64 = 100_000_000;
 
 /// Checks the pauses that the generator recorded and their effect on the run.

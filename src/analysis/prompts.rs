@@ -24,8 +24,8 @@ impl Differ {
     pub(super) fn of(rows: &[Measured], facts: &Facts) -> Result<Differ, &'static str> {
         let counted = facts.prompt_count.ok_or("needs exact prompt lengths from the model's tokenizer")?;
         let is_estimate = counted == PromptCount::Estimate;
-        // For a mix with such a class, counts are not compared at all, because the differences cover
-        // requests of all classes together.
+        // If lengths of one class of a mix are estimates, counts are not compared for any class, because
+        // the differences cover requests of all classes together.
         if is_estimate && facts.recorded_texts {
             return Err("lengths of a data set are estimates, and no lengths were declared");
         }

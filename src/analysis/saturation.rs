@@ -169,7 +169,7 @@ impl Evidence {
             State::Saturated
         } else if self.error == 0.0 || (self.swings >= SWINGS && self.growth < GROWS * self.error) {
             // A constant number of requests in flight counts as observed to return. A rise that a profile
-            // explains shows neither state.
+            // explains shows neither that the server kept up nor that it was saturated.
             State::KeptUp
         } else {
             State::NotShown

@@ -31,8 +31,8 @@ const FEWEST: usize = 20;
 const MOST: usize = 5;
 /// Maximum expected number of silences that are as long as a pause by chance.
 const CHANCE: f64 = 0.01;
-/// The longest fortieth consists of few silences, so the expected number that is estimated from it is
-/// multiplied by this factor.
+/// The longest fortieth of a run's silences is only a few silences, so an expected number that is
+/// estimated from them is multiplied by this factor.
 const OF_FEW: f64 = 100.0;
 /// A pause is at least this many times as long as any other silence.
 const TIMES: f64 = 2.0;

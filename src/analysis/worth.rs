@@ -67,7 +67,7 @@ pub(super) fn nearby(allowed: f64) -> f64 {
 const MIDDLE_FLIGHT: u32 = 44;
 const MIDDLE_VALUES: u32 = 20;
 
-/// The two-sided level of an interval, and the two-sided level whose halves are the levels of a test.
+/// Two-sided levels: of an interval, and of a test, whose one-sided level is half of it.
 pub(super) const INTERVAL: f64 = 0.05;
 pub(super) const TEST: f64 = 0.10;
 /// Maximum reasonable multiple of the length of a run.

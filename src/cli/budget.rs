@@ -128,7 +128,7 @@ fn may_go(plan: &Plan, name: &str, kept: &[&str]) -> bool {
     plan.sweeps[name].optional && !kept.iter().any(|other| asks(&other))
 }
 
-/// Returns how much of each limit the runs of these sweeps take.
+/// Returns how much of each limit the runs of the `kept` sweeps take.
 fn limits(asked: &Asked, budget: &Budget, kept: &[&str]) -> Vec<LimitState> {
     let [expected, worst] = [false, true].map(|at_worst| cost(asked, kept, at_worst));
     let currency = asked.plan.currency;
@@ -152,7 +152,7 @@ fn limits(asked: &Asked, budget: &Budget, kept: &[&str]) -> Vec<LimitState> {
     [time, tokens, money].into_iter().flatten().collect()
 }
 
-/// Returns the cost of the runs of these sweeps if they run one after another.
+/// Returns the cost of the runs of the `kept` sweeps if the runs are executed one after another.
 fn cost(asked: &Asked, kept: &[&str], at_worst: bool) -> Cost {
     let expansion = asked.expansion;
     let mut out: HashSet<(&str, u32, &[u32])> = HashSet::new();

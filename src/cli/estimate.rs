@@ -47,9 +47,10 @@ pub(crate) struct Cost {
     pub runs_with_unknown_requests: usize,
     /// Short ids of the results from which the requests of closed loops were estimated.
     pub estimated_from: BTreeSet<String>,
-    /// Number of prompt tokens in these requests, according to the scenarios.
+    /// Number of prompt tokens in the requests that `requests` counts, according to the scenarios.
     pub prompt_tokens: u64,
-    /// Maximum number of output tokens that these requests allow, according to the scenarios.
+    /// Maximum number of output tokens that the requests counted by `requests` allow, according to the
+    /// scenarios.
     pub output_tokens: u64,
     /// Time until the last of the runs has ended, in seconds.
     pub seconds: f64,
@@ -63,8 +64,8 @@ pub(crate) struct Cost {
     pub money: Option<f64>,
     /// Currency of `money`; null if the plan names none.
     pub currency: Option<Currency>,
-    /// Endpoints of these runs that have no price_per_hour. The time of their runs is not included
-    /// in `money`.
+    /// Endpoints of the runs that have no price_per_hour. The time of the runs on such endpoints is
+    /// not included in `money`.
     pub without_price: BTreeSet<String>,
 }
 

@@ -58,7 +58,7 @@ impl Servers {
     }
 }
 
-/// Returns the notes on the servers of these results, see [`Servers::notes`].
+/// Returns the notes on the servers of the results in `records`, see [`Servers::notes`].
 pub(crate) fn notes<'r>(records: impl IntoIterator<Item = &'r RunRecord>) -> Vec<String> {
     let mut servers = Servers::default();
     records.into_iter().for_each(|record| servers.add(record));

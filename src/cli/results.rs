@@ -100,7 +100,7 @@ pub(crate) struct Readings {
     retry: String,
     /// For each endpoint and scenario: the name, the number of missing runs, and the number of all runs.
     absent: Vec<(String, usize, usize)>,
-    /// The decisions of the searches and ladders that requested any of these runs.
+    /// The decisions of the searches and ladders that requested any of the runs.
     pub trails: Vec<Trail>,
     /// Runs whose result cannot be used; they count as runs without a result.
     pub left_out: LeftOut,

@@ -192,7 +192,7 @@ fn in_plan(args: &WhyArgs, workspace: &Workspace, by_id: bool) -> Result<Explain
     explained(workspace, &meant, &cells)
 }
 
-/// Returns the explanations of these runs and cells.
+/// Returns the explanations of `runs` and `cells`.
 fn explained(workspace: &Workspace, runs: &[&PlannedRun], cells: &[Pending]) -> Result<Explained, Failure> {
     let (places, attempts) = (Places::new(workspace), Attempts::of(&workspace.store)?);
     Ok(Explained {
@@ -371,7 +371,7 @@ impl Attempts {
         self.tries.get(id).and_then(Tried::of)
     }
 
-    /// Returns the outcomes of the attempts at the run with this short id.
+    /// Returns the outcomes of the attempts at the run with the short id `id`.
     fn said_of(&self, id: &str) -> Vec<String> {
         let last = self.tries.get(id).and_then(|tries| tries.last.as_ref());
         let of_run = self.all.iter().filter(|attempt| attempt.id == id);

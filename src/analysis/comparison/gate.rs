@@ -32,9 +32,9 @@ pub struct Missed {
     pub cell: String,
     /// The arm that is worse.
     pub arm: String,
-    /// The baseline that it is worse than.
+    /// The baseline that the arm is worse than.
     pub baseline: String,
-    /// The metric, and how much worse it is.
+    /// The metric, and how much worse the arm is in this metric.
     pub what: String,
 }
 

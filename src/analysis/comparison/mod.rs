@@ -75,7 +75,7 @@ pub struct Mean {
     /// Lower end of the mean's 95 % interval; null for one run, and if the rounds may have stopped
     /// early because of their results.
     pub low: Option<f64>,
-    /// Upper end of the mean's 95 % interval; null in the same cases as the lower end.
+    /// Upper end of the mean's 95 % interval; null if `low` is null.
     pub high: Option<f64>,
     /// The basis of the interval; null if there is none.
     pub kind: Option<&'static str>,
@@ -95,11 +95,12 @@ pub struct Change {
     /// Lower end of the change's 95 % interval, not adjusted for other tests. In a sequence, it holds
     /// at every look.
     pub low: f64,
-    /// Upper end of the same interval.
+    /// Upper end of the change's 95 % interval, not adjusted for other tests. In a sequence, it holds
+    /// at every look.
     pub high: f64,
     /// Lower end by a studentized bootstrap over rounds; null below 8 rounds, and in a sequence.
     pub(crate) bootstrap_low: Option<f64>,
-    /// Upper end by a studentized bootstrap over rounds; null in the same cases as the lower end.
+    /// Upper end by a studentized bootstrap over rounds; null if `bootstrap_low` is null.
     pub(crate) bootstrap_high: Option<f64>,
 }
 
@@ -117,7 +118,8 @@ pub struct Test {
     /// The baseline over all rounds that were measured on both arms; null if the baseline has no value
     /// in one of these rounds.
     pub baseline: Option<Mean>,
-    /// The arm over the same rounds; null if the arm has no value in one of these rounds.
+    /// The arm over all rounds that were measured on both arms; null if the arm has no value in one of
+    /// these rounds.
     pub arm: Option<Mean>,
     /// The arm compared with the baseline; null if not tested.
     pub change: Option<Change>,
@@ -181,7 +183,7 @@ pub struct CellAnswer {
     pub arm: String,
     /// Runs that were excluded, with the reason.
     pub left_out: Vec<LeftOut>,
-    /// Notes on how to read the numbers of these two arms.
+    /// Notes on how to read the numbers of the arm and its baseline.
     pub notes: Vec<String>,
     /// Whether the arm fails more requests, regardless of the compared metrics.
     pub guardrail: Guardrail,

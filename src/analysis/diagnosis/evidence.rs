@@ -37,7 +37,7 @@ pub enum Finding {
 /// One place where a symptom is present.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Evidence {
-    /// Full ids of the runs that show it.
+    /// Full ids of the runs that show the symptom.
     pub runs: Vec<String>,
     /// A sentence with the figures.
     pub text: String,

@@ -27,7 +27,7 @@ const THROTTLED: f64 = 0.05;
 /// If the server processes no more than this share of the client's requests in flight, the rest are
 /// waiting.
 const FEW: f64 = 0.5;
-/// With fewer requests in flight than this, batches are never full anyway.
+/// Minimum number of requests in flight at which batches can be full at all.
 const CROWD: f64 = 4.0;
 /// If the maximum reaches this share of a server's limit, the server is at the limit.
 const AT_LIMIT: f64 = 0.95;

@@ -49,7 +49,7 @@ struct Halving<'q> {
     at: usize,
     /// Number of processed runs that were repeats of runs without evidence.
     again: usize,
-    /// The configurations of this rung.
+    /// The configurations of the rung.
     alive: Vec<usize>,
     /// Configurations that were indistinguishable from those in `alive`, but for which the budget left
     /// no time.
@@ -119,7 +119,8 @@ impl<'q> Halving<'q> {
     }
 
     /// Removes configurations that cannot be chosen, and brings back configurations that were excluded
-    /// in their favor and are not worse than the rest. Those that return still need a run in this rung.
+    /// in favor of the removed ones and are not worse than the rest. Those that return still need a run
+    /// in this rung.
     fn come_back(&mut self, rung: usize) -> Vec<usize> {
         let before = self.alive.len();
         let mut alive = std::mem::take(&mut self.alive);

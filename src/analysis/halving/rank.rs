@@ -26,7 +26,7 @@ pub(super) enum Known {
 }
 
 impl Known {
-    /// Combines the evidence of these runs on a configuration.
+    /// Combines the evidence of the runs `seen` on a configuration.
     pub(super) fn of(seen: &[Seen], configuration: usize) -> Known {
         let runs = || seen.iter().filter(move |run| run.configuration == configuration);
         let meets = runs().next_back().map_or(Meets::NotAsked, |run| run.meets);

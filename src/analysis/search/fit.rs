@@ -232,7 +232,7 @@ fn likelihoods(way: f64, floor: f64, point: &Point) -> [f64; NOISES.len()] {
     })
 }
 
-/// Returns the probability that a standard normal variable exceeds this.
+/// Returns the probability that a standard normal variable exceeds `z`.
 fn tail(z: f64) -> f64 {
     0.5 * erfc(z / std::f64::consts::SQRT_2)
 }

@@ -43,7 +43,7 @@ pub fn most_probes(question: &Question) -> usize {
     most_by(&Fitted::of(question), question)
 }
 
-/// Returns the state of the search after these runs.
+/// Returns the state of the search after the runs `probes`.
 pub fn standing(question: &Question, probes: &[Probe]) -> Standing {
     let bracket = Bracket::of(&Grid::of(question), probes).below_failed_confirmations(probes);
     let confirming = match next(question, probes) {

@@ -52,9 +52,9 @@ impl End {
 /// A caveat about a result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Caveat {
-    /// It is not shown at 95 % that the load meets the objective. Its long run, or its ordinary runs if
-    /// no long run is requested, were only observed to meet it. This caveat is withdrawn if all runs of
-    /// the load together show it.
+    /// It is not shown at 95 % that the load meets the objective. The long run at this load, or the
+    /// ordinary runs if no long run is requested, were only observed to meet the objective. This caveat
+    /// is withdrawn if all runs of the load together show it.
     NotShown {
         /// The load.
         load: f64,

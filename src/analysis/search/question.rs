@@ -79,12 +79,12 @@ pub struct Standing {
 }
 
 impl Next {
-    /// Returns an ordinary run at a load, after these runs.
+    /// Returns an ordinary run at a load, after the runs `probes`.
     pub(super) fn probe(probes: &[Probe], load: f64) -> Next {
         Next::Probe { load, repeat: repeats(probes, load, false) }
     }
 
-    /// Returns the long run at a load, after these runs.
+    /// Returns the long run at a load, after the runs `probes`.
     pub(super) fn confirm(probes: &[Probe], load: f64) -> Next {
         Next::Confirm { load, repeat: repeats(probes, load, true) }
     }

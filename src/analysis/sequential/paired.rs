@@ -29,7 +29,7 @@ pub enum Look {
         /// Lower end of the interval that contains the mean difference at every look with probability 1 −
         /// level.
         low: f64,
-        /// Upper end of this interval.
+        /// Upper end of the interval that starts at `low`.
         high: f64,
     },
     /// The arms differ by less than the margin, in both directions. Each direction is shown at 5 % over
@@ -38,7 +38,7 @@ pub enum Look {
         /// Lower end of the interval that contains the mean difference at every look with a probability of
         /// 90 %.
         low: f64,
-        /// Upper end of this interval.
+        /// Upper end of the interval that starts at `low`.
         high: f64,
     },
     /// Every round gave the same difference, so there is no random variation and more rounds add no

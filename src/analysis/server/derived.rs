@@ -72,7 +72,7 @@ fn throttled(scraped: &Scraped) -> Option<ServerFigure> {
 }
 
 /// Returns the energy of all GPUs, from the counter if there is one, or else from the integral of the
-/// power. The name of the figure states which; `None` if there is neither.
+/// power. The name of the figure states which of the two was used; `None` if there is neither.
 fn energy(scraped: &Scraped) -> Option<ServerFigure> {
     if let Some(counter) = of(scraped, "gpu_energy_joules") {
         let doc = "Energy of all GPUs in the window, by their counters.";

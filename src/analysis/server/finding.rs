@@ -12,8 +12,8 @@ pub(super) fn is_before_load(at: f64) -> bool {
     at <= 0.0
 }
 
-/// Returns an error unless the page was read before the load. If it was read then, a series that
-/// appeared only later did not exist yet.
+/// Returns an error if the page was not read before the load. If it was read, a series that appears
+/// only later did not exist before the load.
 pub(super) fn before_load(scraped: &Scraped, page: u32) -> Result<(), String> {
     if let Some((_, why)) = scraped.failed(page).iter().find(|(at, _)| is_before_load(*at)) {
         return Err(format!("the scrape before the load failed ({why})"));

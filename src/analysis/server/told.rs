@@ -3,8 +3,8 @@
 use crate::rows::Measured;
 
 /// Returns the mean of a canonical histogram in milliseconds, from the values in the responses of these
-/// requests. `None` if no response reports the value. If only some do, the result is the reason, because
-/// values are not missing at random.
+/// requests. `None` if no response reports the value. If only some responses report it, returns the
+/// reason why there is no mean: values are not missing at random.
 pub(super) fn told_mean_ms(rows: &[&Measured], key: &str) -> Option<Result<f64, String>> {
     let of = |row: &&Measured| {
         let times = row.server_times();

@@ -68,8 +68,8 @@ pub(crate) struct Instance {
     /// based on this rate.
     arrived_rate: f64,
     /// The highest number of requests per second that the instance can serve, measured at loads where
-    /// more requests arrived than it served: the upper end of a 95 % interval. Null if no load
-    /// saturated it.
+    /// more requests arrived than the instance served: the upper end of a 95 % interval. Null if no
+    /// load saturated the instance.
     serves_at_most_requests_per_s: Option<f64>,
     /// Output tokens per second.
     output_throughput_tokens_per_s: f64,

@@ -33,7 +33,7 @@ impl Job {
     }
 }
 
-/// Returns all jobs of these submissions, oldest first; queries each queue once.
+/// Returns all jobs of `submissions`, oldest first; queries each queue once.
 pub(super) fn jobs(submissions: &[(PathBuf, Submission)]) -> Result<Vec<Job>, Failure> {
     let mut names: Vec<(Cluster, &str, Queue, Queue)> = Vec::new();
     let mut all = Vec::new();

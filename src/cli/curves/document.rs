@@ -28,7 +28,7 @@ pub(crate) struct Document {
     mixed_servers: Vec<String>,
     /// The curves, ordered by their first run in the plan.
     curves: Vec<OneCurve>,
-    /// The decisions of the searches and ladders that requested some of these runs.
+    /// The decisions of the searches and ladders that requested some of the runs in `curves`.
     choices: Vec<Trail>,
 }
 

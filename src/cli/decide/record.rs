@@ -189,8 +189,8 @@ impl Record {
         )))
     }
 
-    /// Returns the text of the record with these parts, which are in the order of [`PARTS`], and these
-    /// decisions.
+    /// Returns the text of the record with `parts`, which are in the order of [`PARTS`], and
+    /// `decisions`.
     pub(super) fn with(&self, parts: &[String; 7], decisions: &[Decided]) -> Result<String, Failure> {
         let mut pieces: Vec<(Range<usize>, String)> = Vec::new();
         for block in &self.blocks {

@@ -94,7 +94,7 @@ fn names(columns: &[Column]) -> Vec<&str> {
     columns.iter().map(|column| column.name.as_str()).collect()
 }
 
-/// Returns the error for a column name that does not occur in any of these kinds of rows.
+/// Returns the error for a column name that occurs in none of the `kinds` of rows.
 fn unknown(wrong: &str, kinds: &[Rows], columns: &[Column]) -> Failure {
     let near = columns.iter().map(|column| column.name.as_str());
     let near = near.min_by_key(|name| strsim::damerau_levenshtein(wrong, name));

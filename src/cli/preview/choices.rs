@@ -72,7 +72,7 @@ enum About {
 pub(crate) struct SettingState {
     /// The values on `server` axes: `max_num_seqs=64`.
     pub settings: String,
-    /// Number of finished runs with these settings.
+    /// Number of finished runs with the settings.
     pub runs: usize,
     /// The mean of the optimized figure, weighted by the precision of the runs; null if there is no run,
     /// or if the settings cannot be chosen.

@@ -20,7 +20,7 @@ pub(crate) struct Starts {
     pub endpoint: String,
     /// How often a server of the endpoint is started for the runs to do.
     pub starts: usize,
-    /// Number of distinct servers among these starts. This many starts would be enough without the rounds
+    /// Number of distinct servers that are started. This many starts would be enough without the rounds
     /// of comparisons and without sweeps that wait for others.
     pub servers: usize,
     /// The median duration of a start in earlier results of the endpoint, in seconds; null if there are no

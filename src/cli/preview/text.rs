@@ -28,7 +28,7 @@ const INDENT: usize = 22;
 const ORDER: &str = "runs are shown in the order of the plan's matrices; `run` measures the cells of a repeat in an \
                      order shuffled by the plan's seed";
 
-/// The note on the same orders if the plan launches servers.
+/// The note on the order of display and the order of measurement if the plan launches servers.
 const ORDER_OF_SERVERS: &str = "runs are shown in the order of the plan's matrices; `run` measures runs that need the \
                                 same server one after another, in an order shuffled by the plan's seed; a comparison \
                                 between servers keeps its rounds";

@@ -83,7 +83,7 @@ impl RunArgs {
         self.plan.parent().unwrap_or(Path::new(""))
     }
 
-    /// Prints these lines, prefixed with the time.
+    /// Prints `lines`, each prefixed with the time.
     pub(super) fn tell(&self, lines: &[String]) {
         lines.iter().for_each(|line| self.screen().with_times().line(&plain(line)));
     }

@@ -107,7 +107,7 @@ pub(super) fn conclude(
     Ok(exit)
 }
 
-/// Returns a line for each of these invalid runs that a search or `optimize` replaced with another run, or
+/// Returns a line for each of the `invalid` runs that a search or `optimize` replaced with another run, or
 /// that a search counts as a miss above its answer. A run that is also requested by anything else is not
 /// included.
 fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String]) -> Vec<String> {

@@ -27,7 +27,7 @@ const SERVER: [(&str, &str); 6] = [
     ("flags", "{ max_num_seqs: 256 }"),
 ];
 
-/// Aliases under which engines accept these settings.
+/// Aliases under which engines accept the settings that must be disclosed.
 const ALIASES: [(&str, &[&str]); 4] = [
     ("tensor_parallel", &["tensor_parallel_size", "tp", "tp_size", "num_shard", "tensor_split"]),
     ("pipeline_parallel", &["pipeline_parallel_size", "pp", "pp_size"]),

@@ -50,7 +50,7 @@ fn time_for(requests: f64, rate: f64) -> Nanos {
 fn rate_above(rate: f64) -> String {
     let digits = rate.max(1e-6).log10().floor() as i32;
     let unit = 10f64.powi(digits - 1);
-    // A float with two significant digits needs no more decimals than this.
+    // A float with two significant digits needs at most `1 - digits` decimals.
     let rounded = (rate / unit - 1e-9).ceil() * unit;
     let decimals = usize::try_from(1 - digits).unwrap_or(0);
     let text = format!("{rounded:.decimals$}");

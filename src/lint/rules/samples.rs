@@ -138,7 +138,7 @@ fn remedy(view: &View, sweep: &SweepView) -> String {
     windows(view.sweeps.iter().filter(together).map(|one| (one, quantile::need(percentile(view, one)) as f64)))
 }
 
-/// The remedy that gives the runs of each of these sweeps this number of requests.
+/// The remedy that gives the runs of each sweep in `sweeps` the number of requests that is paired with it.
 fn windows<'v, 'p: 'v>(sweeps: impl Iterator<Item = (&'v SweepView<'p>, f64)>) -> String {
     let (mut duration, mut time, mut at_most) = (Nanos::from_secs(0), Nanos::from_secs(0), Nanos::from_secs(0));
     let (mut most, mut is_closed) = (0.0_f64, false);

@@ -13,7 +13,7 @@ use crate::units::{Decimal, Nanos};
 /// Minimum number of requests per run, at the correct load, with which the simulated searches of
 /// docs/SEARCH.md were accurate to `RESOLUTION`.
 const REQUESTS: f64 = 4_000.0;
-/// The resolution of these searches.
+/// The resolution of the simulated searches of docs/SEARCH.md.
 const RESOLUTION: f64 = 0.05;
 
 /// The search of a sweep and the window of its ordinary runs; `None` if the sweep is not a search.

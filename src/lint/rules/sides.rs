@@ -35,7 +35,7 @@ pub(crate) struct Sides<'a> {
 }
 
 /// For cells that have no counterpart on the other side: returns the fields in which they differ from
-/// the nearest cell there, each with the differing values.
+/// the nearest cell on that side, each with the differing values.
 pub(crate) fn differing(plan: &Plan, sweep: &SweepView, sides: Sides) -> Vec<String> {
     let Some(search) = Search::new(plan, sweep, sides.by) else { return Vec::new() };
     let [Some(left), Some(right)] = sides.values.map(|side| search.cells(side)) else { return Vec::new() };
@@ -123,7 +123,7 @@ impl<'p> Search<'p> {
     }
 }
 
-/// The fields other than `by` that may depend on it: the fields of its own axis, of axes with
+/// The fields other than `by` that may depend on `by`: the fields of its own axis, of axes with
 /// conditional values, and fields that conditions name.
 fn deciding(sweep: &SweepView, grid: &Grid, by: usize) -> Vec<usize> {
     let axes = &grid.axes;

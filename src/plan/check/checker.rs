@@ -59,8 +59,8 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// Reports a number or time in a table that is outside its range. `wrong` is its value, or `None` if it
-    /// is within its range.
+    /// Reports a number or time in a table that is outside its range. `wrong` is the value, or `None` if
+    /// the value is within its range.
     pub(super) fn outside(&mut self, table: &[Step], field: &str, wanted: &str, wrong: Option<impl std::fmt::Display>) {
         if let Some(value) = wrong {
             self.report(&[table, &steps![field]].concat(), out_of_range(field, wanted, value));

@@ -1,7 +1,7 @@
 //! The errors of a plan: their kinds (`error`), their quoted lines (`snippet`), masked secrets (`mask`),
 //! suggestions (`suggest`), and the machine-readable report (`report`).
 //!
-//! It depends only on `text`, and every module that finds errors uses it.
+//! This module depends only on `text`, and every module that finds errors uses it.
 
 pub(crate) mod error;
 pub(crate) mod mask;

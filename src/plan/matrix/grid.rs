@@ -47,9 +47,9 @@ impl<'p> Rule<'p> {
 /// What a search requires of a field.
 #[derive(Debug, Clone, Copy)]
 pub enum Want<'q> {
-    /// One of these values.
+    /// One of the filter's values.
     Matches(&'q Filter),
-    /// This value.
+    /// Exactly the given value.
     Is(&'q Scalar),
     /// Any value.
     Present,

@@ -28,8 +28,8 @@ pub struct LocalGpus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GpuSource {
-    /// The first of these that finds a GPU: nvml, nvidia-smi, amd-smi, rocm-smi. None if no tool finds
-    /// one.
+    /// The first of these tools that finds a GPU: nvml, nvidia-smi, amd-smi, rocm-smi. None if no tool
+    /// finds one.
     Auto,
     /// No tool: GPUs are not read.
     Off,

@@ -68,7 +68,7 @@ impl Sampling {
         Sampling([None; COUNT])
     }
 
-    /// The defaults, overridden by these values.
+    /// The defaults, overridden by `values`.
     #[cfg(test)]
     pub fn of<const N: usize>(values: [(&str, Decimal); N]) -> Sampling {
         let mut sampling = Sampling::default();

@@ -16,6 +16,6 @@ pub enum StopRule {
     Saturated,
     /// So many requests fail that a run is invalid, or a run is given up because the server rejects the load.
     Errors,
-    /// The load is cheap enough: a million output tokens are shown to cost no more than this, in the currency of the plan's prices.
+    /// The load is cheap enough: a million output tokens are shown to cost no more than this amount, in the currency of the plan's prices.
     CostPerMillion(#[schemars(description = "Maximum cost of a million output tokens.", example = 3)] Decimal),
 }

@@ -87,7 +87,7 @@ pub struct Take {
     pub from: String,
     /// The result to read.
     pub take: SweepMetric,
-    /// Axes of that sweep to aggregate over, so that all their values get the same load.
+    /// Axes of the earlier sweep to aggregate over, so that all values of these axes get the same load.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub over: OneOrMany<String>,
     /// Which of the values over these axes is used.

@@ -1,7 +1,7 @@
 //! Traces that a scenario replays: arrival times, lengths, and the text that prompts share.
 //!
 //! When a plan is loaded, each file is read once, however many scenarios name it. The SHA-256 of the file is
-//! part of a run's identity, but its path is not. Its requests are held in memory for the runs.
+//! part of a run's identity, but its path is not. The requests of the file are held in memory for the runs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -53,7 +53,7 @@ impl Sources {
         &self.text
     }
 
-    /// The same names, with another common string of the same length.
+    /// The sources with the same names and another common string of the same length.
     pub(crate) fn with_text(&self, text: String) -> Sources {
         Sources { text, files: self.files.clone() }
     }

@@ -23,9 +23,9 @@ pub(crate) enum Kin {
     Accepted,
     /// The accepted configuration under another kind of load.
     Same,
-    /// A configuration that serves the same requests and was not accepted.
+    /// A configuration that serves the same requests as the accepted one and was not accepted itself.
     Rejected,
-    /// A configuration that serves other requests, so it is not an alternative.
+    /// A configuration that serves other requests than the accepted one, so it is not an alternative.
     ServesOther,
 }
 
@@ -115,7 +115,7 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     out
 }
 
-/// Returns one sentence on the standing of each of these configurations.
+/// Returns one sentence on the standing of each configuration in `which`.
 fn reasons(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> String {
     let why = |at: &usize| format!("{}: {}", code(&evidence.name(*at)), inert(&sentence(&standings[*at].words)));
     list(&which.iter().map(why).collect::<Vec<_>>())

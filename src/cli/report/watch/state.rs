@@ -1,5 +1,5 @@
-//! The live state of a results folder: `live.json`, which is trusted only while its process has the
-//! folder locked.
+//! The live state of a results folder: `live.json`, which is trusted only while the process that
+//! wrote it has the folder locked.
 
 use std::fs;
 use std::path::Path;

@@ -59,8 +59,8 @@ pub(crate) struct Dialogue {
 /// The content of a data set's file.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
-    /// SHA-256 over all texts and lengths that are kept, as 64 hex digits. It represents them in the
-    /// identity of runs.
+    /// SHA-256 over all texts and lengths that are kept, as 64 hex digits. Represents these texts
+    /// and lengths in the identity of runs.
     pub texts: String,
     /// SHA-256 of the file's bytes, as 64 hex digits.
     pub sha256: String,

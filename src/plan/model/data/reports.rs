@@ -13,7 +13,7 @@ use crate::plan::model::plan::Plan;
 pub struct DataNote {
     /// The scenario that names the data set.
     pub scenario: String,
-    /// What the scenario uses it for: data or lengths.
+    /// What the scenario uses the data set for: data or lengths.
     pub used_for: &'static str,
     /// The file of the data set, as written in the plan.
     pub file: String,

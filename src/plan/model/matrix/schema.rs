@@ -42,19 +42,19 @@ fn taken(metric: SweepMetric, when: &Value) -> Value {
             },
             "over": {
                 "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }],
-                "description": "Axes of that sweep to aggregate over, so that all their values get the same load.",
+                "description": "Axes of the earlier sweep to aggregate over, so that all values of these axes get the same load.",
                 "examples": ["endpoint"],
             },
             "use": {
                 "enum": ["min", "max"], "default": "min",
-                "description": "Which of the values over those axes to use: the smallest or the largest.",
+                "description": "Which of the values over the axes of `over` to use: the smallest or the largest.",
             },
             "times": {
                 "type": "number", "exclusiveMinimum": 0, "default": 1, "examples": [0.8],
                 "description": "The factor for the value; the result is rounded down, a rate to three \
                                 significant digits.",
             },
-            "when": described(when.clone(), "The cells to which it applies."),
+            "when": described(when.clone(), "The cells to which this entry applies."),
         },
         "required": ["from", "take"], "additionalProperties": false,
     })
@@ -158,7 +158,7 @@ fn by_axis(mut schema: impl FnMut(Kind, &str) -> Value) -> Value {
 fn axis(generator: &mut SchemaGenerator, kind: Kind) -> Vec<Value> {
     let mut one = vec![kind.schema()];
     let when = condition_schema(generator).to_value();
-    let when = described(when, "The cells to which it applies.");
+    let when = described(when, "The cells to which this entry applies.");
     let some = json!({
         "description": "The value, or a list of values, to which the condition applies.",
         "anyOf": [kind.schema(), { "type": "array", "items": kind.schema(), "minItems": 1 }],
@@ -200,7 +200,7 @@ fn range(kind: Kind, when: Option<&Value>) -> Option<Value> {
 
 /// The schema of several axes that vary together.
 fn group(generator: &mut SchemaGenerator) -> Value {
-    let when = described(condition_schema(generator).to_value(), "The cells to which it applies.");
+    let when = described(condition_schema(generator).to_value(), "The cells to which this entry applies.");
     let lists = by_axis(|kind, meaning| {
         let one: Vec<Value> = [kind.schema()].into_iter().chain(range(kind, None)).collect();
         let many = json!({ "type": "array", "items": { "anyOf": one.clone() }, "minItems": 1 });

@@ -91,8 +91,8 @@ impl Look {
     }
 }
 
-/// Draws lanes from top to bottom. `breaks` contains the positions of omitted time, and `legend` describes
-/// each look.
+/// Draws lanes from top to bottom. `breaks` contains the positions of omitted time, and `legend` explains
+/// what each look of a bar means.
 pub(crate) fn lanes(
     x: &Axis,
     names: &[String],

@@ -133,7 +133,7 @@ pub(crate) struct Headline {
     pub(crate) reasons: Vec<&'static str>,
     /// Number of requests in the window.
     pub(crate) requests: u64,
-    /// Number of these requests that failed.
+    /// Number of failed requests among `requests`.
     pub(crate) failed: u64,
     /// Median time to first token, in milliseconds; null if there is none.
     pub(crate) ttft_p50_ms: Option<f64>,
