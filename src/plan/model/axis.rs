@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn the_page_of_plans_lists_just_these_axes() {
         let page = include_str!("../../../docs/PLAN.md");
-        let (_, list) = page.split_once("These may be axes: ").unwrap();
+        let (_, list) = page.split_once("The following may be axes: ").unwrap();
         let (list, _) = list.split_once(" `concurrency`,").unwrap();
         let mut told: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
         let mut known: Vec<&str> = AXES.iter().map(|(name, ..)| *name).collect();
