@@ -104,7 +104,8 @@ struct Shared {
     /// Prompt tokens of all requests, as counted by the server.
     prompts: f64,
     shared: f64,
-    /// Shared tokens with one factor for each prompt, in the server's tokens.
+    /// Shared tokens, converted to the server's tokens with a single factor for each prompt. Used if the two
+    /// factors cannot be determined.
     in_proportion: f64,
     /// Sums of products: shared × shared, shared × other, other × other, shared × the server's count, other ×
     /// the server's count.
@@ -138,7 +139,7 @@ impl Shared {
         self.products.iter_mut().zip(products).for_each(|(sum, product)| *sum += product);
     }
 
-    /// Returns shared tokens / prompt tokens; `None` without counts of the server.
+    /// Returns shared tokens / prompt tokens; `None` if the server reported no prompt tokens.
     fn share(&self) -> Option<f64> {
         let shared = self.factor().map_or(self.in_proportion, |factor| factor * self.shared);
         (self.prompts > 0.0).then(|| (shared / self.prompts).min(1.0))

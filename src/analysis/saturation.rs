@@ -14,7 +14,7 @@ use super::flight::Flight;
 use super::series::{PARTS, mean, swings, variance};
 use super::student;
 
-/// The state of the server of an open loop.
+/// The state of the server under the load of an open loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum State {

@@ -29,7 +29,7 @@ const LEAST_NS: u64 = 250_000_000;
 const FEWEST: usize = 20;
 /// Maximum number of pauses of a run; more frequent pauses are the server's normal behavior.
 const MOST: usize = 5;
-/// Maximum expected number of silences that are as long as a pause by chance.
+/// A silence is a pause only if fewer silences of its length than this are expected by chance.
 const CHANCE: f64 = 0.01;
 /// The longest fortieth of a run's silences is only a few silences, so an expected number that is
 /// estimated from them is multiplied by this factor.

@@ -300,8 +300,9 @@ struct Queue {
     slots: usize,
     /// Waiting places; beyond them requests get 503.
     places: usize,
-    /// From the beginning of service to the first token, and to the end.
+    /// Time from the beginning of service to the first token.
     prefill: u64,
+    /// Time from the beginning to the end of service.
     service: u64,
     streams: bool,
     /// Arrival rate relative to the server's capacity.

@@ -44,7 +44,7 @@ impl Expansion {
         self.runs.iter().chain(self.pools.iter().flat_map(|pool| &pool.members).map(|member| &member.run))
     }
 
-    /// Stores the end of each cell of each series.
+    /// Stores after how many repeats each cell of each series ends.
     pub fn end_early(&mut self, ends: Vec<Vec<Option<CellEnd>>>) {
         self.pruned.clear();
         for (series, ends) in self.series.iter_mut().zip(ends) {

@@ -60,7 +60,7 @@ impl RunReport {
         self.files.iter().any(|file| file.problem.is_some() && !file.closed)
     }
 
-    /// Whether this user or this program cannot read some file, while no file is known to be damaged.
+    /// Whether this user or this program cannot read some file, and no file is known to be damaged.
     pub fn is_closed(&self) -> bool {
         !self.is_whole() && !self.is_damaged()
     }

@@ -148,7 +148,7 @@ impl Clusters {
     }
 
     /// Returns the effective number of gaps for a percentile: the number of independent gaps that would
-    /// provide the same evidence on the share above it.
+    /// provide the same evidence about the share of gaps above the percentile.
     pub(super) fn effective(&self, histogram: &Histogram, percentile: Percentile) -> f64 {
         let levels = shares(percentile).into_iter().filter_map(|share| self.at_share(histogram, share));
         let effect = levels.filter_map(|level| self.effect(level)).fold(1.0, f64::max);

@@ -12,7 +12,7 @@ use crate::store::{Moment, Store};
 /// If the system does not list its locks, a state older than this many seconds is not trusted.
 const OLD: i64 = 10;
 
-/// Largest `live.json` that is read; it takes a few kilobytes for each active run.
+/// Maximum size of a `live.json` that is read, in bytes. The file takes a few kilobytes for each active run.
 const LARGEST: u64 = 1 << 20;
 
 /// The live state.
