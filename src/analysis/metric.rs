@@ -278,9 +278,9 @@ fn meaning(metric: &Metric, field: Field) -> (String, String) {
     (doc, null.to_owned())
 }
 
-/// Returns the contents of a rate's column and when it is null; `None` if the metric is not a rate, or
-/// if the text for other metrics applies. For a rate, the direction is reversed: failures are below all
-/// values, and percentiles are on the lower side.
+/// Describes the column of a rate, and when the column is null; `None` if the metric is not a rate, or if the
+/// text for other metrics applies. For rates, lower is worse: failures rank below all values, and pN is the
+/// rate that N % of the requests reach or exceed.
 fn meaning_of_rate(metric: &Metric, field: Field) -> Option<(String, Cow<'static, str>)> {
     let title = metric.title;
     let (doc, null) = match field {

@@ -41,7 +41,7 @@ impl IntervalKind {
     }
 }
 
-/// The ends of a 95 % interval and their basis, in the unit of the metric.
+/// The ends of a 95 % interval, in the unit of the metric, and the basis of the interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ends {
     /// Lower end.

@@ -85,7 +85,7 @@ pub(crate) fn writer(store: Store, part: Option<Part>) -> Result<Writer, Failure
     })
 }
 
-/// The amount of messages on stderr.
+/// How much is printed on stderr.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Loudness {
     /// Also print probes, ids and reasons

@@ -15,7 +15,7 @@ pub enum EngineError {
     #[error("cannot start the run: {0}; check the limit of open files (ulimit -n)")]
     Setup(#[source] std::io::Error),
     /// The model's tokenizer or its chat template cannot be used.
-    #[error("prompts cannot be counted: {0}")]
+    #[error("cannot count the tokens of prompts: {0}")]
     Tokenizer(#[from] TokenizerError),
     /// No prompt can be as short as requested.
     #[error(

@@ -115,7 +115,7 @@ pub enum Mistake {
     /// There is no model id for an engine.
     #[error("model `{model}` has no id for {}: add `{}` or `default` to its `id`", engine.name(), engine.name())]
     NoModelId {
-        /// The plan's name of the model.
+        /// The plan's name for the model.
         model: String,
         /// The endpoint's engine.
         engine: Engine,

@@ -9,9 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Names for readers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Labels {
-    /// The plan's name of the model.
+    /// The plan's name for the model.
     pub model: Arc<str>,
-    /// The plan's name of the scenario.
+    /// The plan's name for the scenario.
     pub scenario: Arc<str>,
     /// The cell's values on axes other than endpoint, model, scenario, batch_size and qps.
     pub axes: AxisLabels,

@@ -72,7 +72,7 @@ pub struct RunSpec {
 /// One class of a mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassSpec {
-    /// The plan's name of the class's scenario; not hashed.
+    /// The plan's name for the class's scenario; not hashed.
     pub name: Arc<str>,
     /// The weight of the class. Its share of the requests is its weight divided by the sum of all weights.
     pub weight: u64,
@@ -128,7 +128,7 @@ pub struct Recording {
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EndpointSpec {
-    /// The plan's name of the endpoint.
+    /// The plan's name for the endpoint.
     pub name: String,
     /// The inference engine.
     pub engine: Engine,

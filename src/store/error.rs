@@ -119,7 +119,7 @@ pub enum StoreError {
     },
     /// A run whose result was replaced while it was being read, and was not kept.
     #[error(
-        "{} was replaced while it was read, and its previous result is gone: run the same command again",
+        "{} was replaced while it was being read, and its previous result is gone: run the same command again",
         dir.display()
     )]
     Gone {

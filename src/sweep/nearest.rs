@@ -20,7 +20,7 @@ const MOST_OLD_VALUES: usize = 3;
 /// The number for a value of a new run that does not occur in any result.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The explanation of a new run by the closest results.
+/// Why a run is new, in comparison with the closest results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     /// The same spec was committed under another id, because a version of sweepline changed the meaning of

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The words and phrases from which texts are written.
+/// The words and phrases from which texts are generated.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Vocabulary {

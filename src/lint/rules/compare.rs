@@ -23,7 +23,7 @@ pub(crate) fn no_repeats(_: &View, sweep: &SweepView) -> Option<Finding> {
     Some(sweep.finding(
         [&sweep.path()[..], &[crate::plan::Step::from("repeats")]].concat(),
         format!("cells are compared by {}, but each is run only {times}", compare.by),
-        format!("write `repeats: {REPEATS}`, or better 5, in the sweep"),
+        format!("write `repeats: {REPEATS}` in the sweep, or preferably 5"),
     ))
 }
 

@@ -21,7 +21,7 @@ const LEVELS: [&str; 7] =
 /// M016: a server logs more than necessary.
 pub(crate) fn verbose_logs(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let (what, remedy) = loud(endpoint)?;
-    let message = format!("the server writes many logs during the measurement: {what}");
+    let message = format!("the server logs heavily during the measurement: {what}");
     Some(Finding::of(Scope::Endpoint(name.to_owned()), &["server"], message, remedy))
 }
 

@@ -56,7 +56,7 @@ fn of_sweep(sweep: &SweepView) -> Vec<Finding> {
             let _ = write!(remedy, ", and likewise `price_per_hour: \"{{{{ PRICE_OF_ONE * {product} }}}}\"`");
         }
         if axes != names {
-            let _ = write!(remedy, "; also write {} without dashes on the axis", quoted(&axes));
+            let _ = write!(remedy, "; also write {} with underscores instead of dashes in the matrix", quoted(&axes));
         }
         if axes.iter().any(|axis| is_left_out(sweep.sweep, axis)) {
             remedy.push_str("; set the flag in every map of the axis");

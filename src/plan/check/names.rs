@@ -170,7 +170,10 @@ impl Checker<'_> {
 
     pub(super) fn no_axis(&mut self, at: &[Step], key: &str) {
         let mut diagnostic = if key == "server" || key.starts_with(axis::SERVER_PREFIX) {
-            let message = format!("`{key}` is not an axis: each value of a `server` axis sets flags by name");
+            let message = format!(
+                "`{key}` cannot be an axis like this: a value of the axis `server` is a table of flags, and \
+                 `server.FLAG` varies one flag"
+            );
             Diagnostic::new(Code::UnknownAxis, message).remedy(
                 "write server: [{ max_num_seqs: 64 }, { max_num_seqs: 128 }], or server.max_num_seqs: [64, 128]",
             )

@@ -72,7 +72,7 @@ impl Checker<'_> {
             }
             Err(GridError::Circle(axes)) => {
                 let message = format!("dependency cycle between the `when`s of axes: {}", axes.join(" → "));
-                let remedy = "in each `when`, name only axes whose own `when` does not lead back to it";
+                let remedy = "break the cycle: remove one of these axes from the `when` of another";
                 let at = steps!["sweeps", name, "matrix", axes[0].as_str()];
                 self.report_key(&at, Diagnostic::new(Code::Circle, message).remedy(remedy));
             }

@@ -173,7 +173,7 @@ impl Search {
         asked
     }
 
-    /// Whether the result of the search covers the plan's whole objective, because `meets` lists `slo`, or the
+    /// Whether the result of the search covers the plan's whole objective: `meets` lists `slo`, or the
     /// only latency that the objective limits.
     pub fn answers_all_of(&self, slo: &Slo) -> bool {
         let asked = self.objectives(Some(slo));

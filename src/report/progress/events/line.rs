@@ -82,9 +82,9 @@ struct EventRun {
     sweep: String,
     /// The endpoint of the run.
     endpoint: String,
-    /// The plan's name of the model.
+    /// The plan's name for the model.
     model: String,
-    /// The plan's name of the scenario.
+    /// The plan's name for the scenario.
     scenario: String,
     /// The load of the run: `batch 8`, `5 qps`.
     load: String,
