@@ -76,7 +76,8 @@ fn several_scenarios_and_no_axis_are_a_mistake() {
         let told = format!("{}{}", ended.stdout, ended.stderr);
         assert!(wanted.iter().all(|wanted| told.contains(wanted)), "{told}");
     };
-    let wanted = ["error[E018]", "specifies no scenario", "defines 2 of them", "add scenario: [long, short] to its matrix"];
+    let wanted =
+        ["error[E018]", "specifies no scenario", "defines 2 of them", "add scenario: [long, short] to its matrix"];
     refused(&plan(BOTH, "batch_size: 1"), &wanted);
     let added = plan(BOTH, "scenario: long, batch_size: 1")
         .replace("} } }\n", "}, add: [{ endpoint: demo, model: m, batch_size: 4 }] } }\n");
