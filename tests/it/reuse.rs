@@ -323,7 +323,7 @@ fn a_fragment_gives_several_endpoints_their_hardware() {
     let lab = Lab::new();
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/PLAN.md");
     let docs = std::fs::read_to_string(docs).unwrap();
-    let mut blocks = docs.split("What several endpoints share").nth(1).unwrap().split("```yaml\n").skip(1);
+    let mut blocks = docs.split("Settings that several endpoints share").nth(1).unwrap().split("```yaml\n").skip(1);
     let mut block = || blocks.next().unwrap().split("```").next().unwrap().to_owned();
     lab.write("parts/node-a.yaml", &block());
     let head = "sweepline: 1\nname: p\nmodels: { m: { id: m } }\n\
