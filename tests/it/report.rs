@@ -435,7 +435,7 @@ sweeps:
     let words = page.words();
     let missing = words.split("Not in this report").last().unwrap();
     for said in [
-        "Comparison the plan declares none",
+        "Comparison the plan declares no comparison",
         "Where the time went no counted run has scraped metrics of its server",
         "Capacity and money capacity needs an objective",
     ] {
