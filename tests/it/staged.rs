@@ -127,7 +127,11 @@ fn cells_that_wait_are_asked_for(lab: &Lab, why: &str) {
     assert_eq!((&seen["runs"], &seen["pending"][0]["repeats"]), (&serde_json::json!([]), &1.into()));
     // An unknown load is neither a number nor a string.
     let none = lab.run(&["run", "plan.yaml", "--only", "sweep == 'sustained' and batch_size > 0"]);
-    assert!(none.code == Some(2) && none.stderr.contains("sweep is 'ladder', 'sustained'"), "{}", none.stderr);
+    assert!(
+        none.code == Some(2) && none.stderr.contains("the values of sweep are 'ladder', 'sustained'"),
+        "{}",
+        none.stderr
+    );
     let table = lab.run(&[&["curves", "plan.yaml"][..], &only].concat());
     assert!(table.code == Some(2) && table.stderr.contains(&format!("1 run of the plan, pending: {why}")), "{table:?}");
     for asked in ["sustained", "sustained/a · m · short", "sustained: short", "sweep == 'sustained'"] {
@@ -178,7 +182,7 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
         assert_eq!(cell["decided_by"][0]["runs"].as_array().unwrap().len(), 3, "{told:#}");
     }
     let refused = lab.run(&["run", "no.yaml", "--markdown", "no.yaml"]);
-    assert!(refused.code == Some(2) && refused.stderr.contains("is not such a page"), "{}", refused.stderr);
+    assert!(refused.code == Some(2) && refused.stderr.contains("was not written by --markdown"), "{}", refused.stderr);
     let skip = "  later: { matrix: { scenario: short, batch_size: 1 }, skip_if: { sweep: ladder, metric: \
                 max_batch_size_under_slo, below: 5 } }";
     lab.write("skip.yaml", &behind(skip));

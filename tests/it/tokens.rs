@@ -423,7 +423,7 @@ fn what_stands_beside_the_vocabulary_counts() {
     assert_eq!(chat(r#"{ "chat_template": "{{ eos_token }}", "eos_token": "<|of_the_answer_end|>" }"#), Ok(1));
     for (config, expected) in [
         ("{", "tokenizer_config.json"),
-        (r#"{ "chat_template": [{ "name": "rag", "template": "x" }] }"#, "none named default"),
+        (r#"{ "chat_template": [{ "name": "rag", "template": "x" }] }"#, "no template named default"),
         (r#"{ "chat_template": "{% if %}" }"#, "chat template"),
     ] {
         assert!(chat(config).unwrap_err().to_string().contains(expected), "{config}");
