@@ -46,8 +46,8 @@ const ROWS: [(&str, Cell); 13] = [
         });
         or_dash(reset.into_iter().collect())
     }),
-    ("key and page of the version", |dialect| {
-        let page = |Page { path, key, .. }: &Page| format!("{} at {}", code(key), code(path));
+    ("version page", |dialect| {
+        let page = |Page { path, key, .. }: &Page| format!("key {} at {}", code(key), code(path));
         or_dash(dialect.version.iter().map(page).collect())
     }),
     ("recognized by", |dialect| {
@@ -56,16 +56,16 @@ const ROWS: [(&str, Cell); 13] = [
         let telling = dialect.version.iter().filter(|page| page.is_telling).map(|page| code(page.path));
         or_dash(owner.into_iter().chain(header).chain(telling).collect())
     }),
-    ("served model", |dialect| {
+    ("served model (key on the version page or in the list of models)", |dialect| {
         let told = dialect.model.map(|pointer| code(pointer.trim_start_matches('/')));
         or_dash(told.into_iter().chain(["`root` in the list of models".to_owned()]).collect())
     }),
-    ("context length", |dialect| {
+    ("context length (key on the version page or in the list of models)", |dialect| {
         or_dash(
             dialect.context.iter().map(|pointer| code(&pointer.trim_start_matches('/').replace('/', "."))).collect(),
         )
     }),
-    ("recorded flags", |dialect| {
+    ("recorded flags (keys on the version page)", |dialect| {
         or_dash(dialect.flags.iter().map(|pointer| code(pointer.trim_start_matches('/'))).collect())
     }),
     ("gauges of running and waiting requests", |dialect| {
