@@ -75,7 +75,7 @@ fn reason(words: &str) -> String {
 }
 
 /// Describes what would make tests possible, and how many repeats are needed to detect a difference of the
-/// size `see`.
+/// size `see`. If runs are invalid, more repeats of the same kind would be invalid, too: their causes come first.
 fn to_do(family: &Family, refused: &[&Test], see: f64) -> String {
     let needed = || refused.iter().filter_map(|test| test.repeats_needed);
     let (Some(least), Some(most)) = (needed().min(), needed().max()) else {
@@ -87,5 +87,13 @@ fn to_do(family: &Family, refused: &[&Test], see: f64) -> String {
         (least, most) if least == most => format!(" (to detect {}, {most})", allowed(see)),
         (least, most) => format!(" (to detect {}, {least} to {most}, depending on metric and load)", allowed(see)),
     };
-    format!("To do: `repeats: {ADVISED}` in {plans} again; existing measurements are kept{seen}")
+    let more = format!("`repeats: {ADVISED}` in {plans} again; existing measurements are kept{seen}");
+    let mut excluded = family.cells.iter().flat_map(|cell| &cell.left_out);
+    match excluded.any(|run| run.reason.starts_with("invalid")) {
+        true => format!(
+            "To do: remove the causes of the invalid runs, and measure them again with `run --redo invalid`; if there \
+             are still too few repeats, {more}"
+        ),
+        false => format!("To do: {more}"),
+    }
 }

@@ -197,7 +197,10 @@ fn of_comparison(comparison: &Comparison) -> Vec<String> {
     let mut answers: Vec<String> = comparison.answers.clone();
     answers.extend(comparison.families.iter().flat_map(of_family));
     let tests = comparison.families.iter().map(|family| family.tests).sum::<u32>();
-    let all = format!("All {} together: {}", counted(tests, "test"), conclusion(comparison));
+    let all = match tests {
+        0 => format!("No test was possible: {}", conclusion(comparison)),
+        tests => format!("All {} together: {}", counted(tests, "test"), conclusion(comparison)),
+    };
     answers.push(sentence(&all));
     answers
 }
