@@ -31,8 +31,8 @@ impl Reuse {
         Reuse::sum(window::members(rows, facts), |row| row.cached_tokens().zip(row.prompt_tokens()))
     }
 
-    /// Computes the shares of all requests of a run. The cached share is taken from the server's metrics, for
-    /// servers that do not report cached tokens in their responses.
+    /// Computes the shares over all requests of a run, for servers that do not report cached tokens in their
+    /// responses: the cached share is taken from the server's metrics.
     pub(crate) fn beside(rows: &[Measured], cached: f64) -> Reuse {
         let told = Reuse::sum(rows.iter(), |row| Some((0, row.prompt_tokens()?)));
         Reuse { cached: Some(cached), ..told }
@@ -94,7 +94,7 @@ impl Reuse {
 /// prompt in JSON) than for the rest (questions in prose). The two factors are fitted to the server's counts
 /// by least squares: the server's prompt tokens over the shared and the other tokens of the requests that
 /// share something. If the factors cannot be separated because all prompts share the same proportion, each
-/// prompt has one factor.
+/// prompt gets one factor, which applies to all of its text.
 #[derive(Debug, Default)]
 struct Shared {
     requests: f64,

@@ -136,7 +136,7 @@ pub(crate) fn server_words(data: &[u8]) -> String {
     }
 }
 
-/// Returns the message of an error object, which may be a text, an object with a message, or anything else.
+/// Returns the message of an `error` value, which may be a text, an object with a message, or anything else.
 fn error_text(error: &serde_json::Value) -> String {
     let message = error.get("message").unwrap_or(error);
     message.as_str().map_or_else(|| message.to_string(), str::to_owned)

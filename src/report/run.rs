@@ -86,7 +86,8 @@ fn head(line: &Line) -> String {
     ) + &failures(&line.metrics.failures)
 }
 
-/// Describes the start of the server that was launched for the run; empty if none was launched.
+/// Describes the start of the server that was launched for the run; returns an empty string if none was
+/// launched.
 fn started(environment: &Environment) -> String {
     let Some(start) = &environment.server_start else { return String::new() };
     let seconds = |ns: u64| format!("{} s", digits(ns as f64 / 1e9));
@@ -99,8 +100,8 @@ fn started(environment: &Environment) -> String {
     format!("server start, {}\n{}", plain(&start.at), wrapped(&format!("  {text}")))
 }
 
-/// Describes the probe's measurements of the path to the server; empty for a run of an earlier version of
-/// sweepline, which has none.
+/// Describes the probe's measurements of the path to the server; returns an empty string for a run of an
+/// earlier version of sweepline, which has none.
 fn way(environment: &Environment) -> String {
     let Environment { connect_ns, tls_ns, round_trip_ns, .. } = *environment;
     let parts = [("connect", connect_ns), ("TLS", tls_ns), ("round trip", round_trip_ns)];

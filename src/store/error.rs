@@ -134,8 +134,8 @@ pub enum StoreError {
     },
     /// A run that was measured, but whose folder was removed.
     #[error(
-        "run {id} was measured {measured} and deleted since: `sweepline run PLAN{folder}` measures it again; \
-         `sweepline verify{folder} --forget {id}` forgets it",
+        "run {id} was measured {measured} but has since been deleted: `sweepline run PLAN{folder}` measures it \
+         again; `sweepline verify{folder} --forget {id}` removes it from the inventory",
         folder = typed_results(dir)
     )]
     Deleted {

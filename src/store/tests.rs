@@ -558,7 +558,7 @@ fn a_deleted_run_is_missed_until_it_is_forgotten_or_measured_again() {
     let store = Store::open(&dir);
     fs::remove_dir_all(layout.run(&id('a'))).unwrap();
     let [gone] = &store.deleted().unwrap()[..] else { panic!("expected one missing run") };
-    assert!(gone.id == "a".repeat(16) && gone.said().starts_with("measured 2"), "{gone:?}");
+    assert!(gone.id == "a".repeat(16) && gone.said().starts_with("measured at 2"), "{gone:?}");
     assert!(matches!(store.find("aa"), Err(StoreError::Deleted { .. })));
     let writer = locked(&dir);
     assert!(matches!(writer.forget("c"), Err(StoreError::StillThere { .. })));

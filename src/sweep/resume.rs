@@ -482,7 +482,7 @@ mod tests {
         let gone = Deleted { id: run.id.short(), entry: Err("cut".into()) };
         let (action, reason) =
             decided(run, &OnDisk { deleted: [(run.id.short(), gone)].into(), ..on_disk(vec![]) }, none, false);
-        assert!(action == Action::New && reason.contains("deleted since"), "{reason}");
+        assert!(action == Action::New && reason.contains("has since been deleted"), "{reason}");
         let old = Listed { id: "0".repeat(16), ..committed(run) };
         let mut new = Decision::new(Action::New, NEVER);
         explain(&mut new, run, &on_disk(vec![old]), 1);

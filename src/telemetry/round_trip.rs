@@ -37,8 +37,8 @@ impl Far {
         Some(Far { host, port: url.port_or_known_default()? })
     }
 
-    /// Looks up the server's socket addresses; empty if this fails. This is done once, because the time of
-    /// the name lookup is not part of the round trip.
+    /// Looks up the server's socket addresses; returns an empty list if this fails. This is done once, because
+    /// the time of the name lookup is not part of the round trip.
     pub(super) async fn resolved(&self) -> Vec<SocketAddr> {
         let found = timeout(LONGEST, lookup_host((self.host.as_str(), self.port))).await;
         found.ok().and_then(Result::ok).map(Iterator::collect).unwrap_or_default()

@@ -65,8 +65,8 @@ pub struct CompareArgs {
     write_baseline: Option<PathBuf>,
     #[command(flatten)]
     overwrite: Overwrite,
-    /// Non-inferiority margin, like 2%: report whether each arm is shown to be worse by less than this
-    /// margin
+    /// Non-inferiority margin, like 2%: report whether each arm is shown not to be worse than its baseline
+    /// by more than this margin
     #[arg(long, value_name = "SHARE", value_parser = margin, allow_hyphen_values = true)]
     margin: Option<Share>,
     /// Exit with 4 if an arm is worse than its baseline, or fails more requests. With a margin, exit with

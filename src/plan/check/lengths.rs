@@ -34,7 +34,7 @@ impl Checker<'_> {
         let resolved = resolve(name, table);
         if resolved.is_some_and(|resolved| resolved.content.reuse == Reuse::SamePrompt) {
             let message = format!("all requests of scenario `{name}` are identical, so their lengths cannot vary");
-            let remedy = "start from a scenario whose prompts differ, with `base: B1`";
+            let remedy = "start from a scenario whose prompts differ, for example with `base: B1`";
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if !self.one_form(at, lengths) {

@@ -56,7 +56,7 @@ impl Checker<'_> {
         let resolved = resolve(name, &plan.scenarios);
         if resolved.is_some_and(|resolved| resolved.content.reuse == Reuse::SamePrompt) {
             let message = format!("all requests of scenario `{name}` are identical, so a shared text has no effect");
-            let remedy = "start from a scenario whose prompts differ, with `base: B1`";
+            let remedy = "start from a scenario whose prompts differ, for example with `base: B1`";
             let at = steps!["scenarios", name, "prefix"];
             self.report(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }

@@ -30,7 +30,7 @@ pub enum GridError {
         second: String,
     },
     /// A zip contains something other than plain values.
-    #[error("`{field}` in the zip of `{axis}` contains a `when`, a value of another sweep or a table of axes")]
+    #[error("`{field}` in the zip of `{axis}` contains a `when`, a value taken from another sweep, or a table of axes")]
     InZip {
         /// The axis.
         axis: String,

@@ -24,7 +24,7 @@ pub(crate) enum Mistake {
     UnknownChoice(&'static [&'static str]),
     /// A key has no value.
     NoValue,
-    /// Any other problem, described by the type.
+    /// Any other problem, as a message; usually from the type that was being read.
     Other(String),
 }
 

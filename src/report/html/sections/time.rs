@@ -246,7 +246,7 @@ fn length(whole: &Whole) -> f64 {
     whole.parts.iter().filter_map(|part| part.ms.as_ref().ok()).map(|ms| ms.max(0.0)).sum()
 }
 
-/// Formats a part as a share of the whole: ` (94 %)`; empty if the whole is 0.
+/// Formats a part as a share of the whole: ` (94 %)`; returns an empty string if the whole is 0.
 fn share(ms: f64, whole: &Whole) -> String {
     if whole.mean_ms > 0.0 { format!(" ({:.0} %)", ms / whole.mean_ms * 100.0) } else { String::new() }
 }
