@@ -17,7 +17,7 @@ use crate::rows::Fingerprint;
 use crate::server::{Found, SelfDescription, Way};
 use crate::sweep::{ask, secrets_of};
 
-/// Maximum number of a server's models listed in text output; JSON lists all.
+/// Maximum number of models listed per server in text output; JSON lists all.
 const FEW_MODELS: usize = 20;
 
 /// The arguments of `probe`.

@@ -238,7 +238,7 @@ fn undecided_above(curve: &Curve, load: f64) -> String {
     let not_shown = curve.not_shown().find(|rung| rung.load == load);
     why.extend(not_shown.map(|rung| format!("whether the server keeps up{}", window_to_keep_up(rung))));
     let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(", ")) };
-    format!("undecided at {load}, above it{why}")
+    format!("the higher load {load} is undecided{why}")
 }
 
 /// Describes how another configuration could be the cheapest: its limit may be higher within its bracket, or

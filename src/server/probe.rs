@@ -210,7 +210,7 @@ pub enum ProbeError {
         remedy: &'static str,
     },
     /// The server rejects the API key, or requires one.
-    #[error("{url} rejects the API key (HTTP {status}): {reason}; set api_key of the endpoint")]
+    #[error("{url} rejects the API key (HTTP {status}): {reason}; set `api_key` on the endpoint")]
     Key {
         /// The address.
         url: String,
@@ -256,7 +256,7 @@ pub enum ProbeError {
         path: String,
     },
     /// The server reports that it is not ready.
-    #[error("{url} returns HTTP {status} for {path}: it is not ready")]
+    #[error("{url} returns HTTP {status} for {path}: the server is not ready")]
     Loading {
         /// The address.
         url: String,

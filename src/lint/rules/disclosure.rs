@@ -72,7 +72,7 @@ fn missing(
     let names: Vec<&str> = missing.iter().map(|(field, _)| *field).collect();
     let example: Vec<String> = missing.iter().map(|(field, example)| format!("{field}: {example}")).collect();
     let message = format!("`{table}` does not specify {}", listed(&names));
-    let remedy = format!("write the true value, or `unknown`, like `{table}: {{ {} }}`", example.join(", "));
+    let remedy = format!("write the actual values, like `{table}: {{ {} }}`, or `unknown`", example.join(", "));
     let names = names.into_iter().map(str::to_owned);
     let finding = || Finding::of(Scope::Endpoint(endpoint.to_owned()), &[table], message, remedy);
     (!missing.is_empty()).then(|| finding().undisclosed(names))

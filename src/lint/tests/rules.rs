@@ -363,7 +363,7 @@ fn disclosure() {
     assert!(codes_of(&own_names).is_empty(), "the engine's own flag names count");
     let (message, remedy) = words("M011", &real(", hardware: { gpu: g, gpus: 1, memory: m }"));
     assert_eq!(message, "`hardware` does not specify network and storage");
-    assert_eq!(remedy, "write the true value, or `unknown`, like `hardware: { network: 25GbE, storage: NVMe }`");
+    assert_eq!(remedy, "write the actual values, like `hardware: { network: 25GbE, storage: NVMe }`, or `unknown`");
     let model =
         |precision: &str| format!("{}models: {{ m: {{ id: m, tokenizer: server{precision} }} }}\n", real(whole));
     assert_eq!(codes(&lints(&model(""))), ["M013"]);

@@ -115,7 +115,7 @@ impl Checker<'_> {
             if self.is_there(asked, wants) {
                 let message = format!("this `extend` sets `{field}`, but the matching cells already have it");
                 let remedy =
-                    format!("narrow its `when`, or put the value on axis `{field}`: {{ value: …, when: {{ … }} }}");
+                    format!("narrow its `when`, or write the value on axis `{field}`: {{ value: …, when: {{ … }} }}");
                 self.report_key(&at, Diagnostic::new(Code::Overrides, message).remedy(remedy));
             }
             wants.pop();

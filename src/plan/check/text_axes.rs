@@ -48,7 +48,7 @@ impl Checker<'_> {
             let message = format!(
                 "a cell has `{unusual}: {value}` and `{usual}: {other}`: both set the number of requested tokens"
             );
-            let remedy = "keep one of the two axes: it determines the field name under which the length is sent";
+            let remedy = "keep one of the two axes; it determines the name of the field that carries the length";
             return self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }
