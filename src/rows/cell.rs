@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Field};
 /// Why a value cannot be stored in its column, or why a column does not have the expected content.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum CellError {
-    /// The column is missing in the file.
+    /// The column is missing from the file.
     #[error("is missing")]
     Missing,
     /// The column has another type.

@@ -69,7 +69,7 @@ pub enum RowsError {
 }
 
 impl RowsError {
-    /// Returns the file if the error is that its content is not as expected; `None` for other errors.
+    /// Returns the path of the file if its content is not as expected; `None` for other errors.
     pub fn damaged_file(&self) -> Option<&Path> {
         match self {
             RowsError::Damaged { path, .. } | RowsError::Column { path, .. } | RowsError::Mismatch { path, .. } => {

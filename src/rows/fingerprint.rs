@@ -62,8 +62,8 @@ impl Fingerprint {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Returns the facts that differ in `now`: engine, release or served model. A fact that is missing in
-    /// either fingerprint does not count as a difference.
+    /// Returns the facts that differ in `now`: engine, release or served model. A fact that is missing
+    /// from either fingerprint does not count as a difference.
     pub fn changed(&self, now: &Fingerprint) -> Vec<Changed> {
         let pairs = [
             ("engine", &self.engine, &now.engine, (|was, is| was == is) as fn(&str, &str) -> bool),

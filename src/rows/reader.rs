@@ -66,8 +66,8 @@ impl Replay for RunReader {
         place(&self.classes, name)
     }
 
-    /// Both files are sealed from one journal, so their rows have the same order. If the order differs, the
-    /// files belong to different runs.
+    /// The files of requests and of events are sealed from one journal, so their rows have the same order.
+    /// If the order differs, the files belong to different runs.
     fn replay(&self, each: &mut dyn FnMut(&Measured, &[u64])) -> Result<(), RowsError> {
         let path = self.events.path();
         let mismatch = || RowsError::Mismatch { path: path.to_owned(), other: Table::Requests.file() };

@@ -33,7 +33,7 @@ impl Windows {
     }
 }
 
-/// The facts from which a verdict is computed, in addition to the run's rows.
+/// The facts that, together with the run's rows, determine its verdict.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// Bounds of the phases.
@@ -85,8 +85,8 @@ pub struct Facts {
     pub scheduled: u64,
     /// Number of requests that were scheduled in the measure window.
     pub scheduled_in_window: u64,
-    /// Number of requests that were scheduled in the measure window but never sent, where only the
-    /// generator can be the cause.
+    /// Number of requests that were scheduled in the measure window but never sent. Requests that the
+    /// in-flight cap held back are not counted, so only the generator can be the cause.
     pub never_sent: u64,
     /// Duration of the run on the monotonic clock, in nanoseconds.
     pub monotonic_ns: u64,
@@ -108,7 +108,7 @@ pub struct Facts {
     /// The times in which no part of sweepline ran; null in runs of versions that did not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<Pauses>,
-    /// Number of threads of the load generator that sent and received.
+    /// Number of threads of the load generator that sent requests and received responses.
     #[serde(default = "one")]
     pub client_threads: u32,
     /// The timer that paces the load generator: timerfd or spin.
@@ -126,7 +126,7 @@ pub struct Facts {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recorded_texts: bool,
     /// The number of tokens of the probe's prompt, as counted by us and by the server; null unless both
-    /// counted them.
+    /// counts are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_prompt: Option<ProbePrompt>,
     /// Number of tokens of the shortest prompt that the chat template allows, if the scenario also requests
@@ -168,7 +168,8 @@ impl Facts {
 pub enum PromptCount {
     /// The model's own tokenizer: the count is exact.
     Tokenizer,
-    /// The server's `/tokenize`, called word by word before the run; the count is a sum over words.
+    /// The server's `/tokenize`, which counted the tokens of each word before the run; the count is the
+    /// sum over the words of the prompt.
     Server,
     /// Neither a tokenizer nor `/tokenize` was available: the count is an estimate from the number of
     /// characters.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::layout::typed_results;
 use crate::rows::RowsError;
 
-/// A results folder that could not be written or read.
+/// An error in the use of a results folder.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be written because the disk is full, or because a quota or a limit on the size of
@@ -117,7 +117,7 @@ pub enum StoreError {
         /// The problem.
         reason: String,
     },
-    /// A run whose result was replaced while it was being read, and was not kept.
+    /// A run whose result was replaced while it was being read. The replaced result was not kept.
     #[error(
         "{} was replaced while it was being read, and its previous result is gone: run the same command again",
         dir.display()
@@ -206,7 +206,7 @@ pub enum Doing {
 }
 
 impl StoreError {
-    /// Converts the operating system's error into the error that tells the user the remedy.
+    /// Converts the operating system's error into a store error whose message states the remedy.
     pub(crate) fn io(doing: Doing, path: &Path, source: io::Error) -> StoreError {
         let path = path.to_owned();
         match (source.kind(), doing) {
@@ -221,14 +221,13 @@ impl StoreError {
         }
     }
 
-    /// Converts the operating system's error for a file in the results folder that is not part of the store
-    /// and could not be written.
+    /// Converts the operating system's error from a failed write to a file that is in the results folder
+    /// but not part of the store.
     pub fn cannot_write(path: &Path, source: io::Error) -> StoreError {
         StoreError::io(Doing::Write, path, source)
     }
 
-    /// Returns the path of the file or run folder whose contents are damaged, if this is such an error;
-    /// otherwise `None`.
+    /// Returns the path of the damaged file or run folder; `None` if the error is not about damage.
     pub fn damaged_file(&self) -> Option<&Path> {
         match self {
             StoreError::Damaged { path, .. } | StoreError::Unusable { dir: path, .. } => Some(path),

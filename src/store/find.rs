@@ -39,8 +39,8 @@ impl Store {
         }
     }
 
-    /// Returns the error for the only run whose id begins with `wanted` and that has attempts but no
-    /// result; `None` if there is not exactly one.
+    /// If exactly one run whose id begins with `wanted` has attempts, returns the error that this run has
+    /// no result; otherwise `None`.
     fn find_tried(&self, wanted: &str) -> Option<StoreError> {
         let names = disk::names(&self.layout.attempts()).ok()?;
         let ids = names.iter().filter_map(|name| split_numbered(name)).map(|(id, _)| id.to_owned());

@@ -36,10 +36,10 @@ const INSTANT: Duration = Duration::from_millis(10);
 pub enum State {
     /// The run can be used: `run.json` is undamaged and every file has the recorded size.
     Whole,
-    /// The run is damaged; contains the reason. The next `sweepline run` that needs it measures it
+    /// The run is damaged; the string gives the reason. The next `sweepline run` that needs it measures it
     /// again.
     Corrupt(String),
-    /// This user or this program cannot read the record; contains the reason. This is not
+    /// This user or this program cannot read the record; the string gives the reason. This is not
     /// considered damage, so the run is left unchanged.
     Unreadable(String),
 }
@@ -94,7 +94,7 @@ impl Listed {
 pub enum AttemptState {
     /// The attempt is in progress, or its process was killed.
     Unfinished,
-    /// The attempt failed; contains the reason.
+    /// The attempt failed; the string gives the reason.
     Failed(String),
 }
 

@@ -44,8 +44,8 @@ impl Store {
         Store::open(dir).writer()
     }
 
-    /// Opens this folder for writing. If the folder is a copy of shared results, runs that are missing in
-    /// the shared results are sent there first.
+    /// Opens this folder for writing. If the folder is a copy of shared results, runs that are missing
+    /// from the shared results are sent there first.
     pub fn writer(self) -> Result<Writer, StoreError> {
         self.lock_for(None)
     }

@@ -97,9 +97,9 @@ pub struct RunRecord {
     /// existed; their nonces were derived from the run's id and the attempt number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce_seed: Option<NonceSeed>,
-    /// The observed circumstances.
+    /// The observed circumstances of the run.
     pub environment: Environment,
-    /// The facts from which the verdict is computed, in addition to the rows.
+    /// The facts that, together with the rows, determine the verdict.
     pub facts: Facts,
     /// Digest of the generated requests, without nonces. It is equal for the two arms of a comparison.
     pub generator_digest: String,
@@ -148,10 +148,10 @@ impl RunRecord {
         self.files.contains_key(table.file())
     }
 
-    /// Whether `reusable_tokens` in the rows may be too low. Versions of sweepline that did not compare the
-    /// sent prompts derived it from how prompts were constructed. This missed the shared blocks of a trace.
-    /// Without a nonce, it also missed text that is shared by prompts from a data set, or by several
-    /// classes.
+    /// Whether `reusable_tokens` in the rows may be too low. Older versions of sweepline did not compare
+    /// the sent prompts, but derived the number from how prompts were constructed. This missed the shared
+    /// blocks of a trace. Without a nonce, it also missed text that is shared by prompts from a data set,
+    /// or by several classes.
     pub(crate) fn reuse_is_unknown(&self) -> bool {
         let RunSpec { scenario, mix, shaping, .. } = &self.spec;
         let contents = || mix.iter().map(|class| &class.scenario).chain([scenario]);

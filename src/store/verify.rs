@@ -164,8 +164,8 @@ impl Store {
         record.files.iter().filter(|(name, _)| is_absent(name)).map(|(_, file)| file.bytes).sum()
     }
 
-    /// Fetches those of the files `names` of a run that are missing in its folder. Does nothing for an
-    /// ordinary folder.
+    /// Fetches the files of a run that are in `names` but missing from the run's folder. Does nothing for
+    /// an ordinary folder.
     fn need<'n>(&self, record: &RunRecord, names: impl Iterator<Item = &'n str>) -> Result<(), StoreError> {
         let Some(remote) = self.remote() else { return Ok(()) };
         let dir = self.layout.run(&record.id);

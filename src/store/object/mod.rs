@@ -1,4 +1,4 @@
-//! Results on object storage, which many workers can share. Runs are committed in a similar way as in a
+//! Results on object storage, which many workers can share. Runs are committed much as they are in a
 //! folder.
 //!
 //! A run is committed by creating `runs/<id>.json`, with the bytes of its `run.json`. A store allows this

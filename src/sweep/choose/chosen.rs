@@ -212,7 +212,8 @@ impl Chosen {
         }
     }
 
-    /// Whether the pool has ended conclusively, and not because it ran out of runs or requests.
+    /// Whether the pool has ended with an answer, rather than because it ran out of runs or had too few
+    /// requests.
     pub fn is_answered(&self) -> bool {
         match &self.end {
             Some(Ended::Search(outcome)) => !matches!(outcome.end, End::OutOfProbes | End::TooFewRequests),

@@ -11,7 +11,7 @@ use crate::plan::Aim;
 use crate::plan::model::search::Objective;
 use crate::sweep::event::RunView;
 
-/// A pool in which the best settings of a server are searched for.
+/// A pool that searches for the best settings of a server.
 pub(super) struct Optimizing<'p> {
     pub pool: &'p Pool,
     pub optimized: &'p Optimized,

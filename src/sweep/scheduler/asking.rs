@@ -21,7 +21,7 @@ use crate::sweep::{hooks, perform};
 /// before its first run.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// If a server has not responded to a probe for this long, this is reported.
+/// A server that has not responded to a probe for this long is reported as slow.
 const SLOW_PROBE: Duration = Duration::from_secs(2);
 
 impl<'a> Scheduler<'a, '_> {
