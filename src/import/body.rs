@@ -1,5 +1,5 @@
-//! Converts the body of a request, as a tool builds it from its own fields and from options, to fields
-//! of a scenario.
+//! Converts the body of a request, which a tool builds from its own fields and from options, to fields of a
+//! scenario.
 
 use serde_json::Value;
 
@@ -31,7 +31,8 @@ impl Body {
         }
     }
 
-    /// Adds the fields of a JSON object in a text; lists the text if it is not an object.
+    /// Parses a text as a JSON object and adds its fields. Any other text is invalid, so that the import
+    /// fails.
     pub(super) fn add_text(&mut self, said: Option<Said<String>>, notes: &Notes, line: usize) {
         let Some(Said { value, origin }) = said else { return };
         let option = origin.split(' ').next().unwrap_or_default().to_owned();

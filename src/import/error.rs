@@ -20,7 +20,7 @@ pub enum ImportError {
     TooMany {
         /// The file, and the line if known.
         place: String,
-        /// The things of which there are too many.
+        /// What exceeds the maximum, such as the commands.
         what: &'static str,
         /// The maximum that is accepted.
         most: usize,
@@ -54,7 +54,7 @@ pub enum ImportError {
     Shape {
         /// The file and the path or line inside it.
         place: String,
-        /// The error.
+        /// The problem with the value.
         what: String,
         /// The remedy.
         remedy: String,
@@ -92,7 +92,7 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    /// Creates the error for input that does not match its expected format.
+    /// Creates the error for input that does not have the expected form.
     pub(super) fn shape(place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> ImportError {
         ImportError::Shape { place: place.into(), what: what.into(), remedy: remedy.into() }
     }

@@ -77,8 +77,7 @@ pub struct FreshSearch {
     pub min_requests: u64,
     /// The shortest window of a run.
     pub measure: Nanos,
-    /// The longest window of a run. A light load may need this much time for a number of requests that is
-    /// enough to decide.
+    /// The longest window of a run. A light load may need this long to send enough requests for a decision.
     pub at_most: Nanos,
 }
 
@@ -159,7 +158,7 @@ fn server(server: &FreshServer) -> Value {
     }
 }
 
-/// Returns version and flags as facts of a server; `None` if it reports nothing.
+/// Returns the server's version and flags as facts in YAML; `None` if the server reports neither.
 fn facts(server: &FreshServer) -> Option<String> {
     let version = server.version.as_ref().map(|version| format!("version: {}", scalar(&one_line(version))));
     let flag = |(name, value): &(String, String)| {
@@ -174,8 +173,8 @@ fn facts(server: &FreshServer) -> Option<String> {
     (!facts.is_empty()).then(|| facts.join(", "))
 }
 
-/// Returns the template's line with the output length, chosen so that prompt and response fit the model. For
-/// embeddings and rankings, this is the line with the number of texts.
+/// Returns the template's line that sets the output length, chosen so that prompt and response fit the model.
+/// For embeddings and rankings, this is the line that sets the number of texts.
 fn answer(wish: &Fresh) -> String {
     let task = wish.server.as_ref().map_or(Task::Generate, |server| server.api.protocol().task());
     match (task, wish.longest, &wish.server) {

@@ -23,7 +23,7 @@ pub(crate) struct Job {
     pub scenario: (String, Vec<Field>),
     /// The load.
     pub load: Load,
-    /// The load to search for, instead of a load of the job.
+    /// The load to search for; if set, it replaces `load`.
     pub search: Option<Searched>,
     /// The duration of the measurement.
     pub lasts: Lasts,
@@ -48,7 +48,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Returns a job with these three parts, without a load.
+    /// Returns a job with this endpoint, model and scenario, without a load.
     pub(crate) fn new(
         endpoint: (String, Vec<Field>),
         model: (String, Vec<Field>),

@@ -17,8 +17,8 @@ pub(super) const WHY: &str = "it contains a secret, and a plan holds none: write
 /// The minimum length of a secret that is also searched for elsewhere in the input. The secret must contain
 /// digits and letters, so that no ordinary word matches.
 const SHORTEST: usize = 8;
-/// The minimum length of a secret that is also searched for elsewhere although it does not follow
-/// the name of a secret. It must also contain lower-case and upper-case letters.
+/// The minimum length of a secret that is also searched for elsewhere even if it does not follow the name of
+/// a secret. It must also contain lower-case and upper-case letters.
 const SHORTEST_UNNAMED: usize = 10;
 
 /// Returns the name and value of a header, from `Name: value`, `Name:value` or `Name=value`. `None` for a
@@ -105,7 +105,7 @@ impl Secrets {
 
     fn add_all(&self, found: Found) {
         for (secret, is_named) in found {
-            // User and password of an address may also occur alone.
+            // The user name and the password of an address may also occur separately.
             secret.split(':').chain([secret.as_str()]).for_each(|part| self.add_parts(part, is_named));
         }
     }

@@ -15,7 +15,7 @@ use super::text::{list, name_of, scalar, seconds};
 use crate::plan::model::content::built_in;
 use crate::units::Decimal;
 
-/// The shortest window that a source may request, in seconds.
+/// The shortest window that a plan takes over from a source, in seconds.
 const BRIEFEST: f64 = 0.1;
 /// The shortest window derived from a number of prompts, in seconds. A shorter window has too few requests
 /// for tail percentiles, and leaves the server too little time to reach a steady state.
@@ -53,7 +53,7 @@ struct Group {
     is_listed: bool,
     /// The name that keeps the group separate from groups with other names.
     apart: Option<Said<String>>,
-    /// The maximum number of requests in flight with a rate.
+    /// The caps on requests in flight, for loads with a rate.
     caps: Vec<Said<u32>>,
     arrivals: Option<Said<String>>,
     points: Vec<Point>,
@@ -195,7 +195,8 @@ fn one_seed(jobs: &[Job], notes: &Notes) {
     }
 }
 
-/// Lists a window that holds the minimum of several numbers of requests.
+/// If loads with different numbers of requests share one window, lists that the window requires only the
+/// smallest number.
 fn fewest(group: &Group, notes: &Notes) {
     let counts: Vec<&Said<u32>> = group.points.iter().filter_map(|point| count_of(&point.lasts)).collect();
     let Some(fewest) = counts.iter().map(|said| said.value).min() else { return };
@@ -276,8 +277,8 @@ fn phases(draft: &mut Draft) {
     draft.sections.insert(0, Section { key: "phases", notes, fields, ..Section::default() });
 }
 
-/// Returns how long a number of prompts takes at a rate, in seconds, but at least a minute. For a
-/// load with a duration, returns that duration.
+/// Returns how long a number of prompts takes at a rate, in seconds, but at least a minute. If the source
+/// sets a duration, returns that duration.
 fn time(point: &Point) -> f64 {
     match &point.lasts {
         Lasts::Requests(said) => (f64::from(said.value) / point.value.to_f64()).ceil().max(SHORTEST),
@@ -354,7 +355,8 @@ impl Group {
         (!counts.is_empty()).then(|| self.counted(&counts))
     }
 
-    /// Returns the window that holds these numbers of requests.
+    /// Returns a window that is long enough for these numbers of requests; for requests in flight, for the
+    /// smallest of them.
     fn counted(&self, counts: &[&Said<u32>]) -> Field {
         let points = &self.points;
         let prompts = together(counts.iter().map(|said| said.origin.as_str()));

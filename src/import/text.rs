@@ -6,7 +6,7 @@ use crate::plan::Format;
 use crate::plan::foreign::{self, Value};
 use crate::units::text::is_unseen;
 
-/// The longest comment, in characters.
+/// Maximum length of a comment, in characters.
 const LONGEST: usize = 300;
 /// The maximum length of a derived name, in characters.
 const LONGEST_NAME: usize = 48;

@@ -22,7 +22,7 @@ use crate::units::text::is_variable;
 
 /// The environment variable for a key that was given literally rather than by name.
 const KEY: &str = "OPENAI_API_KEY";
-/// The prefix of the key in a header.
+/// The prefix of the key in an authorization header.
 const BEARER: &str = "bearer ";
 
 /// Returns the engine and API of a `--backend`; `None` if it produces neither text nor vectors nor

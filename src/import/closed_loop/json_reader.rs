@@ -43,7 +43,7 @@ impl JsonReader<'_> {
         ImportError::shape(format!("{}: {at}", self.file), what, remedy)
     }
 
-    /// Lists a setting without a counterpart.
+    /// Lists a setting that has no counterpart in a plan.
     pub(super) fn list_missing(&mut self, what: impl Into<String>, why: impl Into<String>) {
         self.listed.push(Listed::missing(what, why, 0));
     }

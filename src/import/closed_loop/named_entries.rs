@@ -206,8 +206,8 @@ impl JsonReader<'_> {
         Ok((upper(&name).unwrap_or_else(|| name_of(&name, "scenario")), fields))
     }
 
-    /// Returns the base and the lengths of a scenario. If the base is unknown, it is determined by
-    /// the lengths.
+    /// Returns the base and the lengths of a scenario. If the base is unknown, it is derived from the
+    /// lengths.
     fn lengths(&mut self, item: &Item, object: &Table, known: Option<String>) -> Vec<Field> {
         let system = object.whole(&SYSTEM);
         let mut turns = object.whole(&["turns", "num_turns"]);

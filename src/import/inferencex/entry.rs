@@ -56,7 +56,7 @@ impl<'a> Entry<'a> {
         if gpu.is_empty() { "unknown".to_owned() } else { gpu }
     }
 
-    /// Returns the script that starts the entry in InferenceX.
+    /// Returns the abbreviated path of the script that starts the entry's server in InferenceX.
     pub(super) fn script(&self) -> String {
         let (prefix, precision) = (self.word("model-prefix"), self.word("precision"));
         format!("benchmarks/single_node/fixed_seq_len/{prefix}_{precision}_{}….sh", self.gpu().to_ascii_lowercase())
@@ -69,7 +69,7 @@ impl<'a> Entry<'a> {
         if scenarios.is_empty() { of(self.at.get("seq-len-configs")) } else { scenarios }
     }
 
-    /// Returns the reason why a plan cannot start the entry, if any.
+    /// Returns the reason why a plan cannot start the entry's server; `None` if it can.
     pub(super) fn refused(&self) -> Option<String> {
         let is = |key: &str| self.at.get(key).is_some_and(|at| at.peek().is_true());
         let framework = self.word("framework");

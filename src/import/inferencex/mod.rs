@@ -18,7 +18,7 @@ use super::tables;
 use super::text::{name_of, one_line, text_value};
 use choice::Chosen;
 
-/// Reads master files.
+/// The importer for master files.
 pub(super) const IMPORTER: Importer = Importer {
     name: "inferencex",
     title: "InferenceX master file",

@@ -55,7 +55,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Reads a row; lists it and returns `None` if it cannot be measured.
+    /// Reads a row. If it cannot be measured, lists the row and returns `None`.
     pub(super) fn of(at: At, file: &str) -> Result<Option<Row>, ImportError> {
         let (is_none, drafts) = drafts(at);
         if is_none {

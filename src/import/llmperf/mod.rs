@@ -18,7 +18,7 @@ use super::said::Said;
 use super::spread::{Spread, lengths};
 use super::text::{name_of, text_value};
 
-/// llmperf.
+/// The importer for llmperf.
 pub(super) const IMPORTER: Importer = Importer {
     name: "llmperf",
     title: "llmperf",

@@ -115,7 +115,7 @@ fn parts(key: &str) -> Option<(&str, &str, &str)> {
     (!model.is_empty() && !scenario.is_empty() && !name.is_empty()).then_some((model, scenario, name))
 }
 
-/// Parses a number like C's `strtoul` and `strtod`, for the forms that occur in configurations.
+/// Parses a number in the same way as C's `strtoul` and `strtod`, for the forms that occur in configurations.
 fn number(text: &str) -> Option<f64> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let value = match hex {

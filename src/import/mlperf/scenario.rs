@@ -21,7 +21,7 @@ const QUERIES: f64 = 100.0;
 /// The percentiles that an objective supports.
 const PERCENTILES: [(f64, &str); 6] =
     [(50.0, "p50"), (75.0, "p75"), (90.0, "p90"), (95.0, "p95"), (99.0, "p99"), (99.9, "p99.9")];
-/// The minimum upper bound of a search, in requests per second.
+/// The minimum of a search's upper bound, in requests per second.
 const SEARCHED_TO: f64 = 1000.0;
 /// The highest rate at which a search can start, in requests per second.
 const SEARCHED_FROM: f64 = 100_000.0;
@@ -62,7 +62,8 @@ pub(super) fn made(settings: &Settings, scenario: &str, name: &str) -> Made {
     Made { sweep, slo }
 }
 
-/// The load of a scenario as an axis, and its requests per second; `None` if these are unknown.
+/// The load of a scenario as an axis, and its rate in requests per second; the rate is `None` if it is
+/// unknown.
 struct Axis {
     field: Field,
     rate: Option<f64>,

@@ -145,7 +145,7 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
     Ok(jobs)
 }
 
-/// Separates the words of the benchmark from the words of the server that it starts.
+/// Separates the words of the benchmark from the words for the server that the benchmark starts.
 fn parted(words: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut own, mut of_server): (Vec<String>, Vec<String>) = Default::default();
     let mut is_own = false;

@@ -53,8 +53,7 @@ pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
     Some(done)
 }
 
-/// Writes the text of `$'…'` in plain quotes. `rest` begins with the quote; returns the number of bytes that
-/// were read.
+/// Writes the text of `$'…'` in plain quotes. `rest` begins with the quote; returns the number of bytes read.
 fn escapes(rest: &str, done: &mut String) -> usize {
     let mut text = String::new();
     let mut chars = rest.char_indices().skip(1);
@@ -82,7 +81,7 @@ fn escapes(rest: &str, done: &mut String) -> usize {
     end
 }
 
-/// Writes the value of an expansion, whose text follows the `$`; returns the number of bytes that were read.
+/// Writes the value of an expansion, whose text follows the `$`; returns the number of bytes read.
 fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String) -> usize {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if let Some(inner) = rest.strip_prefix("((") {
@@ -219,7 +218,8 @@ fn without_part(text: &str, operator: &str) -> Option<String> {
     let kept = match (is_end, fixed.is_some()) {
         (true, false) => text.strip_suffix(word),
         (false, false) => text.strip_prefix(word),
-        // The shortest removed end begins at the last occurrence, the longest at the first.
+        // The shortest part to remove from the end begins at the last occurrence of `word`, the longest at
+        // the first.
         (true, true) => if is_longest { text.find(word) } else { text.rfind(word) }.map(|at| &text[..at]),
         (false, true) => if is_longest { text.rfind(word) } else { text.find(word) }.map(|at| &text[at + word.len()..]),
     };

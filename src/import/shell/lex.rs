@@ -39,9 +39,9 @@ struct Lexer<'a> {
     raw: String,
     /// The line in which the statement began.
     began: usize,
-    /// The quote that is open, and the line of the quote.
+    /// The open quote, and the line in which it begins.
     quote: Option<(char, usize)>,
-    /// The open brackets: the expected `)` and `}`, each with its line.
+    /// The open brackets: for each, the expected `)` or `}`, and the line in which the bracket is.
     open: Vec<(char, usize)>,
     /// The number of open subshells.
     subshells: usize,

@@ -41,7 +41,7 @@ use words::{braces, evaluated, without_documents, without_redirections};
 const MOST_COMMANDS: usize = 10_000;
 /// The maximum depth of nested loops.
 const DEEPEST: usize = 16;
-/// The reason that is listed for a waiting loop, which the plan does not need.
+/// The reason that is listed for a loop that only waits for a server, which the plan does not need.
 const WAITS: &str = "it waits for a server: `ready` of the endpoint does so";
 
 /// One command with its variables replaced.

@@ -26,7 +26,7 @@ fn has(command: &str, parts: &[&str]) {
     parts.iter().for_each(|part| assert!(plan.contains(part), "`{part}` of `{command}` is not in:\n{plan}"));
 }
 
-/// Whether a text contains the name of an option rather than only a longer name.
+/// Whether a text contains the name of an option rather than only a longer name that includes it.
 fn names(text: &str, option: &str) -> bool {
     let ends = |at: usize| !text[at..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-');
     text.match_indices(option).any(|(at, _)| ends(at + option.len()))

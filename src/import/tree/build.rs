@@ -74,8 +74,7 @@ impl Item {
         }
     }
 
-    /// Returns the elements of the value; any value other than a list counts as its own only
-    /// element.
+    /// Returns the elements of the value; any other value counts as a list with one element.
     pub(in crate::import) fn into_list(self) -> Vec<Item> {
         match self.value {
             Kind::List(items) => items,
