@@ -50,7 +50,7 @@ impl Element {
         self.is_one_of_several.then(|| format!("sweep in {}", list(&self.sweeps)))
     }
 
-    /// Whether a cell that is not a run yet belongs to the element.
+    /// Whether a pending cell, which is not a run yet, belongs to the element.
     pub fn has_cell(&self, cell: &Pending) -> bool {
         endpoint_of(cell).is_some_and(|endpoint| self.has(&cell.sweep, endpoint))
     }
@@ -161,8 +161,8 @@ impl<'a> Levels<'a> {
         levels
     }
 
-    /// Returns the first level at which a part can continue after this sweep; `None` if no part has runs of
-    /// the sweep.
+    /// Returns the first level at which the part at position `part` can continue after this sweep; `None` if
+    /// no part has runs of the sweep.
     fn behind(&self, sweep: &str, part: usize) -> Option<usize> {
         let of = &self.of[sweep];
         match of.get(&part) {
