@@ -86,8 +86,8 @@ impl Further {
         }
     }
 
-    /// The columns that distinguish servers: declared flags, and flags that were read back. Declared flags
-    /// that are axes are omitted, because they already have a column.
+    /// The names of the columns that distinguish servers: declared facts, and flags that were read back.
+    /// Declared flags that are axes are omitted, because they already have a column.
     pub(crate) fn telling(&self) -> impl Iterator<Item = String> {
         let is_axis = |fact: &str| {
             fact.strip_prefix(FLAGS).is_some_and(|flag| self.axes.contains(&format!("{SERVER_PREFIX}{flag}")))

@@ -95,12 +95,12 @@ impl Column {
         Column { null: case.into(), ..self }
     }
 
-    /// The same column as a label.
+    /// Returns the same column, marked as a label.
     pub fn label(self) -> Column {
         Column { is_label: true, ..self }
     }
 
-    /// The column of a metric.
+    /// Returns the column of a metric.
     pub fn of(metric: &metric::Column) -> Column {
         let kind = if metric.counts() { Kind::Int } else { Kind::Float };
         Column { unit: metric.unit(), ..Column::new(&metric.name, kind, &metric.doc).null(&metric.null) }
