@@ -82,7 +82,7 @@ fn whole_code(asked: &str) -> String {
 }
 
 impl Page {
-    /// The meaning of the code, in a few words.
+    /// Returns the meaning of the code, in a few words.
     pub fn title(&self) -> &'static str {
         let first = self.markdown.lines().next().unwrap_or_default();
         first.split_once(": ").map_or(first, |(_, title)| title)

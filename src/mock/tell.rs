@@ -1,5 +1,4 @@
-//! Formats the times that a response reports for its request, in the forms of several servers, and its
-//! trace id.
+//! Formats the times and the trace id that a response reports, in the formats of several servers.
 
 use rand::RngExt;
 

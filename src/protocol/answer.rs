@@ -128,7 +128,7 @@ pub(super) fn refuse_error(error: Option<&serde_json::Value>) -> Result<(), Wron
 }
 
 /// Returns the text of a server's error: the message if the text is JSON, otherwise the whole text. The text
-/// is not truncated here, because an API key in it can be found only before the text is truncated.
+/// is not truncated here, because truncation could split an API key, which could then no longer be found.
 pub(crate) fn server_words(data: &[u8]) -> String {
     match serde_json::from_slice::<serde_json::Value>(data) {
         Ok(json) => error_text(json.get("error").unwrap_or(&json)),

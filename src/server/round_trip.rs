@@ -28,8 +28,8 @@ const EXCHANGES: usize = 5;
 /// Total time limit of the measurement, so that a server that is slow to list its models does not delay the
 /// sweep.
 const WITHIN: Duration = Duration::from_secs(2);
-/// Maximum number of times that a connection is opened. If the first took long, others show whether only
-/// this machine was slow.
+/// Maximum number of times that a connection is opened. If the first connection took long to open, the others
+/// show whether only this machine was slow.
 const CONNECTS: usize = 3;
 
 /// Measures the network path to the server of `question`, which has already responded to the probe. Blocks
@@ -132,8 +132,8 @@ enum Sender {
 }
 
 impl Sender {
-    /// Returns the time until the response begins, in nanoseconds, after reading the response to its end;
-    /// `None` if the exchange failed.
+    /// Sends a request and reads the response to its end. Returns the time until the response began, in
+    /// nanoseconds; `None` if the exchange failed.
     async fn exchange(&mut self, request: Request<Nothing>) -> Option<u64> {
         match self {
             Sender::One(sender) => sender.ready().await.ok()?,

@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_server_that_answers_nothing_has_a_round_trip() {
-        // Nothing accepts the connection, because the kernel responds.
+        // Nothing has to accept the connection, because the kernel responds to the handshake.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let far = Far::of(&reqwest::Url::parse(&url).unwrap()).unwrap();

@@ -31,7 +31,7 @@ enum Happened {
 /// Runs this process as a supervisor: reads the order from standard input, starts the server, and returns
 /// when all processes of the server are gone.
 pub fn supervise() -> io::Result<()> {
-    // Orphaned processes of the server become our children, so that they can be found and ended.
+    // Orphaned processes of the server become children of this process, so that they can be found and ended.
     let _ = set_child_subreaper(Some(rustix::process::getpid()));
     let mut first = String::new();
     io::stdin().lock().read_line(&mut first)?;

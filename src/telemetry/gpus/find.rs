@@ -22,7 +22,7 @@ pub(super) fn find(tools: &[Tool]) -> Result<(Box<dyn Source>, Vec<Device>), Gap
             Ok((source, devices)) if !devices.is_empty() => return Ok((source, devices)),
             Ok(_) => said.push(format!("{} lists none", tool.name())),
             Err(gap) => {
-                // A tool that hangs shows that a driver exists. The gap is then a timeout, not a lack of
+                // A tool that hangs shows that a driver exists, so the gap is a timeout rather than a lack of
                 // GPUs.
                 kind = if gap.kind == "timeout" { gap.kind } else { kind };
                 said.push(gap.why);

@@ -42,7 +42,8 @@ pub(in crate::telemetry) struct Reader {
 
 /// The result of looking for GPUs.
 enum Opened {
-    /// There are GPUs, described by this text. They are read, or each reading fails.
+    /// There are GPUs, described by this text, or it is unknown whether there are any; each reading then
+    /// fails.
     Found(String),
     /// There are no GPUs.
     Nothing,
