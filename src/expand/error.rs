@@ -41,7 +41,7 @@ pub enum Mistake {
     Undivided {
         /// Number of processes.
         workers: u32,
-        /// The reason.
+        /// Why the load cannot be divided.
         why: &'static str,
         /// What to change.
         remedy: &'static str,
@@ -80,9 +80,9 @@ pub enum Mistake {
     OfCell {
         /// The endpoint.
         endpoint: Box<str>,
-        /// The field.
+        /// The field that contains the expression.
         field: Box<str>,
-        /// The reason.
+        /// Why the expression cannot be evaluated.
         mistake: Box<CellMistake>,
     },
     /// An axis that every cell needs is missing.

@@ -166,7 +166,7 @@ impl Pool {
 }
 
 /// The repeat number of the second run on the first rung; the numbers for the other rungs follow. An
-/// `optimize` always has fewer rungs than this, so the numbers are distinct.
+/// `optimize` always has fewer rungs than this number, so the repeat numbers are distinct.
 const AGAIN_FROM: u32 = 100;
 
 /// Number of neighboring loads in a search that all have different arrivals and texts.
@@ -354,7 +354,7 @@ mod tests {
         let all = repeats(&pool(1.0, 200.0));
         for (at, (load, own)) in all.iter().enumerate() {
             assert_eq!(own.len(), (MOST_OF_A_LOAD + MOST_CONFIRMATIONS) as usize, "{load}");
-            // One end of the range is between two loads of the grid.
+            // The upper end of the range, 200, is skipped because it lies between two loads of the grid.
             for (other, theirs) in all[at + 1..].iter().take(6).filter(|(other, _)| other != "200") {
                 assert!(own.is_disjoint(theirs), "{load} and {other}");
             }

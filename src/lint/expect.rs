@@ -108,7 +108,7 @@ impl Expect {
         (measure.duration.secs() * rate).max(wanted.min(longest))
     }
 
-    /// Number of requests before the measure window. The load rises linearly during fill and has its full
+    /// Number of requests before the measure window. The load rises linearly during fill and is at its full
     /// level during stabilize.
     pub(crate) fn warming(&self, rung: &Rung) -> f64 {
         match varying(rung) {

@@ -41,7 +41,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The suffix of a column's name; empty if the key alone is clear about the unit.
+    /// The suffix of a column's name; empty if the unit is clear from the key.
     pub fn suffix(self) -> &'static str {
         match self {
             Unit::Millis => "_ms",

@@ -26,7 +26,7 @@ pub enum Answer {
         /// Output tokens per second at the load that holds, with its interval.
         output: Figure,
     },
-    /// The curve is of a closed loop, whose limit is a number of requests in flight rather than an arrival
+    /// The curve measures a closed loop, whose limit is a number of requests in flight rather than an arrival
     /// rate.
     Closed(Bracket),
     /// No load holds; contains the reason.
@@ -61,8 +61,8 @@ impl Configuration<'_> {
 }
 
 /// Returns the indices of the cheapest configurations for each model and scenario, by cost per month at the
-/// target, or without a target, by cost per token. There are several if their costs are equal. If a
-/// configuration that holds has no price, none is the cheapest.
+/// target, or without a target, by cost per token. There are several if their costs are equal. A model and
+/// scenario for which a configuration that holds has no price are omitted.
 pub fn cheapest(configurations: &[Configuration], target: Option<Target>) -> Vec<Vec<usize>> {
     let of = |group: &Vec<usize>| {
         let holding = group.iter().filter(|at| matches!(configurations[**at].answer, Answer::Holds { .. }));
@@ -139,10 +139,10 @@ pub(crate) fn objective(slo: &Slo) -> String {
     limits.into_iter().chain(cost).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns one sentence for each load at which errors matter: loads at which failures are at least half of
-/// the requests above a limit that is not shown to hold, loads with runs that are invalid because the server
-/// failed too many requests, and loads with repeats that are excluded because of a burst of errors. The
-/// sentences are shown above the prices, which depend on these loads.
+/// Returns one sentence for each load whose result is affected by errors, for one of three reasons: the
+/// server failed so many requests that a run is invalid, repeats are excluded because of a burst of errors,
+/// or failures are at least half of the requests above a limit that is not shown to hold. The sentences are
+/// shown above the prices, which depend on these loads.
 pub fn failed(configurations: &[Configuration]) -> Vec<String> {
     let (models, sweeps) = differ(configurations.iter().map(|one| &one.curve.series));
     let mut lines = Vec::new();
@@ -184,7 +184,7 @@ fn failed_at(rung: &Rung) -> Option<String> {
     }
 }
 
-/// Returns the legend of the figures in brackets; `--explain` describes the rest.
+/// Returns the legend that explains the figures in brackets; `--explain` describes all other figures.
 fn legend(target: Option<Target>) -> &'static str {
     match target {
         Some(_) => {

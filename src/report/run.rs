@@ -27,12 +27,12 @@ const LONGEST_SAID: usize = 300;
 const MOST_HOOK_LINES: usize = 4;
 const LONGEST_HOOK_LINE: usize = 90;
 
-/// The level of detail for a run.
+/// Options for the output of one run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Detail {
-    /// Append the definition of each metric.
+    /// Whether to append the definition of each metric.
     pub definitions: bool,
-    /// Paint the verdict with ANSI sequences.
+    /// Whether to color the verdict with ANSI sequences.
     pub colour: bool,
 }
 
@@ -100,8 +100,8 @@ fn started(environment: &Environment) -> String {
     format!("server start, {}\n{}", plain(&start.at), wrapped(&format!("  {text}")))
 }
 
-/// Describes the probe's measurements of the path to the server; returns an empty string for a run of an
-/// earlier version of sweepline, which has none.
+/// Describes the probe's measurements of the path to the server; returns an empty string if there are none,
+/// as in runs of earlier versions of sweepline.
 fn way(environment: &Environment) -> String {
     let Environment { connect_ns, tls_ns, round_trip_ns, .. } = *environment;
     let parts = [("connect", connect_ns), ("TLS", tls_ns), ("round trip", round_trip_ns)];
@@ -430,7 +430,7 @@ mod tests {
         let (known, failed) = (Some(Value::Exact(12.72)), Some(Value::AtLeast(30.0)));
         assert_eq!([ends(known, None), ends(None, known), ends(failed, None)], ["≥12.7", "≤12.7", ">30.0"]);
         assert_eq!([ends(known, failed), ends(failed, failed)], ["12.7–>30.0", ">30.0"]);
-        // Failures lie below a rate, and the value already has its sign.
+        // For a rate, failures lie below all other values, and `AtMost` is formatted with its own sign.
         let slow = Some(Value::AtMost(7.99));
         assert_eq!([ends(None, slow), ends(slow, known), ends(slow, slow)], ["<7.99", "<7.99–12.7", "<7.99"]);
         assert_eq!([ends(slow, None), ends(None, failed)], ["n/a", "n/a"], "nothing is known");

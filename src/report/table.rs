@@ -14,7 +14,7 @@ use super::format::{cut, digits, estimate, fill, plain, said};
 use super::grid::right;
 use super::rows::{self, Head, Row};
 
-/// One run of the table.
+/// One line of the table: a whole run, or one class of its mix.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
     /// The labels of the run.
@@ -184,8 +184,8 @@ fn cells(line: &Line, shape: &OptionalColumns) -> Vec<Cell> {
     cells.into_iter().flatten().collect()
 }
 
-/// Returns the minimum width of a verdict, with which none of its words is broken and a verdict with many
-/// reasons takes about three lines. If the names of runs leave less space than this, they are placed above
+/// Returns the minimum width of the column for verdicts: at this width, no word is broken, and a verdict with
+/// many reasons takes about three lines. If the names of runs leave less space, the names are placed above
 /// the rows.
 fn least_width(verdict: &Verdict) -> usize {
     /// Width that the other columns leave if the names are placed above the rows.
@@ -215,7 +215,7 @@ fn median(summary: &Summary) -> String {
     with_n(estimate(summary.percentile(Percentile::P50)))
 }
 
-/// Adds `n=0` to `n/a`: an estimate without any values has no reason.
+/// Adds `n=0` to a bare `n/a`, which means that the estimate has no values at all.
 fn with_n(text: String) -> String {
     if text == "n/a" { "n/a\n(n=0)".to_owned() } else { text }
 }

@@ -62,8 +62,8 @@ fn line(count: usize, why: &str) -> String {
     fill("  ", 6, &plain(&format!("{count}: {why}")))
 }
 
-/// Returns the reason why a metric has no value, in a form that is the same for many metrics. `n/a: n=78 <
-/// 368 requests`, for example, becomes the reason "fewer than 368 requests".
+/// Returns the reason why a metric has no value, in a form that is the same for many metrics: `n/a: n=78 <
+/// 368 requests`, for example, becomes a reason that begins with `fewer than 368 requests`.
 fn reason(words: &str) -> String {
     let bare = words.strip_prefix("n/a: ").unwrap_or(words);
     match bare.strip_prefix("n=").and_then(|rest| rest.split_once(" < ")) {
@@ -75,7 +75,8 @@ fn reason(words: &str) -> String {
 }
 
 /// Describes what would make tests possible, and how many repeats are needed to detect a difference of the
-/// size `see`. If runs are invalid, more repeats of the same kind would be invalid, too: their causes come first.
+/// size `see`. If runs are invalid, further repeats would be invalid too, so the first step is to remove the
+/// causes.
 fn to_do(family: &Family, refused: &[&Test], see: f64) -> String {
     let needed = || refused.iter().filter_map(|test| test.repeats_needed);
     let (Some(least), Some(most)) = (needed().min(), needed().max()) else {

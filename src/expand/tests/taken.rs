@@ -40,7 +40,7 @@ fn at_least(load: &str) -> Says {
     Says::Load { load, surely: Some(load), is_least: true, caveats: Vec::new() }
 }
 
-/// Returns a search followed by these sweeps, checked like any plan.
+/// Returns a plan that consists of a search and the sweeps in `later`, checked like any plan.
 fn checked(later: Value) -> ResolvedPlan {
     let axes = json!({ "endpoint": ["vllm", "other"], "model": "small", "scenario": "B1" });
     let mut sweeps = json!({ "limit": { "matrix": axes, "search": { "qps": { "from": 1, "to": 100 } } } });
@@ -178,7 +178,7 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
         assert_eq!(stops(&stopped), [(state, why), (state, why), (state, &behind), (state, &behind)]);
         assert_eq!(loads(&stopped, "beside").len(), 2, "sweeps that do not depend on it run");
     }
-    // Without results, nothing is stopped, because the whole plan is possible.
+    // Without known findings, nothing is stopped, because every run of the plan is still possible.
     assert!(expand(&plan).expect("expands").pending.is_empty());
 }
 
@@ -204,7 +204,7 @@ fn a_sweep_that_asks_nothing_is_what_it_was() {
     assert_eq!(expand(&plan), expand_with(&plan, &Known::default()));
 }
 
-/// Returns the measurements of a sweep `load` at each of its loads.
+/// Returns findings of a sweep called `load`: the value of `metric` at each of its loads.
 fn measured(metric: &str, of: &[(&str, f64, Option<[f64; 2]>, usize)]) -> Known {
     let finding = |(load, value, ends, runs): &(&str, f64, Option<[f64; 2]>, usize)| Finding {
         sweep: Arc::from("load"),
@@ -258,7 +258,7 @@ fn gates_and_skips_hold_intervals_of_metrics_against_their_bounds() {
         (state, why.as_str()),
         (Waits::Stopped, "load: vllm · small · B1 · 1: ttft_p99 is above 900 ms, above 500ms")
     );
-    // A sweep at another load is skipped if there is a finding at any load.
+    // A cell is also skipped because of findings at other loads, here at 2 qps.
     let skip = checked(
         json!({ "load": load, "release": { "matrix": { "endpoint": "vllm", "qps": 50 }, "skip_if": { "sweep": "load", "metric": "error_share", "above": "1%" } } }),
     );

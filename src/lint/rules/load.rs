@@ -134,7 +134,7 @@ fn shape(sweep: &SweepView) -> Extents {
     (whole, range("output_tokens", |c| c.output_tokens), range("turns", |c| c.turns))
 }
 
-/// M020: the hypothesis or the notes state capacity in prompt and output tokens together.
+/// M020: the hypothesis or the notes give capacity in total tokens, the sum of prompt and output tokens.
 pub(crate) fn total_tokens(view: &View) -> Vec<Finding> {
     let plan = view.plan;
     let mut texts =

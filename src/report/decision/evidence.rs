@@ -42,7 +42,7 @@ pub(crate) struct Evidence<'a> {
 
 /// One run with a result.
 pub(crate) struct MeasuredRun<'a> {
-    /// The plan's sweep.
+    /// Name of the sweep in the plan.
     pub(crate) sweep: &'a str,
     /// The committed record of the run.
     pub(crate) record: &'a RunRecord,

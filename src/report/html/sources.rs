@@ -65,7 +65,7 @@ pub(crate) struct Sources<'a> {
 
 /// One run with a result.
 pub(crate) struct MeasuredRun<'a> {
-    /// The plan's sweep.
+    /// Name of the sweep in the plan.
     pub(crate) sweep: &'a str,
     /// The committed record of the run.
     pub(crate) record: &'a RunRecord,
@@ -151,13 +151,13 @@ pub(crate) struct Calibrated {
 
 /// One run without a result.
 pub(crate) struct RunWithout {
-    /// The plan's sweep.
+    /// Name of the sweep in the plan.
     pub(crate) sweep: String,
     /// The labels of the run.
     pub(crate) labels: RunLabels,
-    /// `not measured`, `given up` or `unreadable`.
+    /// The state: `not measured`, `given up` or `unreadable`.
     pub(crate) state: &'static str,
-    /// The reason.
+    /// The reason for the state.
     pub(crate) reason: String,
 }
 

@@ -7,7 +7,7 @@ use super::marker::square;
 use super::palette::series;
 use super::plane::{Plane, WIDTH, ground, label};
 
-/// One row.
+/// A row of a forest plot.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     /// The name of the row.

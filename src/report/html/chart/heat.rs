@@ -189,7 +189,8 @@ mod tests {
         };
         let drawn = heat(&map).unwrap();
         let filled = |colour: &str| drawn.inside.matches(&format!("fill=\"{colour}\"")).count();
-        // One cell and one step of the scale have this step; higher steps appear only in the scale.
+        // The lowest colour fills one cell and one step of the scale; the other colours appear only in the
+        // scale.
         assert_eq!([filled("#E8F1F8"), filled("#C9DFF0"), filled("#5A9ACB")], [2, 1, 1], "{}", drawn.inside);
         assert_eq!(drawn.marks.len(), 1);
         assert!(drawn.inside.contains("a&lt;b") && drawn.inside.matches("12.5").count() == 3, "{}", drawn.inside);

@@ -24,11 +24,11 @@ pub(crate) enum Look {
     Foot,
     /// A low hollow bar at the bottom of the lane.
     HollowFoot,
-    /// A thin bar in the middle.
+    /// A thin bar in the middle of the lane.
     Thin,
 }
 
-/// One bar.
+/// A bar in a lane.
 #[derive(Debug, Clone)]
 pub(crate) struct Bar {
     /// The lane, from the top.

@@ -85,7 +85,7 @@ pub(super) struct Entry<'a> {
 pub(super) enum Sign {
     /// The colour and the marker of a series.
     Series(usize),
-    /// The dashes of an objective.
+    /// The dashed line of an objective.
     Limit,
 }
 

@@ -9,7 +9,7 @@ use super::drawing::{Drawing, Drawn, Mark, inside};
 use super::palette::{self, AXIS, INK};
 use super::plane::{Entry, HEIGHT, Plane, Sign, WIDTH, ground, height, left_of, legend, text};
 
-/// One point.
+/// A point of a scatter chart.
 #[derive(Debug, Clone)]
 pub(crate) struct Spot {
     /// Horizontal value.

@@ -37,7 +37,7 @@ pub(crate) struct Stripe {
     pub(crate) text: String,
 }
 
-/// One bar.
+/// A stacked bar.
 #[derive(Debug, Clone)]
 pub(crate) struct Stack {
     /// The label above the bar.

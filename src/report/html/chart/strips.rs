@@ -1,6 +1,6 @@
-//! A run over time in a few hundred bytes: strips on a shared time axis. They are small because a page may
-//! contain up to a thousand of them; plotters would need ten times as many bytes. Only rectangles, paths and
-//! our own texts are drawn here, so nothing needs to be escaped.
+//! Draws a run over time as strips on a shared time axis, in a few hundred bytes. The drawing is small
+//! because a page may contain up to a thousand of them; with plotters, each would take ten times as many
+//! bytes. Only rectangles, paths and our own texts are drawn here, so nothing needs to be escaped.
 
 use std::fmt::Write;
 
@@ -25,7 +25,7 @@ pub(crate) struct Strip<'a> {
     pub(crate) values: Values<'a>,
 }
 
-/// The values for each part of the time, all of which are equally long.
+/// The values for each part of the time; all parts are equally long.
 pub(crate) enum Values<'a> {
     /// One value per part.
     Line(&'a [f64]),
@@ -69,8 +69,8 @@ pub(crate) fn strips(phases: &PhaseEnds, strips: &[Strip], failed: &[u64]) -> (S
             let _ = write!(svg, "<path class=\"{class}\" d=\"{}\"/>", path(&strip.values, most, foot));
         }
     }
-    // Failures are marked at the top of the last strip, which shows response times, because failures have
-    // none.
+    // Failures are marked at the top of the last strip, which shows response times, because failed requests
+    // have no response time.
     let head = full - STRIP;
     let marks: String = failed
         .iter()

@@ -77,7 +77,8 @@ fn question(sources: &Sources) -> Vec<String> {
     vec![format!("No hypothesis is stated. Measured: {}, in {}.", endpoints.join(", "), sweeps.join(", "))]
 }
 
-/// Returns the note between a hypothesis and the answer, which says that readers must compare them.
+/// Returns the note between a hypothesis and the answer, which tells readers to compare the hypothesis with
+/// the measurements; `None` without a hypothesis.
 fn beside(sources: &Sources) -> Option<&'static str> {
     let plan = sources.plan;
     let is_stated = plan.hypothesis.is_some() || plan.sweeps.values().any(|sweep| sweep.hypothesis.is_some());

@@ -173,7 +173,8 @@ fn tail_said(spread: &Spread) -> String {
     }
 }
 
-/// Returns a table of all calibrated loads, with errors in milliseconds (the rows minus the mock's log).
+/// Returns a table of all calibrated loads, with errors in milliseconds (the values in the client's rows
+/// minus those in the mock's log).
 fn table(calibration: &Calibration) -> Table {
     let columns = [
         "load",

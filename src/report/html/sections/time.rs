@@ -23,7 +23,7 @@ const MOST_FIGURES: usize = 12;
 /// numbers contains the others.
 const MOST_BARS: usize = 10;
 
-/// The two sums: each is the mean of a metric and consists of parts.
+/// The sums that are drawn, each with the key of the metric whose mean it is.
 const WHOLES: [(&str, &str); 2] = [("ttft", "ttft_from_schedule"), ("e2e", "e2e_from_schedule")];
 
 /// The look of each part, in the order in which the parts add up.

@@ -27,7 +27,7 @@ impl Exposition {
         let _ = write!(self.0, "# HELP {name} {}\n# TYPE {name} {kind}\n", escaped(help, false));
     }
 
-    /// Adds a sample.
+    /// Adds a sample to the current family.
     pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<String> =
             labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value, true))).collect();
