@@ -15,12 +15,12 @@ pub(crate) struct Checks {
     check: Check,
     answer: UnboundedSender<Checked>,
     answers: UnboundedReceiver<Checked>,
-    /// A result that arrived while the executor was waiting, and that has not been taken yet.
+    /// A result that arrived while the executor was waiting and has not been taken yet.
     came: Option<Checked>,
 }
 
 impl Checks {
-    /// Creates the value; no check is in progress yet.
+    /// Creates an instance without any checks in progress.
     pub(crate) fn new(check: Check) -> Checks {
         let (answer, answers) = unbounded_channel();
         Checks { check, answer, answers, came: None }

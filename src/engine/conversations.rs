@@ -34,15 +34,15 @@ pub(crate) struct Conversations {
     script: Option<Script>,
     /// Conversations between two turns in a closed loop, by the slot that continues them.
     by_slot: HashMap<u32, Pending>,
-    /// Conversations between two turns in an open loop, where any arrival may continue them; the one that
-    /// was ready first comes first.
+    /// Conversations between two turns in an open loop, where any arrival may continue them, ordered by when
+    /// their users became ready.
     pool: BinaryHeap<Waiting>,
 }
 
 /// A turn in progress. The caller passes it to `give_back` when the turn has ended.
 pub(crate) struct Turn {
     number: u64,
-    /// The index of the turn that follows.
+    /// The index of the next turn.
     next: u32,
     slot: Option<u32>,
     /// The rest of the conversation; `None` if it ends with this turn.

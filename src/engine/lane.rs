@@ -59,7 +59,7 @@ pub(super) struct Lane {
     trails: RefCell<Trails>,
 }
 
-/// The trails of beginnings that many requests have in common, so that each is created only once.
+/// A cache of the trails of common prompt beginnings, so that each is created only once.
 #[derive(Clone, Default)]
 struct Trails {
     same: Option<Arc<Trail>>,

@@ -80,7 +80,7 @@ thread_local! {
 /// nanoseconds. After a larger change, the clocks are read again. The limit is more than NTP adjusts a
 /// clock between two readings, and less than any error that matters.
 const MOST_DRIFT: i64 = 2_000;
-/// Number of readings from which the closest ones are used.
+/// Number of times that the clocks are read; the readings that lie closest together are used.
 const TRIES: usize = 8;
 
 /// The monotonic clock and the wall clock, read together.
@@ -182,7 +182,7 @@ mod tests {
             let before = Now::read().wall;
             writer.write_all(b"hello").unwrap();
             let mut wait = [nix::libc::pollfd { fd: reader.as_raw_fd(), events: nix::libc::POLLIN, revents: 0 }];
-            // SAFETY: one descriptor, alive.
+            // SAFETY: the array contains one descriptor, and the descriptor is open.
             #[expect(unsafe_code, reason = "a test that waits for one descriptor")]
             unsafe {
                 nix::libc::poll(wait.as_mut_ptr(), 1, -1)

@@ -108,8 +108,7 @@ pub(crate) struct Tally {
     digest: Option<[u8; 8]>,
     /// Whether the end of the response has arrived: `[DONE]`, or the last event of the protocol.
     marked_done: bool,
-    /// When the last byte of the body arrived, from which time the request's slot is free; `None` if it has
-    /// not arrived.
+    /// When the last byte of the body arrived, which freed the request's slot; `None` if it has not arrived.
     freed: Option<u64>,
     /// The recorded texts; `None` if the run does not record them.
     words: Option<Box<RequestTexts>>,
@@ -203,8 +202,8 @@ impl Tally {
         self.words = Some(Box::new(RequestTexts::new(body)));
     }
 
-    /// Processes one event of the stream, which arrived with the read `read`. Returns true if the event
-    /// contained text.
+    /// Processes one event of the stream, which arrived with `read`. Returns true if the event contained
+    /// text.
     pub(crate) fn event(&mut self, event: &Event, read: Read) -> Result<bool, Failure> {
         if self.marked_done {
             return Ok(false);

@@ -1,5 +1,5 @@
-//! The sampling thread. It ticks as a canary every 10 ms, takes samples every second, and takes two
-//! snapshots at the borders of the measure window, from which the facts of the run are computed.
+//! The sampling thread. It acts as a canary with a tick every 10 ms, takes a sample every second, and takes a
+//! snapshot at each border of the measure window. The facts of the run are computed from the two snapshots.
 
 use std::thread::JoinHandle;
 use std::time::Duration;

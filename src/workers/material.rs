@@ -16,7 +16,7 @@ use crate::plan::model::trace::{Replay, TraceRequest, TraceRequests};
 struct Material<S, T> {
     /// Data sets, keyed by the digest of their texts.
     sources: BTreeMap<String, S>,
-    /// Traces, keyed by the digest of their file and of how it was read.
+    /// Traces, keyed by the digest of their file and a description of how it was read.
     traces: BTreeMap<String, T>,
 }
 

@@ -40,7 +40,7 @@ pub(super) struct Exact {
 /// written again when needed.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// A cache of pieces, by name and number of tokens, with a size limit.
+/// A size-limited cache of pieces, keyed by name and number of tokens.
 #[derive(Debug, Clone, Default)]
 struct Pieces {
     texts: HashMap<(u64, u32), Arc<str>>,

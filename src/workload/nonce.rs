@@ -11,8 +11,8 @@ const GROUPS: usize = 4;
 /// Number of characters of a nonce as it appears in a prompt, for example `[ref 482 773 194 205] `.
 const LENGTH: usize = "[ref".len() + GROUPS * " 482".len() + "] ".len();
 
-/// Estimated length of a nonce, in quarters of a token (see [`super::tokens`]). Each group is two tokens;
-/// the rest is counted like prose.
+/// Estimated length of a nonce, in quarters of a token (see [`super::tokens`]). Each group counts as two
+/// tokens; the rest is counted like prose.
 const WEIGHT: u32 = 6 + GROUPS as u32 * 2 * super::tokens::CHARS_PER_TOKEN;
 
 /// Estimated number of tokens of a nonce. It is the same for every nonce, and is included in the prompt's

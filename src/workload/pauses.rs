@@ -112,13 +112,14 @@ mod tests {
         (mean, (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt())
     }
 
-    /// With 100 000 draws, the mean lies within five standard errors, the deviation within 3 %.
+    /// With 100 000 draws, the mean is accurate to within five standard errors, and the standard deviation to
+    /// within 3 %.
     #[test]
     fn draws_have_the_moments_that_were_asked_for() {
         for (think, mean, sd) in [
             ("{ uniform: { min: 2s, max: 10s } }", 6.0, 8.0 / 12f64.sqrt()),
             ("{ exponential: { mean: 8s } }", 8.0, 8.0),
-            // If truncated at its mean, the mean is multiplied by 1 − (x/(eˣ − 1)) with x = 1.
+            // Truncating the distribution at its mean multiplies the mean by 1 − x/(eˣ − 1) with x = 1.
             ("{ exponential: { mean: 8s, max: 8s } }", 8.0 * (1.0 - 1.0 / 1f64.exp_m1()), 2.2532),
             // The distribution is memoryless, so the part above 3 s is shifted by 3 s.
             ("{ exponential: { mean: 8s, min: 3s } }", 11.0, 8.0),

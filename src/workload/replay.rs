@@ -80,8 +80,8 @@ impl Replayed {
 /// than requested, and is then truncated to the exact length.
 const OVER: usize = 64;
 
-/// Writes prose of about `whole` characters, and appends its first `length` characters, where the last one
-/// is replaced by a line break.
+/// Writes prose of about `whole` characters, and appends its first `length` characters, the last of which is
+/// replaced by a line break.
 fn append(out: &mut String, mut dice: Dice, (length, whole): (u32, u32)) {
     if length == 0 {
         return;

@@ -28,8 +28,8 @@ struct Search<'a> {
     left: usize,
 }
 
-/// Returns a text of `draft` that makes the whole prompt `target` tokens long. If none is found,
-/// returns the closest text, which may be `best`.
+/// Returns a text from `draft` that makes the whole prompt `target` tokens long. If none is found, returns
+/// the closest text, which may be `best`.
 pub(super) fn search(
     draft: &mut Draft<'_, '_, '_>,
     whole: Whole,

@@ -12,7 +12,7 @@ use super::source::Source;
 /// a thousand different numbers.
 const MOST: usize = 1 << 16;
 
-/// A cache of the words whose costs are known.
+/// A cache of the costs of words.
 #[derive(Default)]
 pub(super) struct WordCosts(Mutex<HashMap<Box<str>, i64>>);
 
