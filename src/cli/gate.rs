@@ -267,7 +267,7 @@ impl Gate {
             .collect()
     }
 
-    /// Whether a question is undecided.
+    /// Whether a question about the SLO is undecided, or the plan's comparison has no result.
     pub(crate) fn is_undecided(&self) -> bool {
         self.untested.is_some() || !self.undecided.is_empty()
     }

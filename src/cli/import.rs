@@ -82,7 +82,8 @@ pub(super) fn run(args: ImportArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Reports how many settings the plan contains, and which ones it does not.
+/// Reports how many settings the plan contains, which ones are missing, and which ones have a different
+/// meaning in the plan.
 fn tell(made: &Imported) {
     stderr::complain(&summary(made.counts, made.missing.len()));
     made.look.iter().for_each(|look| stderr::complain(look));

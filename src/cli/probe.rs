@@ -68,7 +68,7 @@ pub(crate) struct ProbedEndpoint {
     /// The same data as `fingerprint`, for any model.
     #[serde(skip)]
     pub(crate) said: SelfDescription,
-    /// Whether waiting does not help: the endpoint will not become ready without a change.
+    /// Whether waiting is useless, because the endpoint will not become ready without a change.
     #[serde(skip)]
     is_final: bool,
 }
@@ -79,7 +79,8 @@ impl ProbedEndpoint {
         self.state == Readiness::Ready
     }
 
-    /// Whether the endpoint's runs would be executed.
+    /// Whether nothing prevents a measurement. This includes servers that sweepline starts itself, and unused
+    /// endpoints.
     pub(crate) fn can_be_measured(&self) -> bool {
         self.state != Readiness::Unready
     }
@@ -124,7 +125,7 @@ pub(super) fn exit(asked: &[ProbedEndpoint]) -> Exit {
     }
 }
 
-/// Whether all of the servers are ready.
+/// Whether no endpoint is unready.
 pub(crate) fn are_ready(asked: &[ProbedEndpoint]) -> bool {
     asked.iter().all(ProbedEndpoint::can_be_measured)
 }

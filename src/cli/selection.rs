@@ -375,7 +375,8 @@ mod tests {
         parse("plan.yaml".as_ref(), &plan.to_string(), Format::Yaml).expect("a plan").plan
     }
 
-    /// Returns the runs that the expression matches, even if there are none.
+    /// Returns, for each run, whether the expression matches it. An expression that matches no run is not an
+    /// error.
     fn holds(text: &str) -> Result<Vec<bool>, Failure> {
         let plan = plan();
         let runs = expand(&plan).expect("expands").runs;

@@ -9,10 +9,10 @@ use crate::sweep::event::planned_name;
 /// Maximum number of cells listed if none matches.
 const MOST_NAMED: usize = 5;
 
-/// Cells of a sweep.
+/// The selected cells of a sweep.
 pub(super) struct SweepCell<'a> {
     sweep: &'a str,
-    /// Values that the cells have, on any axis; empty for all cells.
+    /// Values, on any axis, that a cell must have to be selected; empty if all cells are selected.
     values: Vec<&'a str>,
 }
 

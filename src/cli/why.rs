@@ -106,8 +106,8 @@ pub(super) struct ExplainedRun {
     /// The search or ladder to which the run belongs; null if the sweep declares its loads, or if there
     /// is no plan.
     asked_by: Option<AskedBy>,
-    /// The fields in which the run differs from the closest result; empty if these do not explain
-    /// anything.
+    /// The fields in which the run differs from the closest result; empty if differences do not explain the
+    /// action.
     changed: Vec<Changed>,
     /// The result that the run's result replaced; null if there was none.
     replaced: Option<Replaced>,

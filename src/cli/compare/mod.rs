@@ -215,7 +215,7 @@ fn unequal(lint: &Lint) -> Option<String> {
     ["M014", "M015"].contains(&code.as_str()).then(|| format!("{} ({code})", lint.message))
 }
 
-/// The inputs of a comparison in addition to the declaration.
+/// The inputs of a comparison other than its declaration.
 #[derive(Clone, Copy)]
 struct ComparisonRequest<'a> {
     earlier: Option<&'a Earlier>,
@@ -371,8 +371,8 @@ fn of_plan(plan: &Plan) -> Vec<Declared> {
     all
 }
 
-/// Returns the comparison with earlier results. Its metrics are those that the plan's comparison uses,
-/// if it has one.
+/// Returns the comparison with earlier results. If the plan declares a comparison, its metrics and margin are
+/// used.
 fn of_earlier(plan: &Plan, baseline: String) -> Declared {
     let metrics = plan.compare.as_ref().map(|compare| compare.metrics.0.clone()).unwrap_or_default();
     let margin = plan.compare.as_ref().and_then(|compare| compare.margin);

@@ -40,8 +40,8 @@ pub(crate) fn leave_out(arms: &mut Arms, with_invalid: bool) -> Vec<LeftOut> {
     left
 }
 
-/// Notes on arms that were given up in a repeat because the server does not sustain the load. The remaining
-/// rounds favor such arms.
+/// Returns notes on arms of which repeats were given up because the server does not sustain the load. The
+/// remaining repeats favor such arms.
 pub(crate) fn of_given_up(arms: &Arms) -> Vec<String> {
     let note = |side: usize| {
         let (name, runs) = (&arms.names[side], &arms.runs[side]);

@@ -83,8 +83,8 @@ pub(crate) struct SettingState {
     /// The upper end of the 95 % interval.
     pub high: Option<f64>,
     /// Whether the settings meet the plan's objective, judged from all of their runs together: `shown`,
-    /// `seems` (as observed), `seems_not` (it was missed as observed, or too few requests are available)
-    /// or `misses`; null if there is no objective or no run.
+    /// `seems` (met as observed), `seems_not` (missed as observed, or too few requests are available) or
+    /// `misses`; null if there is no objective or no run.
     pub meets: Option<&'static str>,
     /// Why the last run of the settings does not count, like `invalid: client_late`, or that the
     /// settings cannot be chosen; null if the run counts.

@@ -33,8 +33,8 @@ impl Happens {
     }
 }
 
-/// Returns the hooks and resets of the runs at these positions of the expansion, ordered by the plan's
-/// endpoints and by point in a run.
+/// Returns the hooks and resets of the runs at these positions of the expansion, ordered by endpoint as in
+/// the plan, and then by their point in a run.
 pub(super) fn happens(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Happens> {
     let of_endpoint = |(name, endpoint): (&String, &Endpoint)| {
         let planned = todo.iter().map(|at| &workspace.expansion.runs[*at]);

@@ -36,8 +36,8 @@ pub(crate) struct Document<'a> {
     /// The server's own metrics over the window; absent if nothing was scraped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     server: Vec<Figure>,
-    /// How the time was spent: mean latencies from the schedule as sums of parts; absent if nothing was
-    /// scraped.
+    /// How the time was spent: mean latencies, measured from the scheduled time, as sums of parts; absent if
+    /// nothing was scraped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<Sum>,
     /// The run's labels and every metric: the columns of `export`, described by `schema export`.
@@ -61,8 +61,8 @@ struct Limit {
     above: u64,
     /// Number of tested samples.
     n: u64,
-    /// The number of samples that would show that the limit holds, if the samples depended on each other as
-    /// now and none were above the limit.
+    /// The number of samples that would show that the limit holds, if none were above the limit and they
+    /// depended on each other as much as these samples do.
     need: u64,
     /// The equivalent number of independent samples. Requests that wait for each other count less.
     worth: f64,
@@ -87,7 +87,7 @@ struct Figure {
     absent: Option<String>,
 }
 
-/// A mean latency from the schedule, and its parts.
+/// A mean latency, measured from the scheduled time, and its parts.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Sum {
     /// ttft or e2e.

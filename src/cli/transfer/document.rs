@@ -47,7 +47,7 @@ enum Outcome {
     Committed,
     /// The same result was already at the destination.
     Unchanged,
-    /// Another result of the same run was already committed at the destination, and stays.
+    /// Another result of the same run was already committed at the destination, and is kept.
     OtherResult,
 }
 
