@@ -35,7 +35,8 @@ pub fn worth_at_least(n: f64, p: f64, x: f64) -> f64 {
 pub(crate) fn share_interval(worth: f64, share: f64) -> [f64; 2] {
     const TAIL: f64 = 0.025;
     let seen = worth * share;
-    // Both probabilities are monotone in the share, so bisection finds where they cross the tail.
+    // Both tail probabilities are monotone in the share, so bisection finds the share at which each equals
+    // `TAIL`.
     let bisect = |is_below: &dyn Fn(f64) -> bool| {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..60 {
@@ -58,7 +59,7 @@ fn distribution(n: u64, p: f64) -> Binomial {
 /// Binomial(n, p). `None` if n is too small for either rank.
 pub(crate) fn interval_ranks(n: u64, p: f64) -> Option<(u64, u64)> {
     const TAIL: f64 = 0.025;
-    // Each condition changes only once as k grows, so bisection finds the change.
+    // As k grows, each condition becomes true once and stays true, so bisection finds the first such k.
     let low = first(0, n, |k| at_most(n, p, k) > TAIL);
     let high = first(1, n + 1, |k| at_least(n, p, k) <= TAIL);
     (low >= 1 && high <= n).then_some((low, high))

@@ -11,7 +11,7 @@ use super::series::{PARTS, edges};
 
 /// Minimum number of failures for a finding.
 const FEWEST: usize = 5;
-/// Minimum logarithm of the likelihood ratio for a finding. Chance does not reach it.
+/// Minimum logarithm of the likelihood ratio for a finding, high enough that chance alone does not reach it.
 const LIMIT: f64 = 13.0;
 /// A burst contains at most this share of the requests; a longer stretch is a change of level.
 const BUNCH: f64 = 0.25;
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(find(&all), None);
     }
 
-    /// Failures at random: how rarely they look like a burst.
+    /// Failures at random rarely look like a burst.
     #[test]
     fn failures_by_chance_are_no_bunch() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);

@@ -23,7 +23,7 @@ use super::student;
 pub const FEWEST: usize = 6;
 /// Minimum share of the series on either side of a step.
 const EDGE: f64 = 0.025;
-/// Number of batches whose means determine the noise.
+/// Number of batches from whose means the noise is estimated.
 const BATCHES: usize = 15;
 /// Constant for the uncertainty of the dependence: the variance is multiplied by 1 + `UNSURE` /
 /// √(independent values).
@@ -86,9 +86,9 @@ pub fn find(values: &[f64], companion: Option<&[f64]>) -> Option<Change> {
 struct Fit {
     form: Form,
     at: f64,
-    /// The form, without the part that a companion explains.
+    /// The values of the step or line along the series, without the part that a companion explains.
     shape: Vec<f64>,
-    /// The least-squares coefficient of the form in the series.
+    /// The least-squares coefficient by which `shape` is multiplied to fit the series.
     times: f64,
 }
 

@@ -152,8 +152,8 @@ impl<'a> Generator<'a> {
         observed.thread(EXECUTOR).or(observed.thread("io")).filter(|_| spins)
     }
 
-    /// Describes a busy thread that busy-waits on the clock, because it is unknown how much of its time was
-    /// actual work. For a thread that is not busy, this does not matter.
+    /// Describes a thread that looks busy but busy-waits on the clock, so it is unknown how much of its CPU
+    /// time was actual work. `None` if the thread is not busy even with its busy-waiting.
     fn looks_busy(&self, observed: &Observed) -> Option<String> {
         let thread = self.spinning(observed)?;
         let share = observed.share(thread.cpu_ns);

@@ -12,7 +12,7 @@ use super::request::{Metric, Observation, Request};
 use super::window;
 use super::worth::{Evidence, Sample, Turns};
 
-/// Limits that each request must meet; `None` if there is no limit.
+/// Limits that each request must meet; a field is `None` if there is no limit on its latency.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Thresholds {
     /// Time to first token (open loop: from the schedule).

@@ -1,4 +1,4 @@
-//! The first request after a pause, which is a separate result.
+//! The latencies of the first request after a pause, which are reported separately.
 
 use crate::rows::{Facts, Measured};
 

@@ -88,7 +88,7 @@ mod tests {
     use crate::analysis::synthetic::Run;
     use crate::rows::Records;
 
-    /// Returns a run in which a third of the requests each request 16, 100 or 1 000 tokens.
+    /// Returns a run in which 16, 100 and 1 000 tokens are requested by a third of the requests each.
     fn varied() -> (Records, Facts) {
         let (mut records, facts) = Run::default().make();
         for (at, record) in records.iter_mut().enumerate() {

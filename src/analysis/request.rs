@@ -188,14 +188,14 @@ impl Request<'_> {
     }
 }
 
-/// Milliseconds from one instant to another; negative if the second instant is the earlier one.
+/// Returns the milliseconds from `from` to `to`; negative if `to` is the earlier instant.
 fn millis(to: u64, from: u64) -> f64 {
     (to as f64 - from as f64) / 1e6
 }
 
 impl Metric {
-    /// Returns the turns of a run's queue, as they affect the metric. The queue does not affect the
-    /// generator's own metrics.
+    /// Returns the turns of the queue that apply to the metric: those of the run, or none for the generator's
+    /// own metrics, which the queue does not affect.
     fn turns(self, turns: Turns) -> Turns {
         match self {
             Metric::Lateness | Metric::Connecting => Turns::CLOSED,

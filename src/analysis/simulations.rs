@@ -70,7 +70,7 @@ fn intervals_over_runs_hold_the_truth() {
 
 #[test]
 fn bootstrap_intervals_over_runs_hold_the_truth() {
-    // Each simulation draws 2 000 resamples.
+    // Fewer simulations suffice here, because each one draws 2 000 resamples.
     let count = times() / 8;
     let sizes: &[usize] = if times() > 2_000 { &[8, 12, 20] } else { &[bootstrap::FEWEST] };
     for n in sizes.iter().copied() {

@@ -238,7 +238,7 @@ fn latencies(rows: &[Measured], facts: &Facts, unchecked: &mut Option<String>) -
     all.into_iter().filter_map(|of| moved(&members, facts, of, carried.as_ref())).collect()
 }
 
-/// The mean number of requests in flight between two instants.
+/// The requests in flight over the window, from which the mean between any two instants is computed.
 struct Carried {
     averages: Vec<f64>,
     /// Number of swings of the requests in flight over the window.
@@ -273,8 +273,8 @@ impl Carried {
         self.areas[part] + (place - part as f64) * (self.areas[part + 1] - self.areas[part])
     }
 
-    /// Returns the mean number of requests in flight over the time in which a request was in flight in
-    /// the window.
+    /// Returns the mean number of requests in flight over the part of the window in which the request of
+    /// `row` was in flight.
     fn of(&self, row: &Measured, facts: &Facts) -> f64 {
         let (from, to) = (self.place(row.scheduled_ns), self.place(window::request(row, facts).end_ns()));
         // For a request that is shorter than a part, the mean is taken over the length of a part.

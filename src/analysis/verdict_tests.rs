@@ -109,7 +109,7 @@ fn client_late() {
     let ask = |count, by| state_of("client_late", count, late(by));
     assert_eq!([ask(10, 2 * MS), ask(11, 2 * MS)], [None, Some(State::Suspect)]);
     assert_eq!([ask(100, 2 * MS), ask(101, 2 * MS)], [Some(State::Suspect), Some(State::Invalid)]);
-    // A request is late after more than 1 ms; the clean run already uses 20 µs.
+    // A request is late if it is sent more than 1 ms late; requests of the clean run are already 20 µs late.
     assert_eq!([ask(500, 980_000), ask(500, 981_000)], [None, Some(State::Invalid)]);
 }
 
@@ -173,7 +173,7 @@ fn warm_cache_by_the_server_s_metrics() {
         url: Some(0),
         ..Sample::default()
     };
-    // From the scrape before the load to the scrape after it.
+    // Returns the samples of three scrapes: before the load, at the start of the window and after the load.
     let scraped = |hits: f64, preemptions: f64| -> Vec<Sample> {
         let of = |(at, share): (u64, f64)| {
             [

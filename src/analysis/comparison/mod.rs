@@ -70,7 +70,7 @@ pub enum Outcome {
 /// A mean over the runs of one arm.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Mean {
-    /// The mean over runs, in the unit: geometric if `kind` names a log scale.
+    /// The mean over runs, in the metric's unit; a geometric mean if `kind` names a log scale.
     pub value: f64,
     /// Lower end of the mean's 95 % interval; null for one run, and if the rounds may have stopped
     /// early because of their results.
@@ -164,7 +164,7 @@ enum Found {
     Tested(PairedT),
     /// The same difference in every round, on the metric's scale.
     Same(f64),
-    /// Too few rounds; contains the deviation of the differences if there are two.
+    /// Too few rounds; contains the deviation of the differences if there are two rounds.
     Few(Option<f64>),
     /// No values, for this reason.
     Nothing(String),

@@ -68,7 +68,7 @@ fn what_was_not_shown_says_what_would_have_been() {
         phrasing::percent(least)
     );
     assert_eq!(test.words, words);
-    // There are already enough, so no further repeats are recommended.
+    // There are already enough repeats, so no more are recommended.
     let test = tested("ttft_p50", &above(0.0, 0.001, 8));
     assert_eq!((test.outcome, test.repeats_needed), (Outcome::NotShown, None));
     assert!(test.detectable.expect("tested") < 0.05 && !test.words.contains("repeats"), "{}", test.words);

@@ -91,8 +91,8 @@ fn ladder(rungs: &[f64], repeats: u32, slo: &Slo) -> Vec<Made> {
 
 #[test]
 fn the_highest_load_under_an_objective_is_found_within_the_ladder() {
-    // Loads from a tenth of capacity to a fifth above it. Queueing begins near 100, and p95 stays
-    // below 60 ms up to that load.
+    // Loads from a tenth of the capacity to a fifth above the capacity. Queueing begins near 100, and p95
+    // stays below 60 ms up to that load.
     let slo = objective(r#"{ "ttft": { "p95": "60ms" } }"#);
     let rungs = [20.0, 40.0, 60.0, 80.0, 120.0];
     let made = ladder(&rungs, 3, &slo);

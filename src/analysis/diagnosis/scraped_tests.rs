@@ -22,7 +22,7 @@ fn scraped(name: &str, batch: u32, figures: &[(&str, Option<f64>)]) -> Made {
     made
 }
 
-/// Returns the same run with a mean TTFT of 100 ms, broken down into these parts.
+/// Returns a run with this many requests in flight and a mean TTFT of 100 ms, broken down into these parts.
 fn parted(name: &str, batch: u32, parts: &[(&'static str, Option<f64>)]) -> Made {
     let mut made = scraped(name, batch, &[("requests_waiting_mean", Some(3.25))]);
     let part = |(name, ms): &(&'static str, Option<f64>)| Part {

@@ -14,8 +14,8 @@ use super::shown::{Growth, Looked, Ranged, both, found, latency_growth, rate_gro
 
 /// Maximum number of requests in flight for a run to count as low-concurrency.
 const FEW: f64 = 2.0;
-/// Minimum number of requests in flight of a load that is compared with single-request runs, and the
-/// minimum ratio between the two.
+/// Minimum number of requests in flight at a load that is compared with a run with one request in flight, and
+/// the minimum ratio of their requests in flight.
 const HEAVIER: f64 = 2.0;
 /// A figure has grown if it is larger by at least this factor.
 const GROWN: f64 = 1.5;

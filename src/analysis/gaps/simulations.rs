@@ -24,7 +24,7 @@ enum GapDependence {
     Independent,
     /// Each request has its own pace.
     Paced,
-    /// 0.9 of the pace carries over from request to request.
+    /// Each request inherits 0.9 of the previous request's pace.
     Serial,
     /// Two of three events arrive together with the next event, in one read.
     Merged,

@@ -52,8 +52,8 @@ pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: 
     }
 }
 
-/// Returns whether an ordinary run followed the long runs. If its result differs at the same load, runs
-/// vary.
+/// Returns whether an ordinary run followed the long runs. A different result at the same load shows that
+/// runs vary.
 fn is_measured_again(probes: &[Probe]) -> bool {
     let last = probes.iter().rposition(|probe| probe.own && probe.confirms);
     last.is_none_or(|last| probes[last + 1..].iter().any(|probe| met(probe).is_some()))

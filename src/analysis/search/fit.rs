@@ -101,7 +101,8 @@ impl Fit {
         Fit { places, weights: raw.iter().map(|weight| weight / sum).collect() }
     }
 
-    /// Returns the first (0) or last (1) position that is not practically ruled out, extended by one.
+    /// Returns the first (0) or last (1) position that is not practically ruled out, extended outwards by one
+    /// position.
     fn likely(&self, end: usize) -> f64 {
         let is_likely = |weight: &f64| *weight > 1e-5;
         let last = self.places.len() - 1;

@@ -35,8 +35,8 @@ impl Purpose {
         let said = || before.iter().filter(|probe| met(probe).is_some());
         let is_replaced = |last: &Probe| met(last).is_none() && last.load == load && last.confirms == confirms;
         let highest = said().map(|probe| probe.load).fold(0.0, f64::max);
-        // A run far above the found load requests LOOK times that load, and every load so far is below
-        // SEEN times that load.
+        // A run well above the found load measures LOOK times that load, and every load measured before is
+        // below SEEN times that load.
         let is_far = load >= highest * (LOOK / SEEN);
         match before.last() {
             Some(last) if is_replaced(last) => Purpose::Instead,

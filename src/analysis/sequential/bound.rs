@@ -2,14 +2,14 @@
 //! finding over all looks equals the level.
 //!
 //! The look after `n` values compares the plain p-value with `x · weight(n)`, with one `x` for all looks. The
-//! probability that any look finds a difference where there is none, Λ(x), is computed exactly for normal values
-//! with unknown deviation (as in Jennison and Turnbull 1991, Biometrika 78, 133–141): the t statistics of 3, 4,
-//! 5, … values form a Markov chain. With `S` the sum of the values, `Q` the sum of their squares and
-//! `z = S / √Q`, the next value relative to the new root of squares is `w = x / √(Q + x²)`. `w` does not depend
-//! on anything before it, and `z′ = z √(1 − w²) + w`. So Λ(x) is a nest of one-dimensional integrals over the
-//! angles `ψ = asin w` (density ∝ cosⁿ⁻¹ ψ) and `θ`, with `t = √(n − 1) tan θ`. An observed p-value is converted
-//! by dividing it by its weight: `x = p / weight(n)`. Λ(x) is then the p-value over the whole sequence, which is
-//! valid wherever the sequence stops.
+//! probability that any look finds a difference where there is none, Λ(x), is computed exactly for normal
+//! values with unknown deviation (as in Jennison and Turnbull 1991, Biometrika 78, 133–141): the t statistics
+//! of 3, 4, 5, … values form a Markov chain. With `S` the sum of the values, `Q` the sum of their squares and
+//! `z = S / √Q`, the next value relative to the new root of the sum of squares is `w = x / √(Q + x²)`. `w`
+//! does not depend on anything before it, and `z′ = z √(1 − w²) + w`. So Λ(x) is a nest of one-dimensional
+//! integrals over the angles `ψ = asin w` (density ∝ cosⁿ⁻¹ ψ) and `θ`, with `t = √(n − 1) tan θ`. An
+//! observed p-value is converted by dividing it by its weight: `x = p / weight(n)`. Λ(x) is then the p-value
+//! over the whole sequence, which is valid wherever the sequence stops.
 
 use std::collections::BTreeMap;
 use std::f64::consts::FRAC_PI_2;

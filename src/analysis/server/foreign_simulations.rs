@@ -85,7 +85,7 @@ impl Server {
 const S: u64 = 1_000_000_000;
 /// Duration of the load.
 const LOAD: u64 = 60 * S;
-/// Delay of the last scrape after the end.
+/// Time from the end of the run to the last scrape.
 const LAST: u64 = S / 10;
 
 /// Returns the finding for the run with this seed.

@@ -84,12 +84,12 @@ pub(super) struct Server {
     within: f64,
     /// Logarithm by which the capacity changes over one ordinary run.
     drift: f64,
-    /// Share of slow runs, and the logarithm of the factor by which they are slow.
+    /// Share of slow runs, and the logarithm of the factor by which they are slower than other runs.
     slow: (f64, f64),
-    /// Loads that miss.
+    /// The range of loads in which the server misses the limit although they are below the knee.
     hole: (f64, f64),
     rng: ChaCha8Rng,
-    /// Elapsed time in lengths of an ordinary run.
+    /// Elapsed time, as a multiple of the length of an ordinary run.
     pub elapsed: f64,
     /// Number of requests, excluding those of a ladder.
     pub requests: u64,
@@ -367,7 +367,7 @@ impl Server {
         }
     }
 
-    /// Returns the factor of the next request's time.
+    /// Returns the factor by which the service time of the next request is multiplied.
     fn pace(&mut self, state: &mut f64) -> f64 {
         *state = 0.5 * *state + 0.75_f64.sqrt() * self.normal();
         (self.within * *state - self.within * self.within / 2.0).exp()
