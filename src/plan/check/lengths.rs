@@ -218,7 +218,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that a number of tokens can be sent.
+    /// Checks that a number of tokens is within the range that can be sent.
     fn tokens_in_range(&mut self, at: &[Step], field: &str, tokens: u32, Side(least): Side) -> bool {
         let good = (least..=MOST_TOKENS).contains(&tokens);
         if !good {
@@ -230,7 +230,8 @@ impl Checker<'_> {
         good
     }
 
-    /// Checks that two bounds form a range of tokens that can be sent.
+    /// Checks two bounds: each must be a number of tokens that can be sent, and the lower must not exceed the
+    /// upper.
     fn bounds(&mut self, at: &[Step], (low, high): (&str, &str), (min, max): (u32, u32), side: Side) -> bool {
         let inside = |key: &str| [at, &steps![key]].concat();
         let good = [(low, min), (high, max)].map(|(key, value)| self.tokens_in_range(&inside(key), key, value, side));

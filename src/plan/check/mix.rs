@@ -12,7 +12,7 @@ use crate::plan::model::talk::{Sessions, Talk};
 use crate::plan::text::tree::Step;
 use crate::units::Decimal;
 
-/// Returns the value of one switch of a scenario; `None` if the scenario does not set it.
+/// A function that returns a true-or-false setting of a scenario; `None` if the scenario does not set it.
 type Said = fn(&Resolved) -> Option<bool>;
 
 impl Checker<'_> {

@@ -18,8 +18,8 @@ impl Checker<'_> {
         self.cold(name, scenario, plan);
     }
 
-    /// Reports a scenario whose own `cache` or `nonce` makes its prompts cold without a separate nonce for
-    /// each prompt.
+    /// Reports a cold scenario whose prompts do not each have their own nonce, if the scenario itself sets
+    /// `cache` or `nonce`.
     fn cold(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
         let field = match (scenario.nonce.is_some(), scenario.cache.is_some()) {
             (true, _) => "nonce",

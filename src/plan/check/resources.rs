@@ -7,7 +7,8 @@ use crate::plan::model::memory::Memory;
 use crate::plan::text::tree::Step;
 use crate::units::Nanos;
 
-/// Options of sbatch that `submit` writes itself, each with the reason or with the plan's own field for it.
+/// Options of sbatch that `submit` writes itself, each with the reason, or with the field of the plan that
+/// sets it.
 const OWN: [(&str, &str); 14] = [
     ("--array", "array elements are derived from the plan's resources"),
     ("--dependency", "dependencies are derived from `after`"),
@@ -52,7 +53,7 @@ impl Checker<'_> {
         words.into_iter().for_each(|(key, text)| self.word(&at, key, text.as_deref()));
     }
 
-    /// Reports a name that is empty or contains white space.
+    /// Reports a name that is empty or contains whitespace.
     fn word(&mut self, table: &[Step], key: &str, text: Option<&str>) {
         let is_wrong = |text: &&str| text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control());
         let Some(text) = text.filter(is_wrong) else { return };

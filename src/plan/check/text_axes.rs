@@ -38,7 +38,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports cells that set the number of requested tokens under both field names.
+    /// Reports cells that set the number of requested tokens under both of its names, `output_tokens` and
+    /// `max_completion_tokens`.
     pub(super) fn lengths_asked_twice(&mut self, asked: &CheckedSweep) {
         let [usual, unusual] = LengthField::KEYS;
         let under_the_other: Vec<Scalar> = asked.sweep.values(usual);

@@ -1,4 +1,4 @@
-//! The tokenizers of models. Each is read once, however many models name it.
+//! Reads the tokenizers of models. Each is read once, however many models name it.
 
 use std::collections::HashMap;
 use std::io;

@@ -98,7 +98,7 @@ fn changed(span: &Span, text: &str) -> Option<Changed> {
     let digits = digits.strip_prefix('+').unwrap_or(&digits);
     let unsigned = digits.strip_prefix('-').unwrap_or(digits);
     let zero_first = unsigned.len() > 1 && unsigned.starts_with('0') && unsigned.as_bytes()[1].is_ascii_digit();
-    // `007` is a text. For this purpose, `inf` and `nan` are texts too.
+    // `007` is a text; here, `inf` and `nan` are treated as texts too.
     if zero_first || !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }

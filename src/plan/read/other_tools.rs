@@ -203,8 +203,8 @@ pub(crate) fn stands_for(word: &str, key: &str) -> bool {
     RANGE_WORDS.iter().any(|(words, own)| *own == key && words.contains(&folded(word).as_str()))
 }
 
-/// The remedy for an unknown key of a range, of bounds or next to a condition, if `known` lists the
-/// correct ones.
+/// The remedy for an unknown key in a table whose allowed keys are `known`, if the key is another word for a
+/// key of a range, of bounds or of a condition.
 pub(crate) fn range_key(key: &str, known: &[&str]) -> Option<String> {
     let key = folded(key);
     if is_axis_table(known) && ["double", "doubling", "log2", "geometric"].contains(&key.as_str()) {

@@ -48,8 +48,8 @@ fn the_full_plan_meets_its_own_schema() {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
-/// The tables of the full plan that must contain every key, each as a type of the schema and the path of
-/// its tables in a plan, with `*` for any name.
+/// The tables of the full plan that must contain every key. Each is given by its type in the schema and by
+/// its path in a plan, with `*` for any name.
 const WHOLE: [(&str, &str); 10] = [
     ("", ""),
     ("Sweep", "sweeps/*"),

@@ -9,7 +9,7 @@ use crate::plan::model::extra::dialect::fields_of;
 const BEGIN: &str = "<!-- generated from src/plan/model/dialect.rs by `SWEEPLINE_BLESS=1 cargo test -p sweepline-core --lib -- current` -->\n";
 const END: &str = "<!-- end of the generated part -->\n";
 
-/// A cell of the tables.
+/// A function that returns the text of a cell for a dialect.
 type Cell = fn(&Dialect) -> String;
 
 fn known(is: Option<bool>) -> String {
@@ -28,7 +28,7 @@ fn or_dash(parts: Vec<String>) -> String {
     if parts.is_empty() { "–".to_owned() } else { parts.join(", ") }
 }
 
-/// The rows: a label, and the cell for each engine.
+/// The rows: a label, and the function that returns the cell for each engine.
 const ROWS: [(&str, Cell); 13] = [
     ("accepts `ignore_eos`", |dialect| known(dialect.ignore_eos)),
     ("sweepline sends `ignore_eos`", |dialect| known(Some(dialect.engine.takes_ignore_eos()))),
