@@ -42,7 +42,7 @@ pub enum Field {
     InputTokens,
     /// The column with the number of response tokens.
     OutputTokens,
-    /// The column with the arrival of the request: a date, or a number.
+    /// The column with the arrival time of the request: a date, or a number.
     Time,
     /// The column with the names of the prompt's blocks of 512 tokens.
     HashIds,

@@ -76,7 +76,7 @@ pub struct Record {
     pub input_tokens: Option<u32>,
     /// Number of output tokens of the first request, as declared in the file.
     pub output_tokens: Option<u32>,
-    /// Arrival of the request, relative to the first time in the file; `None` if the file has no times.
+    /// Arrival time of the request, relative to the first time in the file; `None` if the file has no times.
     #[serde(rename = "offset_ns", serialize_with = "number_of_nanos")]
     pub offset: Option<Nanos>,
     /// Names of the prompt's blocks of 512 tokens, from its beginning. Blocks with equal names have equal

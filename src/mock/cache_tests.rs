@@ -52,7 +52,7 @@ impl Naive {
         }
     }
 
-    /// Evicts the least recently used block among those that are the last of their sequence.
+    /// Evicts the least recently used block among those that no other kept block follows.
     fn evict(&mut self) {
         let followed =
             |text: &Vec<u8>| self.texts.keys().any(|other| other.len() > text.len() && other.starts_with(text));

@@ -52,7 +52,7 @@ impl Embedded {
         Embedded::spawn(figures, None)
     }
 
-    /// Starts the mock and lets it log its events to the file `log`. The file is complete after
+    /// Starts the mock, which logs its events to the file `log`. The file is complete after
     /// [`Embedded::end`].
     pub fn with_log(figures: &MockFigures, log: &Path) -> Result<Embedded, EmbeddedError> {
         Embedded::spawn(figures, Some(log))

@@ -161,8 +161,8 @@ async fn rest(due: u64) {
     tokio::time::sleep(left.min(LOOK).max(Duration::from_millis(1))).await;
 }
 
-/// The state of the scraper. A round consists of one scrape of each page and one reading of the GPUs of
-/// this machine, which are treated as an additional last page.
+/// The state of the scraper. A round consists of one scrape of each page, one reading of the GPUs of this
+/// machine, which are treated as an additional last page, and one measurement of the round trip.
 struct Rounds {
     settings: Settings,
     gpus: Option<Reader>,
@@ -320,7 +320,7 @@ impl Rounds {
         Ok(())
     }
 
-    /// Makes the last round, and repeats it until two rounds agree on how many requests the server
+    /// Makes the last round, and repeats its scrapes until two in a row agree on how many requests the server
     /// has completed.
     async fn last(&mut self) -> Result<(), ScrapeError> {
         self.settle().await?;

@@ -19,7 +19,7 @@ impl Share {
     /// The description of the expected form in errors.
     pub const EXPECTED: &str = "a share in percent, like 1%";
 
-    /// Returns a share of `percent` hundredths.
+    /// Returns `percent` percent as a share.
     pub const fn percent(percent: i64) -> Share {
         Share(Decimal::new(percent, 2))
     }
@@ -42,7 +42,7 @@ impl FromStr for Share {
     }
 }
 
-/// The error for a text that does not end with a percent sign.
+/// Returns the error for a text that does not end with a percent sign.
 fn unsigned(text: &str) -> String {
     match text.trim().parse::<Decimal>() {
         Ok(number) if number >= Decimal::new(1, 0) => {

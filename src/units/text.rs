@@ -130,8 +130,7 @@ pub fn sequence(c: char, rest: &str) -> usize {
 }
 
 /// Returns the length in bytes of an escape of an invisible character at the start of a text, and the
-/// character. Recognizes JSON's `\u0001` and `
-/// `, YAML's `\x01`, and Rust's `\u{1}`.
+/// character. Recognizes JSON's `\u0001` and `\n`, YAML's `\x01`, and Rust's `\u{1}`.
 fn escape(text: &str) -> Option<(usize, char)> {
     let digits = |prefix: &str, count: usize| text.strip_prefix(prefix)?.get(..count);
     let braced = text.strip_prefix("\\u{").and_then(|rest| rest.split_once('}')).map(|(digits, _)| digits);

@@ -33,7 +33,7 @@ pub struct Profiler {
     cells: Cells,
     offsets: Vec<Nanos>,
     hasher: RandomState,
-    /// The full blocks, from the beginning, of all prompts so far.
+    /// Names of the full blocks of all prompts so far.
     blocks: HashSet<u64>,
     /// Groups of requests, by their first block.
     groups: HashMap<u64, Group>,
@@ -43,7 +43,8 @@ pub struct Profiler {
     short: u64,
     /// Number of requests in each named conversation, by a hash of its name.
     named: HashMap<u64, u64>,
-    /// For each number of requests, the number of conversations that are one record with that many requests.
+    /// For each number of requests, the number of conversations that consist of one record with that many
+    /// requests.
     turns: BTreeMap<u64, u64>,
     has_text: bool,
 }

@@ -130,8 +130,7 @@ impl Launched {
             .arg(SUPERVISE)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // The server has its own process group, so that Ctrl-C in a terminal reaches only
-            // sweepline.
+            // The supervisor has its own process group, so that Ctrl-C in a terminal reaches only sweepline.
             .process_group(0)
             .spawn()
             .map_err(wrong)?;

@@ -99,8 +99,8 @@ fn listen(sender: Sender<Happened>) -> io::Result<()> {
 /// Waits for events, and then ends every process of the server.
 fn attend(order: &Order, pid: u32, happened: &Receiver<Happened>) {
     let is_gone = match happened.recv() {
-        // A command like `docker run -d` ends at once, but the server runs outside our process group until
-        // `stop` ends it.
+        // A command like `docker run -d` ends at once, but the server continues to run outside of the
+        // command's process group until `stop` ends it.
         Ok(Happened::Ended(Ok(status))) if status.success() && order.stop.is_some() => {
             let _ = happened.recv();
             true

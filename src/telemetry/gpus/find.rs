@@ -9,7 +9,8 @@ use super::source::{Source, Tool};
 
 /// Returns a reader for the first of `tools` that lists a GPU, together with the GPUs that it lists.
 ///
-/// # Errors Fails if no tool lists a GPU. The error contains the result of each tool.
+/// # Errors
+/// Fails if no tool lists a GPU. The error contains the result of each tool.
 pub(super) fn find(tools: &[Tool]) -> Result<(Box<dyn Source>, Vec<Device>), Gap> {
     let mut said: Vec<String> = Vec::new();
     let mut kind = "no_gpu";

@@ -42,8 +42,7 @@ pub(in crate::telemetry) struct Reader {
 
 /// The result of looking for GPUs.
 enum Opened {
-    /// There are GPUs, described by this text, or it is unknown whether there are any; each reading then
-    /// fails.
+    /// There are GPUs, described by this text. If they cannot be listed or selected, each reading fails.
     Found(String),
     /// There are no GPUs.
     Nothing,
