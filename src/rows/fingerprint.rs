@@ -77,8 +77,8 @@ impl Fingerprint {
         differs.collect()
     }
 
-    /// Whether this fingerprint has the previous values of all these changes, that is, the server is the
-    /// earlier one again.
+    /// Whether this fingerprint has the previous value of every changed fact, which means that the earlier
+    /// server is back.
     pub fn is_what_was(&self, changed: &[Changed]) -> bool {
         let is_what_was = |Changed { what, was, .. }: &Changed| match *what {
             "engine" => self.engine.as_ref() == Some(was),

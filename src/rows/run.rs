@@ -27,7 +27,7 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Length of the measure window in seconds.
+    /// Returns the length of the measure window, in seconds.
     pub fn measure_secs(&self) -> f64 {
         self.measure_end_ns.saturating_sub(self.measure_start_ns) as f64 / 1e9
     }
@@ -92,8 +92,8 @@ pub struct Facts {
     pub monotonic_ns: u64,
     /// Duration of the run on the wall clock, in nanoseconds; negative if the clock was set back.
     pub wall_ns: i64,
-    /// Duration of the run on the clock that continues during suspend, in nanoseconds; null if the platform
-    /// has no such clock.
+    /// Duration of the run on the clock that keeps running while the machine is suspended, in nanoseconds;
+    /// null if the platform has no such clock.
     pub boottime_ns: Option<u64>,
     /// CPU time of sweepline itself during the run, in nanoseconds; null if unknown.
     pub client_cpu_ns: Option<u64>,
@@ -194,12 +194,12 @@ pub struct ProbePrompt {
     pub server: u64,
 }
 
-/// The default of `client_threads`: runs that did not record it had one thread.
+/// Returns the default of `client_threads`: runs that did not record it had one thread.
 fn one() -> u32 {
     1
 }
 
-/// The default of `client_timer`: runs that did not record it used timerfd.
+/// Returns the default of `client_timer`: runs that did not record it used timerfd.
 fn timerfd() -> String {
     "timerfd".to_owned()
 }

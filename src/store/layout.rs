@@ -101,7 +101,7 @@ impl Layout {
         self.root.join(".lock")
     }
 
-    /// Returns the folder of the lock files of parts, which writers of parts keep locked.
+    /// Returns the folder of the lock files of parts, which their writers keep locked.
     pub fn part_locks(&self) -> PathBuf {
         self.root.join(".parts")
     }

@@ -31,7 +31,7 @@ pub struct Writer {
 pub struct Part<'a> {
     /// The name of the part. A part can have only one writer at a time.
     pub name: &'a str,
-    /// Returns whether the run with this short id belongs to the part.
+    /// Whether the run with this short id belongs to the part.
     pub has: &'a dyn Fn(&str) -> bool,
 }
 

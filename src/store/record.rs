@@ -185,8 +185,8 @@ impl RunRecord {
     }
 }
 
-/// Checks that an earlier version of sweepline could have written a text that has no complete digest at its
-/// end. If not, the error contains the reason.
+/// Checks that a text without a complete digest at its end could have been written by an earlier version
+/// of sweepline. If not, returns the reason.
 ///
 /// The check detects a damaged record that has lost its digest, because such a record does not end
 /// with the last field that earlier versions wrote.

@@ -23,7 +23,7 @@ use crate::rows::Spoiled;
 /// The failure that is recorded for an attempt that the user interrupted.
 pub const INTERRUPTED: &str = "interrupted";
 
-/// Number of runs with attempts that justifies an additional thread.
+/// Minimum number of runs per thread when attempts are summarized.
 const RUNS_A_THREAD: usize = 64;
 
 /// The attempts at a run since its last commit.

@@ -16,8 +16,8 @@ pub const FEWEST: u32 = 3;
 pub trait Evidence {
     /// Whether the run is finished: it has a result or was given up.
     fn is_finished(&self, run: &PlannedRun) -> bool;
-    /// The value of a metric in a finished run; `None` if the run has no usable result because it was given
-    /// up or is invalid.
+    /// Returns the value of a metric in a finished run; `None` if the run has no usable result because it
+    /// was given up or is invalid.
     fn value(&self, run: &PlannedRun, name: MetricName) -> Option<RunValue>;
 }
 
@@ -33,7 +33,7 @@ pub struct CellStanding {
     /// if it cannot be estimated.
     pub expect: Option<u32>,
     /// After how many repeats the cell ended, and why; `None` while the cell continues, or if all repeats
-    /// were made without a decision.
+    /// were executed without a decision.
     pub end: Option<CellEnd>,
 }
 
@@ -282,7 +282,7 @@ mod tests {
         for there in 0..=12 {
             assert_eq!(ends(there)[1], (there >= after).then_some(after), "{there} rounds");
         }
-        // All rounds of the other arm are made, so all rounds of the baseline are made, too.
+        // The arm with batch 4 continues to the last round, so the baseline does too.
         assert_eq!((whole[2], whole[0]), (None, None));
     }
 }

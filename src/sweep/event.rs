@@ -219,7 +219,7 @@ pub enum Event {
         /// The requested run; `None` if the pool has ended.
         next: Option<RunView>,
     },
-    /// A cell ended before all of its repeats were made. The remaining repeats are skipped.
+    /// A cell ended before all of its repeats were executed. The remaining repeats are skipped.
     Pruned {
         /// The sweep and the name of the cell.
         cell: String,

@@ -148,7 +148,7 @@ impl Hooking<'_> {
         result
     }
 
-    /// Returns the environment variables with facts about the run that are passed to a hook's command.
+    /// Returns the environment variables that pass facts about the run to a hook's command.
     fn variables(&self, point: HookPoint) -> Vec<(&'static str, String)> {
         let axes: BTreeMap<&str, &Scalar> = self.run.cell.iter().collect();
         vec![

@@ -268,7 +268,7 @@ pub(crate) fn decide(
     let decision = by_result(run, disk, wishes, is_invalid);
     match disk.tries(&run.id) {
         Some(tries) if decision.action.is_work() => {
-            // A run with a usable result is repeated only on request.
+            // A run with a usable result is repeated only on request, so such a run was requested.
             let asked = wishes.force || wishes.redo_given_up || disk.is_whole(&run.id);
             tried(decision, tries, retries, asked)
         }
