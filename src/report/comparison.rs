@@ -507,7 +507,7 @@ mod tests {
         let tests: [(&str, f64, &[f64]); 2] = [("e2e_p50", 80.0, &fast[..2]), ("ttft_p50", 20.0, slow)];
         assert_eq!(arm(None, &[&tests]), ["`sglang` against `vllm`: responds 8.7 % slower (TTFT p50, shown)."]);
         assert_eq!(answers(&[]), [""; 0]);
-        // The sentence always states whether the arm is shown to fail more requests.
+        // If the arm is shown to fail more requests, the sentence always states this.
         assert!(some().answers[0].ends_with("; fails more requests (shown)."), "{:?}", some().answers);
     }
 

@@ -200,7 +200,7 @@ fn distributions(line: &Line) -> String {
     text
 }
 
-/// The legend for `n/a`, `≥` and `≤` in the line below a percentile.
+/// The legend of `n/a`, `≥` and `≤` in the line below a percentile.
 const TOO_SHORT: &str = "n/a, ≥ or ≤ below a percentile: the run is too short for both ends of its interval.";
 
 /// The legend that explains how gaps are counted.

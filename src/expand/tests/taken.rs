@@ -10,7 +10,7 @@ use super::{plan, plan_json};
 use crate::expand::{Expansion, Finding, Known, PlannedRun, RunId, Says, Waits, expand, expand_with};
 use crate::plan::{Format, ResolvedPlan, SweepMetric, parse};
 
-/// Returns the findings of `limit` for each endpoint.
+/// Returns findings of the sweep `limit`, one for each endpoint.
 fn known(of: &[(&str, Says)]) -> Known {
     let finding = |(endpoint, says): &(&str, Says)| Finding {
         sweep: Arc::from("limit"),
@@ -29,7 +29,8 @@ fn load(load: &str) -> Says {
     Says::Load { load, surely: Some(load), is_least: false, caveats: Vec::new() }
 }
 
-/// Returns a load for which the runs do not show that it meets the objective.
+/// Returns a load that is only observed to meet the objective; `surely` is the load that is shown to meet it,
+/// if any.
 fn observed(load: &str, surely: Option<&str>) -> Says {
     let decimal = |load: &str| load.parse().expect("a number");
     Says::Load { load: decimal(load), surely: surely.map(decimal), is_least: false, caveats: Vec::new() }
@@ -60,7 +61,7 @@ fn sustained(taken: Value) -> ResolvedPlan {
     checked(json!({ "sustained": { "matrix": { "qps": taken }, "repeats": 2 } }))
 }
 
-/// Returns endpoint and load of each run of a sweep.
+/// Returns the endpoint and the load of each run of a sweep.
 fn loads(expansion: &Expansion, sweep: &str) -> BTreeSet<(String, String)> {
     let of = |run: &PlannedRun| (run.cell["endpoint"].to_string(), run.cell["qps"].to_string());
     expansion.runs.iter().filter(|run| *run.sweep == *sweep).map(of).collect()
@@ -70,7 +71,7 @@ fn pairs(of: &[(&str, &str)]) -> BTreeSet<(String, String)> {
     of.iter().map(|(endpoint, load)| ((*endpoint).to_owned(), (*load).to_owned())).collect()
 }
 
-/// Returns state and reason of each cell that is not a run.
+/// Returns the state and the reason of each cell that is not a run.
 fn stops(expansion: &Expansion) -> Vec<(Waits, &str)> {
     expansion.pending.iter().map(|pending| (pending.state, pending.why.as_str())).collect()
 }

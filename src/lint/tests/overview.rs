@@ -64,7 +64,7 @@ the axes allow on each side and ignores `exclude` and `add`.
 |---|---|---|---|---|---|---|
 ";
 
-/// Returns the opt-out of a rule.
+/// Returns the text for the opt-out column: what to write in a plan to silence the rule.
 fn opt_out(code: crate::plan::LintCode) -> String {
     match code {
         crate::plan::LintCode::IdleAllow => "remove the entry".to_owned(),

@@ -738,7 +738,7 @@ fn fixed_gpus() {
 const PARALLEL: [&str; 7] =
     ["tensor-parallel-size", "tp", "tp_size", "pipeline_parallel_size", "data_parallel_size", "dp_size", "pp-size"];
 
-/// Returns a plan with a search on a real server with this window.
+/// Returns a plan with the given search on a real server; `measure` is the window of its runs.
 fn searching(search: &str, measure: &str) -> String {
     format!(
         "{}slo: {{ ttft: {{ p90: 2s }} }}\nphases: {{ measure: {measure} }}\nsweeps: {{ limit: {{ matrix: {{ \
@@ -771,7 +771,7 @@ fn fine_resolution() {
     assert!(!said("M028", &with("from: 1, to: 10, within: 10%", "100s")));
     assert!(said("M028", &with("from: 1, to: 40, within: 4%", "100s")));
     assert!(!said("M028", &with("from: 1, to: 10", "{ for: 100s, min_requests: 4000, at_most: 400s }")));
-    // One token every 20 ms: 128 users get a response of 256 tokens every 5.12 s.
+    // At one token every 20 ms, each of 128 users gets a response of 256 tokens every 5.12 s.
     let (message, _) = words("M028", &searching("batch_size: { from: 1, to: 128 }", "100s"));
     assert!(message.contains("(assuming 20ms per output token)"), "{message}");
 }
@@ -794,7 +794,8 @@ fn unreachable_until() {
     let with = |repeats: &str| {
         format!("sweeps: {{ load: {{ matrix: {{ scenario: [B1, B2], qps: [5, 10] }}, repeats: {repeats} }} }}\n")
     };
-    // t(0.975, 5) / √6 = 1.049, and t(0.975, 6) / √7 = 0.925.
+    // The half-width of the interval in standard deviations: t(0.975, 5) / √6 = 1.049 for 6 repeats, and
+    // t(0.975, 6) / √7 = 0.925 for 7.
     let (message, remedy) = words("M030", &with("{ until: 1%, at_most: 6 }"));
     assert!(
         message.starts_with("6 repeats of runs that differ by 1% determine a mean to within 1.05%, not 1%"),

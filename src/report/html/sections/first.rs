@@ -193,7 +193,8 @@ fn undecided(one: &Configuration, name: &str) -> Option<String> {
     said.map(|(load, why)| sentence(&format!("{name}, undecided at {axis} {load}: {}", why.join("; "))))
 }
 
-/// Describes the results of a comparison: for each arm and metric, the number of loads with each outcome.
+/// Describes the results of a comparison: the answer for each arm, the number of loads with each outcome for
+/// each arm and metric, and the conclusion over all tests.
 fn of_comparison(comparison: &Comparison) -> Vec<String> {
     let mut answers: Vec<String> = comparison.answers.clone();
     answers.extend(comparison.families.iter().flat_map(of_family));
@@ -303,7 +304,7 @@ fn sentence(text: &str) -> String {
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
 }
 
-/// Capitalizes the first letter of a sentence that does not start with a name.
+/// Capitalizes the first letter of a sentence, which must not start with a name.
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()

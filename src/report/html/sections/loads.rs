@@ -83,7 +83,7 @@ fn shown(curves: &[Curve], group: &Group, slo: Option<&Slo>) -> Vec<&'static Ord
         &["e2e_p99", "e2e_p95", "e2e_p50"],
     ];
     let mut shown: Vec<&'static Ordinate> = wanted.into_iter().filter_map(best).collect();
-    // Figures that the objective limits are always drawn and come after throughput.
+    // Figures that the objective limits are drawn as soon as one load has a value, and come after throughput.
     for reading in Ordinate::limited(slo).into_iter().filter(|reading| known(reading) > 0) {
         shown.retain(|other| other.name != reading.name);
         shown.insert(shown.len().min(1), reading);

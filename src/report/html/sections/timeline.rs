@@ -118,7 +118,7 @@ impl<'a> Drawn<'a> {
         })
     }
 
-    /// Returns the finding for the title: the total time, and the attempts that were lost.
+    /// Returns the finding for the title: the total busy time, and the number of lost attempts.
     fn finding(&self) -> String {
         let runs = self.count(|kind| matches!(kind, SpanKind::Run(_)));
         let busy = duration(self.stretches.busy_secs().round() as u64);

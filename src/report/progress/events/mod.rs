@@ -112,8 +112,8 @@ impl Writer {
         }
     }
 
-    /// Appends a line. If this fails, the sweep continues without its events, because they are not
-    /// results.
+    /// Appends a line. If this fails, no further events are written, but the sweep continues, because events
+    /// are not results.
     fn append(&mut self, line: &EventLine) {
         let Some(file) = &mut self.file else { return };
         if let Err(error) = file.append(&line.bytes()) {
