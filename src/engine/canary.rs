@@ -3,10 +3,10 @@
 //! stood still. A late canary in an I/O thread's loop shows that this thread had no core or was busy with
 //! earlier work.
 //!
-//! A canary that oversleeps counts every tick that it missed, each with its own delay: a stall of one
-//! second is a hundred late ticks, not one. Each tick is counted at the instant at which it was due. If a
-//! stall extends beyond the end of the measure window, the ticks that were due in the window still count in
-//! the window, whatever the phase is when the stall ends.
+//! A canary that oversleeps counts every tick that it missed, each with its own delay: a stall of one second
+//! is a hundred late ticks, not one. Each tick is counted at the instant at which it was due. If a stall
+//! extends beyond the end of the measure window, the ticks that were due in the window still count in the
+//! window, no matter in which phase the stall ends.
 
 use std::future::poll_fn;
 

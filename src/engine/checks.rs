@@ -57,7 +57,7 @@ struct Answer(Option<UnboundedSender<Checked>>);
 
 impl Answer {
     fn tell(mut self, checked: Checked) {
-        // Errors do not matter: the receiver is gone if the run is over.
+        // An error only means that the run is over and the receiver is gone.
         drop(self.0.take().map(|answer| answer.send(checked)));
     }
 }

@@ -51,7 +51,7 @@ pub(crate) struct Turn {
 
 /// A conversation whose next turn has not started.
 enum Pending {
-    /// With a real history: the next turn can only be created with the response.
+    /// With a real history: the next turn cannot be created before the response has arrived.
     Real(Box<Conversation>),
     /// Scripted: the next turn is being prepared, or is ready.
     Scripted(oneshot::Receiver<Made>),

@@ -38,7 +38,7 @@ const MOST_AT_ONCE: usize = 256;
 /// missed, because it could not have been sent in time.
 const END_TOLERANCE_NS: u64 = 10_000_000;
 /// How long before the desired instant the kernel's timer is set to fire, in nanoseconds. The rest of the
-/// wait is spent polling the clock. A timer fires about this late.
+/// wait is spent polling the clock. Timers typically fire about this late.
 const LEAD_NS: u64 = 50_000;
 /// Like `LEAD_NS`, for plans that set `timer: spin`. A timer rarely fires later than this.
 const SPIN_LEAD_NS: u64 = 200_000;

@@ -10,15 +10,14 @@
 //!   a wrong key does not occur by chance: a server that responds like this three times will continue to do
 //!   so. This conclusion is wrong for a gateway that sheds load with 429; for such a gateway, set `errors:
 //!   measured` in the plan.
-//! - *Five refused or reset connections, 502 or 503 in a row without a success, followed by two
-//!   checks that do not reach the endpoint.* A server that sheds load still returns its list of
-//!   models, or streams to the requests that it has accepted. So a token, a completed request or
-//!   any other response since the first of the five failures removes the suspicion. While a request
-//!   that was in flight before the first failure continues, the server may be working on it and
-//!   rejecting all others. In this case, the endpoint must be unreachable for as long as a silence
-//!   must last to count as a sign. This conclusion is wrong if a gateway rejects everything,
-//!   including its list of models, for longer than the longest response takes, and then recovers:
-//!   the attempt is spoiled although the server was only full.
+//! - *Five failures in a row (refused or reset connections, 502 or 503) without a success in between,
+//!   followed by two checks that do not reach the endpoint.* A server that sheds load still returns its list
+//!   of models, or streams to the requests that it has accepted. So a token, a completed request or any other
+//!   response since the first of the five failures removes the suspicion. While a request that was in flight
+//!   before the first failure continues, the server may be working on it and rejecting all others. In this
+//!   case, the endpoint must be unreachable for as long as a silence must last to count as a sign. This
+//!   conclusion is wrong if a gateway rejects everything, including its list of models, for longer than the
+//!   longest response takes, and then recovers: the attempt is spoiled although the server was only full.
 //! - *Silence.* Nothing was received for ten seconds with requests in flight, and two checks directly
 //!   afterwards get no response within ten seconds each. A single-threaded server responds to nothing else
 //!   while it computes, so its longest silence that ended with data serves as the reference: only a silence

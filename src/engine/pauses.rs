@@ -1,6 +1,6 @@
-//! Pauses: times in which the canary with its own thread was not woken. No thread of sweepline ran then,
-//! whatever the run was doing. Pauses are stored as spans of time, not by phase, because a process that
-//! stood still notices a new phase too late.
+//! Pauses: periods in which the canary with its own thread was not woken. No thread of sweepline ran in these
+//! periods, whatever the run was doing. Pauses are stored as spans of time, not by phase, because a process
+//! that stood still notices a new phase too late.
 
 use crate::rows::{Pauses, Standstill, Windows};
 

@@ -51,8 +51,8 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> i
     message.msg_iovlen = 1;
     message.msg_control = (&raw mut control).cast();
     message.msg_controllen = size_of::<Control>() as _;
-    // SAFETY: the header points to `part`, which describes `into`, and to `control`; all of them outlive the call, and the
-    // kernel writes no further than the lengths given.
+    // SAFETY: the header points to `part`, which describes `into`, and to `control`; all of them outlive the
+    // call, and the kernel does not write beyond the given lengths.
     let read = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
     let read = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
     Ok((read, stamp(&message)))

@@ -16,7 +16,7 @@ pub(crate) struct Body {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
-    /// The length is known; this many bytes are still to arrive.
+    /// The length is known; this many bytes have not arrived yet.
     Length(u64),
     /// The end of the body is the end of the connection.
     UntilClose,
@@ -33,7 +33,7 @@ enum Chunk {
     Size { size: u64, digits: u8 },
     /// After the digits of the size, before the end of that line.
     Extension { size: u64 },
-    /// In the data of a chunk, of which this many bytes are still to arrive.
+    /// In the data of a chunk; this many bytes of it have not arrived yet.
     Data(u64),
     /// After the data of a chunk, before the line end that follows it.
     DataEnd { cr: bool },

@@ -1,8 +1,8 @@
 //! Lengths of prompts and responses that differ from request to request.
 //!
 //! The lengths of request k depend only on the run's key and k. A block of ChaCha8 gives three numbers
-//! between 0 and 1, and the inverse of a distribution function maps each of them to a number of tokens.
-//! Every draw uses exactly one of the three numbers, whatever the distribution. No draw is repeated, and no
+//! between 0 and 1, and the inverse of a distribution function maps each of them to a number of tokens. Every
+//! draw uses exactly one of the three numbers, regardless of the distribution. No draw is repeated, and no
 //! draw depends on another one.
 //!
 //! If a distribution is truncated to a range, values outside the range never occur, and the probabilities of

@@ -177,8 +177,8 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         None
     }
 
-    /// Appends fillers that have exactly `need` tokens together. Returns false if there is no such
-    /// combination. `turn` selects the first filler.
+    /// Appends fillers with exactly `need` tokens in total. Returns false if there is no such combination.
+    /// `turn` selects the first filler.
     fn fill(&mut self, body: &mut String, need: i64, turn: usize) -> bool {
         let from = body.len();
         for last in 0..FILLERS.len() {
