@@ -251,7 +251,7 @@ impl One {
         chart.legend().set_position(ChartLegendPosition::Bottom);
         chart.x_axis().set_name(self.x).set_min(0);
         chart.y_axis().set_name(&self.y).set_min(0);
-        // No line is drawn between two loads if one of them is n/a.
+        // No line is drawn between two loads if the value at either load is n/a.
         chart.show_empty_cells_as(ChartEmptyCells::Gaps);
         chart.set_width(SIZE[0]).set_height(SIZE[1]);
         chart.set_alt_text(format!("{}, over {}; its numbers are in the sheet {NUMBERS}", self.title, self.x));

@@ -121,7 +121,7 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> Cell {
     (!names.is_empty()).then(|| names.join(" ")).into()
 }
 
-/// The column of a further axis, given the other columns.
+/// Returns the column of a further axis. If another column has the axis's name, the prefix `axis_` is added.
 pub(super) fn axis_column(axis: &str, others: &[Column]) -> Column {
     let taken = others.iter().any(|column| column.name == axis);
     let name = if taken { format!("axis_{axis}") } else { axis.to_owned() };

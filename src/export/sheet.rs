@@ -107,7 +107,7 @@ impl Column {
     }
 }
 
-/// Returns the unit that follows from the suffix of a column's name; empty if there is none.
+/// Returns the unit that follows from the suffix of a column's name; empty if the suffix names no unit.
 fn unit_of(name: &str) -> &'static str {
     const ENDS: [(&str, &str); 5] =
         [("_ns", "ns"), ("_tokens_per_s", "tokens/s"), ("_ms", "ms"), ("_tokens", "tokens"), ("bytes", "bytes")];

@@ -13,7 +13,8 @@ use super::secrets::{Secrets, names_headers, shown_headers};
 use super::shell::{marks, shown};
 use crate::units::secrecy::{is_scheme, names_secret};
 
-/// Options that only name or describe a run; they are skipped if a variable in them has no value.
+/// Options that only name or describe a run; they are skipped if their value contains a variable without a
+/// value.
 const IN_WORDS: [&str; 4] = ["experiment-name", "label", "metadata", "tag"];
 
 /// One option of a command.
@@ -80,8 +81,8 @@ impl<'a> Arguments<'a> {
                 Arity::Many => usize::MAX,
             };
             while values.len() < most {
-                // The text after `Bearer` is a key, whatever it begins with. The value of an option for
-                // secrets is also a key, unless it is itself an option.
+                // The word after `Bearer` is a key, even if it looks like an option. The first word after an
+                // option for secrets or headers is also a key, unless it is a known option.
                 let is_key = values.last().is_some_and(|word| is_scheme(word));
                 let holds_key = values.is_empty() && (names_headers(&name) || names_secret(&name));
                 let is_value = |word: &&String| match word.strip_prefix("--") {

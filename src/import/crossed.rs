@@ -17,7 +17,7 @@ pub(super) struct Crossed {
     pub axes: Vec<Field>,
 }
 
-/// The distinct values of one of the two lengths, and the words that specify them.
+/// The distinct prompt lengths or the distinct output lengths, and the words that specify them.
 #[derive(Default)]
 struct Side {
     values: Vec<String>,

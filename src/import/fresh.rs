@@ -52,7 +52,7 @@ pub enum FreshLoad {
     Closed(Vec<u32>),
     /// Open loops with these rates in requests per second.
     Open(Vec<Decimal>),
-    /// One sweep of closed loops and one of open loops.
+    /// One sweep of closed loops and one sweep of open loops.
     Both(Vec<u32>, Vec<Decimal>),
     /// The highest load that meets an objective.
     Search(FreshSearch),
@@ -96,7 +96,7 @@ pub fn fresh(wish: &Fresh) -> Result<String, ImportError> {
     Ok(text)
 }
 
-/// Returns the template's values, each of them as written in YAML.
+/// Returns the template's values, each written in YAML.
 fn values(wish: &Fresh) -> Value {
     let last = wish.model.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let (batch_size, qps) = match &wish.load {

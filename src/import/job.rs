@@ -79,7 +79,7 @@ impl Job {
     }
 }
 
-/// The load of one job. If empty, the load comes from elsewhere: from a search, or a scenario with a `trace`.
+/// The load of one job. An empty load means that a search, or a scenario with a `trace`, determines the load.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Load {
     /// Requests in flight: a closed loop if given alone, a cap if given with rates.

@@ -1,4 +1,4 @@
-//! Finds secrets in the text of another tool, judged only by place: after the name of a secret, in the user
+//! Finds secrets in the text of another tool by their place alone: after the name of a secret, in the user
 //! name, password or query of an address, or after `Bearer`. The length of the secret and other occurrences
 //! of the same text do not matter.
 

@@ -64,7 +64,7 @@ const OPTIONS: [Known; 22] = [
     ("no-resume", Flag, Needless("`sweepline run --force` measures again")),
 ];
 
-/// Parameter files of `vllm bench sweep`.
+/// The importer for parameter files of `vllm bench sweep`.
 pub(super) const IMPORTER: Importer = Importer {
     name: "vllm-sweep-params",
     title: "vllm bench sweep parameters",
@@ -297,7 +297,7 @@ fn search_in(around: &mut Around, search: &Searched, arguments: &Arguments) {
     around.search = Some(search.clone());
 }
 
-/// Returns words with the two short options in their long form.
+/// Returns words with the short options `-o` and `-e` replaced by their long forms.
 pub(super) fn long_forms(words: &[String]) -> Vec<String> {
     arguments::long_forms(words, &[("-o", "--output-dir"), ("-e", "--experiment-name")])
 }

@@ -1,6 +1,6 @@
 //! Determines what a command does: the program that it starts, and that program's arguments.
 
-/// The tool to which a command belongs; the two tools differ in their defaults.
+/// The tool to which a benchmark command belongs. The tools differ in their defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// `vllm bench serve`.

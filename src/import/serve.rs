@@ -283,8 +283,8 @@ impl Reader<'_> {
             let is_secret = names_secret(&name);
             let most = match (&inline, SWITCHES.contains(&name.as_str()) || name.starts_with("no_")) {
                 (Some(_), _) | (_, true) => 0,
-                // Every word up to the next option is a value. A word that begins with a dash may
-                // be a value, too: an API key.
+                // Every word up to the next option is a value. A word that begins with a dash may also be a
+                // value, namely an API key.
                 _ => usize::MAX,
             };
             let mut values: Vec<String> = inline.into_iter().collect();
@@ -427,7 +427,7 @@ fn is_sglang(words: &[String]) -> bool {
     words.iter().any(|word| word.rsplit('/').next().is_some_and(|file| file.starts_with("sglang")))
 }
 
-/// Returns the program that starts a server and its line, as words for comments.
+/// Returns the program that starts a server, and the line of the command, as text for comments.
 pub(crate) fn origin(words: &[String], line: usize) -> String {
     let program = match is_sglang(words) {
         true if words.iter().any(|word| word == "sglang.launch_server") => "sglang.launch_server",

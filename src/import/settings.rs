@@ -82,7 +82,8 @@ fn flags(record: &Record, arguments: &Arguments) -> Result<Vec<(String, String)>
             return Err(format!("skipped: `{key}` cannot be the name of a flag"));
         }
         let yaml = match value {
-            // A key inside an option's value has no form `--no-KEY`, so its value is a text.
+            // A key inside an option's value cannot be negated as `--no-KEY`, so its boolean value is written
+            // as a text.
             Value::Bool(value) if name.contains('.') => Some(format!("\"{value}\"")),
             Value::Bool(value) => Some(value.to_string()),
             _ => text.as_deref().and_then(flag_value),

@@ -1,5 +1,5 @@
-//! Merges the jobs of several commands into one plan. Jobs that differ only in their loads become one
-//! axis, and so do scenarios, models and endpoints with the same loads.
+//! Merges the jobs of several commands into one plan. If jobs differ only in their loads, the loads become
+//! one axis. Scenarios, models and endpoints with the same loads become axes, too.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ const BRIEFEST: f64 = 0.1;
 const SHORTEST: f64 = 60.0;
 /// The window of a load without a rate, in seconds.
 const CLOSED: u32 = 120;
-/// The maximum of a window derived from a number of prompts, in seconds.
+/// The maximum window of a load without a rate whose number of prompts is given, in seconds.
 const CLOSED_AT_MOST: u32 = 600;
 
 /// One load of one command.
@@ -129,7 +129,7 @@ fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
     counted.into_values().collect()
 }
 
-/// Returns the window without its origin.
+/// Returns the window as text, without its origin.
 fn said(lasts: &Lasts) -> String {
     match lasts {
         Lasts::Requests(said) => format!("{} requests", said.value),
@@ -147,8 +147,8 @@ fn time_of(lasts: &Lasts) -> Option<f64> {
     }
 }
 
-/// Returns the window of a source that ends at a time or a number of requests, whichever comes
-/// first.
+/// Returns the window for a source that measures until a time has passed or a number of requests has ended,
+/// whichever comes first.
 fn first(time: &Said<f64>, counts: &[&Said<u32>]) -> Field {
     let longest = time.value.max(BRIEFEST);
     let requests = together(counts.iter().map(|said| said.origin.as_str()));
@@ -167,8 +167,8 @@ fn first(time: &Said<f64>, counts: &[&Said<u32>]) -> Field {
     Field::new("measure", value, origin)
 }
 
-/// Adds the settings of a job that a plan contains only once. The first command that specifies a setting
-/// decides.
+/// Adds the settings of a job that a plan contains only once. The value of the first command that specifies a
+/// setting is used.
 fn once(draft: &mut Draft, job: &Job, notes: &Notes) {
     for (key, field) in &job.once {
         let fields = match *key {
@@ -186,7 +186,7 @@ fn once(draft: &mut Draft, job: &Job, notes: &Notes) {
     }
 }
 
-/// Lists a seed that only some commands have, because a plan has one seed for all of them.
+/// Lists a seed that only some of the commands set, because a plan has one seed for all commands.
 fn one_seed(jobs: &[Job], notes: &Notes) {
     let of = |job: &Job| job.once.iter().find(|(_, field)| field.key == "seed").map(|(_, field)| field.clone());
     let Some((seed, line)) = jobs.iter().find_map(|job| Some((of(job)?, job.line))) else { return };
@@ -355,8 +355,8 @@ impl Group {
         (!counts.is_empty()).then(|| self.counted(&counts))
     }
 
-    /// Returns a window that is long enough for these numbers of requests; for requests in flight, for the
-    /// smallest of them.
+    /// Returns a window that is long enough for these numbers of requests. For loads in requests in flight,
+    /// it only has to be long enough for the smallest number.
     fn counted(&self, counts: &[&Said<u32>]) -> Field {
         let points = &self.points;
         let prompts = together(counts.iter().map(|said| said.origin.as_str()));
@@ -376,13 +376,13 @@ impl Group {
             let why = if longest > SHORTEST { "prompts / rate" } else { "prompts / rate, at least 60s" };
             return Field::new("measure", seconds(longest), format!("{prompts}: {why}"));
         }
-        // The limit is 10 % more than the slowest rate needs, because arrivals vary.
+        // The limit is 10 % longer than the time that the slowest rate needs, because arrivals vary.
         let at_most = seconds((longest * 1.1).ceil());
         let value = format!("{{ for: 60s, min_requests: {fewest}, at_most: {at_most} }}");
         Field::new("measure", value, format!("{prompts}: prompts / rate at each rate, at least 60s"))
     }
 
-    /// Returns the phases of this sweep, merged on top of the plan's.
+    /// Returns the phases of this sweep that override the plan's phases; `None` if there are none.
     fn own_phases(&self) -> Option<Field> {
         let all: Vec<Field> = self.phases.iter().cloned().chain(self.measure()).collect();
         let values: Vec<String> = all.iter().map(|field| format!("{}: {}", field.key, field.value)).collect();
@@ -557,7 +557,7 @@ fn sweep(groups: Vec<Group>, names: &mut HashMap<String, usize>, settings: &Sett
     sweep
 }
 
-/// Joins `--request-rate 1`, `--request-rate 2` to `--request-rate 1, 2`.
+/// Joins origins: `--request-rate 1` and `--request-rate 2` become `--request-rate 1, 2`.
 fn together<'a>(origins: impl Iterator<Item = &'a str>) -> String {
     let mut each: Vec<&str> = Vec::new();
     for origin in origins {

@@ -1,6 +1,5 @@
-//! A configuration as a tree whose values carry their origin. Each value is either read, or listed as
-//! unneeded or as missing in the plan. Unread values are listed at the end, so that nothing is lost
-//! silently.
+//! A configuration as a tree whose values carry their origin. A reader either reads a value, or lists it as
+//! unneeded or as missing in the plan. Unread values are listed at the end, so that nothing is lost silently.
 
 use std::cell::RefCell;
 
@@ -35,7 +34,7 @@ struct Record {
     fate: Fate,
     /// Whether any variation replaces the value.
     is_replaced: bool,
-    /// Reasons that have been listed so far, so that each is listed only once.
+    /// The reasons listed so far; each reason is listed only once.
     told: Vec<String>,
 }
 
@@ -400,7 +399,7 @@ impl<'t> At<'t> {
         }
     }
 
-    /// Records that the value is unreadable, so that the import fails.
+    /// Records that the value is unreadable, which makes the import fail.
     fn unreadable(self, why: &str) {
         if let Some(tree) = self.tree {
             self.ledger.tell(tree, why, |notes, what, why, line| notes.wrong(what, why, line));

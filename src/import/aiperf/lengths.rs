@@ -42,7 +42,7 @@ impl Length {
     }
 }
 
-/// Returns the length at this place; `None` if none can be read.
+/// Returns the length at this place; `None` if there is no readable length.
 pub(super) fn length(at: At, least: u32) -> Option<Length> {
     if !at.is_map() {
         let said = at.float()?;

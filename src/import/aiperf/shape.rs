@@ -12,7 +12,7 @@ const ENVELOPE: [&str; 7] =
 /// Tables whose keys are names, which stay unchanged.
 const NAMED: [&str; 7] = ["headers", "extra", "variables", "filters", "parameters", "slos", "values"];
 
-/// Converts `camelCase` to `snake_case`, because AIPerf accepts both.
+/// Converts `camelCase` to `snake_case`, because AIPerf accepts keys in both forms.
 pub(super) fn snake(key: &str) -> String {
     let mut out = String::with_capacity(key.len() + 4);
     for c in key.chars() {

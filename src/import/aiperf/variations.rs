@@ -261,7 +261,7 @@ fn with(place: &str, tree: &Tree, (path, value): (&[String], &Tree), ledger: &Le
     for step in before.iter().filter(|_| !is_outside).chain(parents) {
         let Tree::Map(entries) = at else { return Err(no_place(place, path)) };
         let step = alias(entries, step);
-        // A missing phase or data set counts as a typo.
+        // A phase or data set that does not exist counts as a typo.
         if is_named && !entries.is_empty() && !entries.contains_key(&step) {
             return Err(no_place(place, path));
         }

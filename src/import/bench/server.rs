@@ -158,7 +158,7 @@ fn url(
     Ok(joined(&url, path, origin, arguments))
 }
 
-/// Joins the base address and the path of the call, without the call itself.
+/// Joins the base address and the part of the path before the API's own path.
 fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &Arguments) -> Said<String> {
     let call = path.map_or("/v1/completions", |path| path.value.as_str());
     let before = api_at(call).map(|(_, before)| before);

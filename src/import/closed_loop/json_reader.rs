@@ -48,7 +48,7 @@ impl JsonReader<'_> {
         self.listed.push(Listed::missing(what, why, 0));
     }
 
-    /// Returns the first of these keys that exists; the other keys are listed.
+    /// Returns the first of these keys that exists, with its value; the other existing keys are listed.
     pub(super) fn first(&mut self, keys: &[&str]) -> Option<(String, Value)> {
         let mut found = keys.iter().filter_map(|key| Some((*key, self.object.get(*key)?)));
         let first = found.next().map(|(key, value)| (key.to_owned(), value.clone()));

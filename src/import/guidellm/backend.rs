@@ -152,7 +152,7 @@ fn extras(extras: Option<At>, more: Option<At>, has_key: bool) -> (Body, Option<
     (body, headers, key)
 }
 
-/// Lists the settings that sweepline applies anyway, and those without a counterpart.
+/// Lists the settings that sweepline applies anyway, and the settings that have no counterpart in a plan.
 fn unneeded(backend: Option<At>) {
     let Some(backend) = backend else { return };
     for (key, why) in [

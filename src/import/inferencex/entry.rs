@@ -16,7 +16,7 @@ pub(super) struct Entry<'a> {
     pub(super) at: At<'a>,
 }
 
-/// Prompt and output lengths, and the rows of settings measured with them.
+/// A prompt length and an output length, and the rows of settings that are measured with these lengths.
 pub(super) struct Lengths {
     /// The prompt length in tokens, and its origin.
     pub(super) isl: (u32, String),
@@ -62,7 +62,8 @@ impl<'a> Entry<'a> {
         format!("benchmarks/single_node/fixed_seq_len/{prefix}_{precision}_{}….sh", self.gpu().to_ascii_lowercase())
     }
 
-    /// Returns the fields with the lengths of the entry. The first master files used another key for them.
+    /// Returns the fields with the lengths of the entry. In the first master files, these fields have another
+    /// key.
     fn listed_lengths(&self) -> Vec<At<'a>> {
         let of = |at: Option<At<'a>>| at.map(At::list).unwrap_or_default();
         let scenarios = of(self.at.path(&["scenarios", "fixed-seq-len"]));

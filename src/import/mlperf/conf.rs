@@ -85,7 +85,7 @@ fn setting(file: &str, line: usize, words: &[&str], all: &mut Vec<Setting>, note
     if let Some(bad) = values.iter().find(|value| number(value).is_none()) {
         return Err(wrong(file, line, &format!("`{}` is not a number", one_line(bad))));
     }
-    // The last value wins, both on a line and in a file.
+    // If a line or a file sets several values, the last one wins.
     let text = values.last().map_or("", |value| value);
     let setting = Setting {
         model: model.to_owned(),

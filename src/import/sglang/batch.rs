@@ -1,6 +1,6 @@
 //! Converts command lines of `sglang.bench_one_batch_server` (`sglang.benchmark.one_batch_server`). The tool
 //! sends batches of requests with fixed lengths, one batch after the other, to a running server, or to a
-//! server that it starts with the options that are not its own.
+//! server that it starts with all options other than its own.
 
 use crate::import::arguments::Arguments;
 use crate::import::bench::facts;

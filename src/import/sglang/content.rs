@@ -1,6 +1,6 @@
 //! Converts the content of a `sglang.bench_serving` command's requests to a scenario.
 //!
-//! Lengths of random prompts are drawn uniformly from ⌊ratio × length⌋, at least 1, to the length itself
+//! Lengths of random prompts are drawn uniformly between ⌊ratio × length⌋, at least 1, and the length itself
 //! (`compute_random_lens` of `benchmark/datasets/common.py`). A ratio of 1 gives a single length.
 
 use std::path::Path;

@@ -100,7 +100,7 @@ fn backend(name: &str) -> Option<Backend> {
     Some(Backend { engine, api, port })
 }
 
-/// Returns the job of a command. There is none if the command contains nothing that can be measured here.
+/// Returns the job of a command. There is no job if the command contains nothing that can be measured here.
 fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let Asked { place, command, around, .. } = asked;
     let notes = context.notes;

@@ -133,7 +133,7 @@ fn program_of(command: &str) -> String {
     if is_plain && program.len() < command.trim().len() { format!("({program}…)") } else { "(…)".to_owned() }
 }
 
-/// Returns the position of the closing bracket; `None` if there is none.
+/// Returns the position of the closing bracket; `None` if the bracket is not closed.
 fn closing(inner: &str, open: char, close: char) -> Option<usize> {
     let mut depth = 0;
     for (at, c) in inner.char_indices() {
@@ -147,7 +147,8 @@ fn closing(inner: &str, open: char, close: char) -> Option<usize> {
     None
 }
 
-/// Expands `$(seq 1 4)`, `$(seq 1 $N)`; any other command has no value here.
+/// Expands calls of `seq` such as `$(seq 1 4)` and `$(seq 1 $N)`; the output of any other command is unknown
+/// here.
 fn sequence(inner: &str, variables: &Variables, done: &mut String) {
     let value = |word: &'_ str| match word.trim_matches('"').strip_prefix('$').map(|name| name.trim_matches(['{', '}']))
     {

@@ -41,7 +41,8 @@ struct Lexer<'a> {
     began: usize,
     /// The open quote, and the line in which it begins.
     quote: Option<(char, usize)>,
-    /// The open brackets: for each, the expected `)` or `}`, and the line in which the bracket is.
+    /// The open brackets: for each, the closing bracket that is expected, and the line of the opening
+    /// bracket.
     open: Vec<(char, usize)>,
     /// The number of open subshells.
     subshells: usize,
@@ -50,7 +51,7 @@ struct Lexer<'a> {
     found: Vec<Statement>,
 }
 
-/// Represents the quote `$'…'`, in which a backslash escapes.
+/// Represents the quote of `$'…'`, in which a backslash begins an escape sequence.
 const ANSI: char = '\u{1}';
 /// Maximum number of open brackets, which is more than any real script has.
 const DEEPEST: usize = 32;

@@ -268,8 +268,8 @@ fn guidellms_counts_of_each_benchmark_are_one_window() {
     assert_eq!(made.missing, Vec::<String>::new());
 }
 
-/// Two tools that run after the start of a server measure that server; a tool that runs before it is an
-/// error.
+/// Two tools that run after the start of a server measure that server; if a tool runs before it, the import
+/// fails.
 #[test]
 fn several_tools_measure_one_server_of_the_script() {
     let server = "python3 -m sglang.launch_server --model-path m --port 30000 &\n";

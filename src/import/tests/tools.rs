@@ -1,5 +1,5 @@
 //! Command lines of SGLang, guidellm, genai-bench and llmperf, in addition to the public examples: every
-//! option, including the rejected ones and those that have their own name in a plan.
+//! option, including rejected options and options that have their own name in a plan.
 
 use super::made;
 use crate::import::{ImportError, Imported, genai_bench, guidellm, llmperf, sglang};

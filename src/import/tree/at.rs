@@ -209,7 +209,7 @@ impl<'a> At<'a> {
         self.notes.add(crate::import::draft::Kind::Missing, &self.what(), why, self.item.line);
     }
 
-    /// Notes that the value is invalid, so that the import fails.
+    /// Notes that the value is invalid, which makes the import fail.
     pub(crate) fn unreadable(self, why: &str) {
         self.take();
         self.notes.wrong(&self.what(), why, self.item.line);
