@@ -11,7 +11,7 @@ use crate::expand::PlannedRun;
 pub(super) struct AskedBy {
     /// The sweep of the search or ladder.
     sweep: String,
-    /// The cell, without the load.
+    /// The name of the cell, without the load.
     cell: String,
     /// What requests the runs: search, ladder or optimize.
     chooses: &'static str,

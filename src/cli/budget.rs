@@ -196,7 +196,7 @@ pub(super) struct TooLittle {
 }
 
 impl TooLittle {
-    /// The remedy.
+    /// The remedy for a limit that does not allow even one run.
     const REMEDY: &str = "write at least that value, or shorten `phases`";
 
     /// Returns the error and the remedy.

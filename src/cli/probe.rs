@@ -33,7 +33,7 @@ pub struct ProbeArgs {
     format: TextOrJson,
 }
 
-/// The servers of a plan.
+/// The state of the servers of a plan.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Document<'a> {
     /// Every endpoint, in the plan's order.

@@ -357,7 +357,7 @@ impl Readings {
         measured.chain(self.given_up.iter().flat_map(|one| &one.classes).map(String::as_str))
     }
 
-    /// Returns the runs that were given up, for programs.
+    /// Returns the runs that were given up, as entries of a JSON document.
     pub(crate) fn given_up_entries(&self) -> Vec<Entry> {
         self.given_up.iter().map(|one| Entry::of(&one.sweep, &one.labels, &one.given_up)).collect()
     }

@@ -74,7 +74,7 @@ impl Selection {
         });
     }
 
-    /// Whether nothing is excluded.
+    /// Whether the selection excludes nothing.
     pub(crate) fn is_everything(&self) -> bool {
         self.only.is_none() && self.skip.is_none()
     }
@@ -101,8 +101,8 @@ impl Selection {
         }
     }
 
-    /// Returns the selected runs, for commands that read results. It is an error if everything
-    /// selected waits for an earlier sweep.
+    /// Returns, for each run, whether it is selected; used by commands that read results. It is an error if
+    /// everything selected waits for an earlier sweep.
     pub(super) fn pick_runs(&self, plan: &Plan, expansion: &Expansion) -> Result<Vec<bool>, Failure> {
         let picked = self.pick(plan, expansion)?;
         match picked.cells(&expansion.pending).as_slice() {

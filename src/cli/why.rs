@@ -101,7 +101,7 @@ pub(super) struct ExplainedRun {
     /// Without a plan: committed, corrupt, unreadable, deleted, given_up or new. A run that a ladder skips
     /// is pruned, and a run that a search does not request is not_asked.
     state: &'static str,
-    /// The reason.
+    /// The reason for the state, as text.
     reason: String,
     /// The search or ladder to which the run belongs; null if the sweep declares its loads, or if there
     /// is no plan.
@@ -115,7 +115,7 @@ pub(super) struct ExplainedRun {
     server: Option<Fingerprint>,
     /// The outcomes of attempts that did not become results.
     attempts: Vec<String>,
-    /// The outcome of the attempts since the last commit, for programs; null if there are none.
+    /// The outcome of the attempts since the last commit, in machine-readable form; null if there are none.
     tries: Option<Tried>,
     /// The run's identity: the entries from which its id is computed. Absent if only the run's folder is
     /// known.

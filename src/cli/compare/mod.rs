@@ -225,7 +225,7 @@ struct ComparisonRequest<'a> {
     adjusted: Adjusted,
 }
 
-/// Returns the comparison that the plan declares, for `run --gate`; `None` if the plan declares none.
+/// Returns the comparison that the plan declares; `None` if it declares none. Used by `run --gate`.
 pub(super) fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_out: &LeftOut) -> Option<Comparison> {
     let declared = of_plan(plan);
     let adjusted = Adjusted::Holm;
@@ -237,8 +237,8 @@ pub(super) fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_o
     Some(compare(plan, (expansion, &every), Results::new(store, plan, left_out), (declared, asked)))
 }
 
-/// Returns the comparison that the plan declares, from results that were already read, for `report`; `None`
-/// if the plan declares none. `picked` marks the selected runs.
+/// Returns the comparison that the plan declares, computed from results that were already read; `None` if the
+/// plan declares none. Used by `report`. `picked` marks the selected runs.
 pub(super) fn of_readings(
     workspace: &Workspace,
     picked: &[bool],

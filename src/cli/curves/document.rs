@@ -113,7 +113,7 @@ struct OneExcluded {
     reason: &'static str,
 }
 
-/// One limit of the objective, over the runs of a load.
+/// One limit of the objective, tested over the runs of a load.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneLimit {
     /// Key of the metric that was tested; open loops use `…_from_schedule`.

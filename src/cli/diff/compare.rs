@@ -25,7 +25,7 @@ pub(crate) struct Group<'a> {
     pub go: Vec<&'a PlannedRun>,
 }
 
-/// The result of a comparison.
+/// The result of comparing two plans.
 pub(crate) struct Compared<'a> {
     /// Runs that are in both plans.
     pub stay: Vec<&'a PlannedRun>,

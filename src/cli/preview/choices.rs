@@ -42,7 +42,7 @@ pub(crate) struct ChoiceState {
     pub finished: Vec<String>,
     /// Full id of the run that is requested next; null if the search or ladder has ended.
     pub next: Option<String>,
-    /// The state or the result, as text.
+    /// The state or the result of the search or ladder, as text.
     pub standing: String,
     /// For a search: each objective that `meets` lists, in order, followed by other limits of the
     /// plan's objective; empty for a ladder.

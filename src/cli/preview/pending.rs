@@ -21,7 +21,7 @@ pub(crate) struct PendingCell {
     /// so there is no load; `pruned`: `skip_if` skips the cell; `left_out`: the budget skips the cell;
     /// `stopped`: a gate failed; `undecided`: a gate cannot be decided.
     pub state: Waits,
-    /// The reason, in words.
+    /// The reason for the state, in words.
     pub why: String,
 }
 

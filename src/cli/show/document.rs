@@ -90,7 +90,7 @@ struct Figure {
 /// A mean latency, measured from the scheduled time, and its parts.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Sum {
-    /// ttft or e2e.
+    /// The latency: ttft or e2e.
     of: &'static str,
     /// Number of requests that the mean covers, which are those that ended in the window.
     requests: u64,
@@ -118,7 +118,7 @@ struct Part {
 /// Whether the server of an open loop kept up.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Saturation {
-    /// kept_up, saturated or not_shown.
+    /// The state of the server: kept_up, saturated or not_shown.
     state: &'static str,
     /// Whether the server kept up with the arrivals; null if the window is too short to decide.
     kept_up: Option<bool>,

@@ -35,7 +35,7 @@ pub(super) struct OneRun {
 pub(super) struct LeftOut {
     /// The name of the run's folder.
     pub(super) id: String,
-    /// The reason.
+    /// Why the run was not sent.
     pub(super) reason: String,
 }
 
