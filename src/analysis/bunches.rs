@@ -48,8 +48,8 @@ impl Stretch {
     }
 }
 
-/// Finds the stretch of requests in which more failed than chance explains; `None` if the failures may
-/// be evenly spread. `failed` has a value for each request in the order in which they ended.
+/// Finds the stretch of requests in which more failed than chance explains; `None` if the failures may be
+/// evenly spread. `failed` has a value for each request, in the order in which the requests ended.
 pub(crate) fn find(failed: &[bool]) -> Option<Stretch> {
     let (requests, of) = (failed.len(), failed.iter().filter(|failed| **failed).count());
     if of < FEWEST {

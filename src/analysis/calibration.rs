@@ -135,14 +135,14 @@ pub struct Errors {
     /// The most frequent failure message. Null if none failed.
     #[serde(default)]
     pub failure: Option<String>,
-    /// Rows of any phase that were sent but never reached the server.
+    /// Number of requests of any phase that were sent but never reached the server.
     pub unseen: u64,
-    /// Lines of the server's log without a row.
+    /// Number of lines in the server's log that have no row.
     pub unknown: u64,
     /// Error of TTFT: (first_token − sent) − (first write − arrival).
     pub ttft: Spread,
-    /// (last_token − first_token) − (last write − first write), for complete responses of several
-    /// events.
+    /// Error of the time from the first token to the last: (last_token − first_token) − (last write − first
+    /// write), for complete responses of several events.
     pub itl: Spread,
     /// The row's lateness minus the lateness at the server.
     pub lateness: Spread,
@@ -310,7 +310,7 @@ impl Pressure {
     }
 }
 
-/// The CPU cost of a run for the generator.
+/// The CPU time that the generator used for a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// CPU seconds of the generator's process per 1 000 requests, over all threads and all phases of the run.
@@ -332,13 +332,13 @@ impl Cost {
 /// The sources of timestamps in the window: how many responses and requests have a timestamp from the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stamps {
-    /// Responses that the kernel stamped on arrival at the generator.
+    /// Number of responses that the kernel stamped on arrival at the generator.
     pub client_kernel: u64,
-    /// Responses whose headers arrived at the generator.
+    /// Number of responses whose headers arrived at the generator.
     pub client: u64,
-    /// Requests that the kernel stamped on arrival at the mock.
+    /// Number of requests that the kernel stamped on arrival at the mock.
     pub server_kernel: u64,
-    /// Requests in the mock's log.
+    /// Number of requests in the mock's log.
     pub server: u64,
 }
 

@@ -43,7 +43,7 @@ pub struct Instance {
     /// Mean output tokens of a completed request at the rung that holds; `None` if no count is
     /// available.
     pub tokens_per_request: Option<f64>,
-    /// Accelerators of the instance; `None` if they are not declared.
+    /// Number of accelerators of the instance; `None` if they are not declared.
     pub gpus: Option<u32>,
     /// Cost of the instance per hour, in the plan's currency; `None` if no price is declared.
     pub price_per_hour: Option<f64>,
@@ -83,7 +83,7 @@ pub struct Fleet {
     /// load that holds, interval of the saturated throughput` if the saturated throughput is the tighter
     /// bound. Null if no load misses.
     pub interval: Option<&'static str>,
-    /// Accelerators of all instances; null if the plan does not declare them.
+    /// Number of accelerators of all instances together; null if the plan does not declare them.
     pub gpus: Option<u64>,
     /// Cost per month of 730 hours; null without a price.
     #[serde(rename = "money_per_month")]

@@ -55,7 +55,7 @@ pub struct Change {
     pub by: f64,
     /// The change of the level, in standard errors.
     pub errors: f64,
-    /// The number of standard errors that chance does not exceed.
+    /// The number of standard errors above which the change is not attributed to chance.
     pub limit: f64,
 }
 

@@ -18,7 +18,7 @@ pub struct Step {
 /// The distribution of one metric over the requests of one window, or of several windows together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ecdf {
-    /// Requests that have the metric, including failures.
+    /// Number of requests that have the metric, including failures.
     pub n: u64,
     /// Number of failures among the requests, which rank above every value.
     pub failures: u64,

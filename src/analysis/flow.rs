@@ -11,7 +11,7 @@ use super::window::{contains, in_flight, members, request};
 pub struct Flow {
     /// Length of the window in seconds.
     pub seconds: Option<f64>,
-    /// Tokens of events inside the window per second.
+    /// Tokens per second, from the events inside the window.
     pub output_throughput: Option<f64>,
     /// Prompt tokens per second of requests whose first token arrived inside the window (without
     /// streaming: whose response arrived inside the window). `None` if the server did not report the

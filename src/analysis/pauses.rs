@@ -128,11 +128,11 @@ mod tests {
         // A pause that only touches the window.
         assert_eq!(state(stood(1, 0, 249), none), None);
         assert_eq!(state(stood(1, 0, 250), none), Some(State::Suspect));
-        // Waiting for a core.
+        // Pauses in which the observing thread waited for a core.
         assert_eq!(state(none, stood(1, 100, 100)), None);
         assert_eq!(state(none, stood(40, 9000, 249)), Some(State::Suspect));
         assert_eq!(state(none, stood(1, 250, 250)), Some(State::Suspect));
-        // Both together exceed a threshold that neither exceeds alone.
+        // The two kinds of pauses together exceed a threshold that neither kind exceeds alone.
         assert_eq!(state(stood(1, 60, 120), stood(1, 60, 120)), Some(State::Suspect));
     }
 

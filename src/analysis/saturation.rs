@@ -53,10 +53,10 @@ const RUNS_AWAY_LARGE: f64 = 3.250;
 /// ones (`docs/METRICS.md`, Dependence).
 const FEW: f64 = 300.0;
 
-/// Basis of the decision.
+/// The evidence on which the decision is based.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
-    /// Number of runs that it covers.
+    /// Number of runs that the evidence covers.
     pub runs: u64,
     /// Number of requests that were due in the window; with several runs, the mean.
     pub arrived: u64,

@@ -108,11 +108,11 @@ pub enum Estimate {
     },
     /// There are too few values for an interval of the percentile.
     NotEnough {
-        /// Number available, including failures.
+        /// Number of counted objects that are available, including failures.
         n: u64,
-        /// Number required.
+        /// Number of counted objects that are required.
         need: u64,
-        /// The counted objects.
+        /// What is counted: values, requests or gaps.
         of: Counted,
     },
 }
@@ -304,7 +304,7 @@ pub struct Summary {
 /// The effective numbers of gaps, which come in clusters because gaps of the same request are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clustered {
-    /// Requests that have gaps.
+    /// Number of requests that have gaps.
     pub requests: u64,
     /// For each percentile, in the order of [`quantile::ALL`], the equivalent number of independent gaps,
     /// which is gaps / design effect.

@@ -117,7 +117,8 @@ fn few_samples_for_any_latency_of_the_slo() {
     assert!(!found(Slo::default()));
 }
 
-/// A clean run in which 3 % of the requests have the same defect.
+/// A reason, its limits in a plan, and a function that gives a clean run a defect of 3 %, which the reason
+/// reports.
 type Spoilt = (&'static str, fn(&mut Validity) -> &mut Limits, fn(&mut Vec<Record>, &mut Facts));
 
 const SPOILT: [Spoilt; 6] = [

@@ -67,7 +67,7 @@ pub(super) fn nearby(allowed: f64) -> f64 {
 const MIDDLE_FLIGHT: u32 = 44;
 const MIDDLE_VALUES: u32 = 20;
 
-/// Two-sided levels: of an interval, and of a test, whose one-sided level is half of it.
+/// Two-sided levels: of an interval, and of a test, whose one-sided level is half as large.
 pub(super) const INTERVAL: f64 = 0.05;
 pub(super) const TEST: f64 = 0.10;
 /// A suggested window is at most this many times as long as the window of the run.

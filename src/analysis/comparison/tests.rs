@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// Returns a settled test of one metric over rounds, each `(baseline, arm)`.
+/// Returns a settled test of one metric over rounds, which are given as pairs `(baseline, arm)`.
 fn tested(metric: &str, rounds: &[(f64, f64)]) -> Test {
     let readings =
         |of: fn(&(f64, f64)) -> f64| -> Vec<RunValue> { rounds.iter().map(|one| RunValue::Known(of(one))).collect() };

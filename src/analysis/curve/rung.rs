@@ -179,7 +179,7 @@ impl<'a> Rung<'a> {
         (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 
-    /// Returns which repeats are excluded, and why: `repeat 1: paused`; `None` if none is.
+    /// Returns which repeats are excluded, and why: `repeat 1: paused`; `None` if no repeat is excluded.
     pub fn why_excluded(&self) -> Option<String> {
         let one = |one: &Excluded| format!("repeat {}: {}", one.run.labels.repeat, one.reason);
         let reasons: Vec<String> = self.excluded.iter().map(one).collect();

@@ -11,7 +11,7 @@ use crate::analysis::roofline::Prediction;
 pub struct Symptom {
     /// The symptom's name in files.
     pub key: &'static str,
-    /// The observation.
+    /// A short description of the observation.
     pub title: &'static str,
     /// The likely cause of the symptom.
     pub regime: &'static str,

@@ -29,7 +29,8 @@ const THROTTLED: f64 = 0.05;
 const FEW: f64 = 0.5;
 /// Minimum number of requests in flight at which batches can be full at all.
 const CROWD: f64 = 4.0;
-/// If the maximum reaches this share of a server's limit, the server is at the limit.
+/// If the maximum number of running requests reaches this share of the server's declared limit, the server is
+/// at the limit.
 const AT_LIMIT: f64 = 0.95;
 
 /// A symptom in one run.

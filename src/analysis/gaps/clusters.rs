@@ -53,7 +53,7 @@ pub(super) struct Clusters {
     limits: Vec<Nanos>,
     /// The levels of `borders`, followed by those of `limits`.
     levels: Vec<Level>,
-    /// Requests that have gaps.
+    /// Number of requests that have gaps.
     requests: u64,
     gaps: u64,
     /// Sum of the squares of each request's number of gaps.

@@ -103,7 +103,7 @@ const REQUESTS: std::ops::Range<u32> = 4_000..16_000;
 const FLAT: f64 = 1.1;
 const IDLE: f64 = 20_000.0;
 
-/// The arrivals and services of requests, and their latency.
+/// The time from arrival to end of each request, and the latency of each request.
 struct Served {
     spans: Vec<(f64, f64)>,
     latencies: Vec<f64>,
@@ -266,7 +266,7 @@ impl Server {
         Probe { load, confirms, own: true, answer: Some(answer), pressure, requests, short: None }
     }
 
-    /// Simulates this many requests of an open loop, at a load that is given per service time.
+    /// Simulates this many requests of an open loop, at a load in requests per mean service time.
     fn open(&mut self, load: f64, requests: f64) -> Served {
         let count = requests.round() as usize;
         let mut at = 0.0;
@@ -390,7 +390,7 @@ impl Server {
     }
 }
 
-/// Requests in service at once.
+/// The requests that are in service at the same time.
 struct Batch {
     growth: f64,
     /// Factor by which a step's time is multiplied.
