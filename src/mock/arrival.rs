@@ -1,8 +1,8 @@
 //! Determines when bytes arrived, from the timestamp that the kernel gives each segment on arrival. The time
 //! is therefore correct even if this process reads the segment late.
 //!
-//! The engine determines arrival times in the same way, but with separate code, so that an error in
-//! one of the two shows up as a difference.
+//! The engine determines arrival times in the same way, but with separate code, so that an error in either
+//! implementation shows up as a difference between their results.
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd};

@@ -140,8 +140,8 @@ pub struct Config {
     /// Faults and when they occur, like http:503@5%, reset:20@3,7,10-12, stall@every:10 or empty@all; may be
     /// given several times. Kinds: refuse (counts connections), http:STATUS, reset, stall, stall-headers,
     /// truncate, close, invalid-json, invalid-utf8, wrong-shape, error-object, empty, short, long,
-    /// usage:TOKENS, huge-line:BYTES, slow:FACTOR, pause:MS, exit; for the other kinds, the number is a count
-    /// of tokens: after how many the fault occurs, or how many the response has
+    /// usage:TOKENS, huge-line:BYTES, slow:FACTOR, pause:MS, exit; for the other kinds, N counts tokens: the
+    /// fault occurs after N of them, or the response has N
     #[arg(help_heading = FAULTS, long = "fault", value_name = "KIND[:N]@WHEN")]
     pub faults: Vec<Fault>,
     /// Stop listening after this many connections: the kernel refuses further ones
@@ -231,7 +231,8 @@ pub enum Vocabulary {
 pub enum Cut {
     /// Not split.
     None,
-    /// Pieces of 1 to 32 bytes by seed, so that borders fall inside characters, line ends and chunk sizes.
+    /// Pieces of random size (1 to 32 bytes, by seed), so that borders fall inside characters, line ends and
+    /// chunk sizes.
     Random,
 }
 

@@ -70,7 +70,7 @@ pub(super) struct Request {
     pub(super) ignore_eos: bool,
     pub(super) seed: u64,
     pub(super) prompt_tokens: u64,
-    /// The prompt's tokens in the form in which the prefix cache identifies them; `None` without a cache.
+    /// The prompt's tokens, grouped into blocks for the prefix cache; `None` without a cache.
     pub(super) chain: Option<Chain>,
     /// SHA-256 over the texts of the prompt (the contents of the messages), each followed by a line feed.
     pub(super) digest: [u8; 32],
@@ -165,7 +165,7 @@ impl Prompt {
 
 impl Request {
     /// Parses a request body. The error is a message for the client. `block` is the number of tokens per
-    /// block of the prefix cache, from which the prompt's chain is created; `None` without a cache.
+    /// block of the prefix cache; `None` without a cache.
     pub(super) fn parse(api: Api, body: &[u8], block: Option<u32>) -> Result<Request, String> {
         let body: Body = serde_json::from_slice(body).map_err(|error| format!("invalid request body: {error}"))?;
         let model = body.model.unwrap_or_default();

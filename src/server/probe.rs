@@ -491,8 +491,8 @@ pub(super) async fn refusal(question: &Question, response: Response) -> ProbeErr
     }
 }
 
-/// Returns the pause that a server requests in `Retry-After`. A date is ignored, because the clocks of
-/// server and client may differ.
+/// Returns the pause that a server requests in `Retry-After`; `None` if it is not a number of seconds. A date
+/// is ignored, because the clocks of server and client may differ.
 fn retry_after(response: &Response) -> Option<Duration> {
     let seconds: u64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))

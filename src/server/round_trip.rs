@@ -62,8 +62,8 @@ async fn measure(question: &Question, way: &mut Way) -> Option<()> {
     exchanges(stream, question.http2, asked, way).await
 }
 
-/// Opens a connection. If this takes long, the connection is opened a few more times, and the shortest time
-/// is recorded.
+/// Opens a connection; returns `None` if this fails. If it takes long, a few more connections are opened, and
+/// the shortest time is recorded.
 async fn connect(addresses: &[SocketAddr], way: &mut Way) -> Option<TcpStream> {
     let mut opened = None;
     for _ in 0..CONNECTS {
@@ -80,7 +80,7 @@ async fn connect(addresses: &[SocketAddr], way: &mut Way) -> Option<TcpStream> {
     opened
 }
 
-/// Builds the request of each exchange.
+/// Builds the request of each exchange; `None` if this fails.
 fn asked(question: &Question, url: &reqwest::Url) -> Option<Request<Nothing>> {
     // Over HTTP/2, the host is part of the request's URI; over HTTP/1.1, it is a header field.
     let path = format!("{}{}", url.path(), url.query().map(|query| format!("?{query}")).unwrap_or_default());

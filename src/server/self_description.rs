@@ -18,7 +18,7 @@ pub struct SelfDescription {
     /// The model that the server serves, if the server reports it on a page other than the list of
     /// models.
     pub(super) model: Option<String>,
-    /// The maximum number of tokens of a prompt and its response together.
+    /// The maximum number of tokens of a prompt and its response together; `None` if unknown.
     pub(super) context_length: Option<u64>,
     /// Flags that the server reports.
     pub(super) flags: BTreeMap<String, String>,
@@ -33,7 +33,7 @@ pub(super) struct ListedModel {
     pub(super) id: String,
     /// The name or path of the model that is served under the id; `None` if the list does not contain it.
     pub(super) root: Option<String>,
-    /// The maximum number of tokens of a prompt and its response together.
+    /// The maximum number of tokens of a prompt and its response together; `None` if unknown.
     pub(super) context_length: Option<u64>,
 }
 

@@ -42,8 +42,8 @@ pub struct Profile {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lengths {
-    /// Number of requests whose tokens are declared in the file; for the others, tokens are estimated as
-    /// characters / 4.
+    /// Number of requests whose token counts are declared in the file; for the others, the counts are
+    /// estimated as characters / 4.
     pub declared: u64,
     /// Ranges of prompt and response tokens. Fine ranges that are too rare are merged into coarser ones, so
     /// ranges may overlap. Each request is counted in only one of them.

@@ -87,7 +87,8 @@ impl Order {
     }
 }
 
-/// Returns an unused name for the log, made of the time and the endpoint's name. It is a valid file name.
+/// Returns an unused name for the log, built from the time and the endpoint's name. The name is a valid file
+/// name.
 fn unused_name(servers: &Path, endpoint: &str) -> String {
     let safe: String = endpoint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect();
     let base = format!("{}-{safe}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S"));

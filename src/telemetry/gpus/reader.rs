@@ -110,7 +110,7 @@ struct Chosen {
     source: Box<dyn Source>,
     devices: Vec<Device>,
     is_own: Option<IsOwn>,
-    /// When processes were last queried.
+    /// When processes were last queried; `None` before the first query.
     asked: Option<Instant>,
 }
 
