@@ -114,8 +114,8 @@ impl Drop for Embedded {
     }
 }
 
-/// Starts a thread that sets `alive` to false when the process has ended, which it detects by the end of
-/// the output.
+/// Starts a thread that sets `alive` to false when the process has ended. The thread detects this by the end
+/// of the process's output.
 fn watch(mut lines: impl BufRead + Send + 'static, alive: Arc<AtomicBool>) -> std::io::Result<()> {
     std::thread::Builder::new().name("mock watch".to_owned()).spawn(move || {
         let _ = std::io::copy(&mut lines, &mut std::io::sink());

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::UnitError;
 
-/// An exact decimal number: `mantissa × 10^-scale`, normalized (no trailing zero). The identity of a run
-/// never involves floats.
+/// An exact decimal number: `mantissa × 10^-scale`, normalized (no trailing zero after the point). The
+/// identity of a run never involves floats.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Decimal {
     mantissa: i64,

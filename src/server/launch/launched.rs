@@ -312,7 +312,8 @@ fn listen(
         }
         watch.alive.store(false, Ordering::Relaxed);
         let _ = std::io::copy(&mut lines, &mut std::io::sink());
-        // A supervisor that ended normally has removed its lease, so if there is a lease, it was killed.
+        // A supervisor that ended normally has removed its lease, so if the lease still exists, the
+        // supervisor was killed.
         if let Some(left) = LeftServer::at(&lease) {
             left.end(&|reference| secrets.get(reference).cloned());
         }
