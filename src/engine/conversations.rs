@@ -4,7 +4,7 @@
 //! A conversation with a real history contains the received responses, so each of its turns is encoded when
 //! the turn starts. Scripted conversations do not depend on responses, so their first turns are prepared
 //! ahead. When a scripted turn starts, a separate thread begins to prepare the next turn of that
-//! conversation; it has the duration of the response and the think time to do so. Only conversations
+//! conversation, which may take as long as the response and the think time together. Only conversations
 //! between two turns are held in memory.
 
 use std::cmp::Ordering;
@@ -176,8 +176,8 @@ impl Script {
         Ok(Script { first_turns, orders })
     }
 
-    /// Returns the turn that was requested in advance (`pending`), or without one, the first turn of the
-    /// next conversation.
+    /// Returns the turn whose preparation was requested in advance (`pending`); if this is `None`, the first
+    /// turn of the next conversation.
     async fn take(&mut self, pending: Option<Pending>, clock: Clock, waits: &mut Waits) -> Option<Made> {
         let Some(Pending::Scripted(mut ordered)) = pending else {
             return self.first_turns.next(clock, waits).await;

@@ -325,9 +325,8 @@ fn phases(spec: &RunSpec, trace: Option<Trace>, share: Share) -> PhaseClock {
 /// Returns the seed of arrival times. It is derived from the plan's seed, the scenario and the repeat, so
 /// that endpoints and loads share the same gaps. It is independent of the seed of contents.
 fn timing_seed(spec: &RunSpec) -> [u8; 32] {
-    // Fields that must not change arrival times are set to a fixed value. A cold variant has the same
-    // arrival times as its warm variant, and neither the settings of conversations nor the origin of texts
-    // matter.
+    // Fields that must not change arrival times are set to a fixed value. A cold variant has the same arrival
+    // times as its warm variant, and neither the conversation settings nor the origin of texts matters.
     let data = spec.scenario.data.as_ref().map(Corpus::bare);
     let scenario = Content { cache: Cache::Warm, talk: Talk::PLAIN, data, ..spec.scenario.clone() };
     let scenario = serde_json::to_vec(&scenario).expect("a scenario is plain data");

@@ -321,7 +321,7 @@ enum Door {
     Own,
     /// A gateway rejects the check if the queue is full.
     Gateway,
-    /// The server's only thread responds to the check after the requests that are in service.
+    /// The server's only thread responds to the check when the requests in service are done.
     Thread,
 }
 

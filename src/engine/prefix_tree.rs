@@ -40,7 +40,7 @@ struct Node {
     length: u32,
 }
 
-/// The number of the root node, which has no edge.
+/// The number of the root node, to which no edge leads.
 const ROOT: u32 = 0;
 
 /// A growing list of items, stored in pages that are never moved.

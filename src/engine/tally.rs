@@ -103,7 +103,7 @@ pub(crate) struct Tally {
     protocol: &'static dyn Protocol,
     /// The request's parameters.
     asked: Asks,
-    /// The first eight bytes of the SHA-256 of the response's text; `None` until it is complete, or if
+    /// The first eight bytes of the SHA-256 of the response's text; `None` until the text is complete, or if
     /// there is no text.
     digest: Option<[u8; 8]>,
     /// Whether the end of the response has arrived: `[DONE]`, or the last event of the protocol.

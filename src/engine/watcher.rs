@@ -190,8 +190,8 @@ impl Watcher {
         }
     }
 
-    /// Returns the observations in the measure window, from the two snapshots at its borders; `None` if
-    /// there are not two snapshots.
+    /// Returns the observations in the measure window, from the two snapshots at its borders; `None` unless
+    /// both snapshots were taken.
     fn window(&self) -> Option<Observed> {
         let (opened, closed) = (self.opened.as_ref()?, self.closed.as_ref()?);
         let observer = &self.observer;

@@ -1,5 +1,5 @@
-//! Writes the bodies of requests in the form of their protocol. A body consists of parts that all requests
-//! of a run share and the texts of one request.
+//! Writes request bodies in the format of their API. A body consists of parts that are common to all requests
+//! of a run, and of the texts of one request.
 
 use std::collections::BTreeMap;
 

@@ -258,7 +258,7 @@ impl Generator {
         self.think.as_ref().map_or(0, |pauses| pauses.at(conversation, turn))
     }
 
-    /// Returns the scenario's settings of conversations.
+    /// Returns the scenario's conversation settings.
     pub fn talk(&self) -> &Talk {
         &self.content.talk
     }

@@ -155,7 +155,7 @@ mod tests {
         trail
     }
 
-    /// Returns the number of tokens that two trails have in common at their front.
+    /// Returns the number of leading tokens that two trails have in common.
     fn common(a: &Trail, b: &Trail) -> u32 {
         let chunks = a.chunks().iter().zip(b.chunks()).take_while(|(a, b)| a == b).count();
         assert!(a.tokens(chunks).abs_diff(b.tokens(chunks)) <= 1, "the part before both is counted equally");

@@ -144,8 +144,8 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         words.checked_sub(1).map_or(0, |last| self.borders[last].1)
     }
 
-    /// Returns prose of exactly `room` tokens that ends with one of the last few of the first `words`
-    /// words. Dots follow if this is not the end of a sentence. `None` if no such prose exists.
+    /// Returns prose of exactly `room` tokens that consists of the first `words` words, or of up to three
+    /// fewer. Dots follow if this is not the end of a sentence. `None` if no such prose exists.
     fn closed(&mut self, words: usize, room: i64) -> Option<String> {
         for words in (words.saturating_sub(3)..=words).rev() {
             let (start, end) = (self.end(words.saturating_sub(1)), self.end(words));

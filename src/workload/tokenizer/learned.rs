@@ -113,9 +113,9 @@ impl Lesson {
 }
 
 impl Table {
-    /// Returns the number of tokens of a word and the space before it. If the lesson did not contain the
-    /// word, for example because the word contains line breaks, the number is computed from words that it
-    /// contained.
+    /// Returns the number of tokens of a word together with the space before it. If the lesson did not
+    /// contain the word, for example because the word contains line breaks, the number is computed from words
+    /// that it contained.
     fn word(&self, word: &str) -> i64 {
         if let Some(cost) = self.known(word) {
             return cost;
