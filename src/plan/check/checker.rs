@@ -74,7 +74,7 @@ impl<'t> Checker<'t> {
         !parent.broken && (parent.node.entry(key).is_some() || parent.node.holes.iter().any(|hole| hole == key))
     }
 
-    /// The names in a table of the plan, including invalid entries, because these are declared too.
+    /// The names in a table of the plan, including those of invalid entries, because these are declared too.
     pub(super) fn declared(&self, table: &str) -> Vec<&'t str> {
         let Some(node) = self.tree.get(table) else { return Vec::new() };
         node.keys().chain(node.holes.iter().map(String::as_str)).collect()

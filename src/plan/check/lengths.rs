@@ -18,7 +18,7 @@ use crate::units::Decimal;
 /// of about a thousand or more.
 const MOST_SIGMA: Decimal = Decimal::new(5, 0);
 
-/// A side of a request, the prompt or the response, given by its minimum number of tokens.
+/// The prompt or the response of a request, represented by its minimum number of tokens.
 #[derive(Clone, Copy)]
 struct Side(u32);
 

@@ -156,7 +156,7 @@ impl Collected {
         }
     }
 
-    /// Adds a record to the digest; returns its size in bytes.
+    /// Adds a record to the digest; returns the size of its texts in bytes.
     fn hashed(&mut self, dialogue: &Dialogue) -> usize {
         let mut bytes = 0;
         let mut text = |text: Option<&str>| {

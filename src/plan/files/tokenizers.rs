@@ -17,7 +17,7 @@ use crate::plan::text::span::Span;
 /// The main file of a tokenizer, as written by Hugging Face's libraries.
 const TOKENIZER: &str = "tokenizer.json";
 
-/// The file with the special tokens, the prefix of texts, and the chat template.
+/// The file with the special tokens, the rules by which they are added to texts, and the chat template.
 const CONFIG: &str = "tokenizer_config.json";
 
 /// The chat template in a separate file, which overrides the template in the configuration.

@@ -21,8 +21,8 @@ pub struct Dialect {
     pub(crate) sends_ignore_eos: bool,
     /// Whether requests may carry `min_tokens`; `None` if not verified.
     pub min_tokens: Option<bool>,
-    /// Whether a stream reports its usage if the request contains `stream_options: { include_usage: true }`;
-    /// `None` if not verified.
+    /// Whether a stream reports token usage if the request contains `stream_options: { include_usage: true
+    /// }`; `None` if not verified.
     pub include_usage: Option<bool>,
     /// The fields of a delta that carry reasoning, the newest name first; empty if none is known.
     pub reasoning: &'static [&'static str],

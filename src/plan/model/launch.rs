@@ -54,8 +54,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Default time that a launched server may take until it is ready, including the time to load the
-    /// model.
+    /// Default time that a launched server may take to become ready, including the time to load the model.
     pub const READY_WITHIN: Nanos = Nanos::from_secs(15 * 60);
 
     /// How long the server has to exit before it is killed.

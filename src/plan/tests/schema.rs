@@ -30,7 +30,7 @@ fn properties<'s>(at: &str, node: &'s Value, look: &mut impl FnMut(&str, &'s Val
                         }
                     }
                     "$defs" => named.iter().for_each(|(name, def)| properties(name, def, look)),
-                    // Conditions only restrict; they contain no descriptions.
+                    // Conditions only restrict values; they contain no descriptions.
                     "if" | "then" | "else" | "not" | "default" | "example" => {}
                     _ => properties(at, value, look),
                 }

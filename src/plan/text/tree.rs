@@ -299,7 +299,7 @@ impl Node {
             }
     }
 
-    /// The number of values in this value, including itself.
+    /// The number of values in this node, including the node itself.
     pub(crate) fn count(&self) -> usize {
         1 + match &self.value {
             Value::List(items) => items.iter().map(Node::count).sum(),

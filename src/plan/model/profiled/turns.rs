@@ -14,7 +14,8 @@ const MOST_TURNS: u32 = 10_000;
 pub struct TurnCount {
     /// Minimum number of turns.
     pub min: u32,
-    /// Maximum number of turns. Between minimum and maximum, each doubling is equally likely.
+    /// Maximum number of turns. Between the minimum and the maximum, the logarithm of the number is uniformly
+    /// distributed.
     pub max: u32,
     /// How often this row occurs, relative to the sum of all weights.
     pub weight: Decimal,
