@@ -89,9 +89,8 @@ impl Fingerprint {
     }
 }
 
-/// Whether two versions belong to the same release. Different builds of a release belong to it
-/// (`v0.11.0+cu128`, `0.11.0`), but development builds of different commits do not belong to the same
-/// release. Trailing zeros are ignored.
+/// Whether two versions belong to the same release. Different builds of a release match (`v0.11.0+cu128`,
+/// `0.11.0`), but development builds of different commits do not. Trailing zeros are ignored.
 pub fn same_release(one: &str, other: &str) -> bool {
     release(one) == release(other)
 }

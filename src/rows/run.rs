@@ -204,7 +204,7 @@ fn timerfd() -> String {
     "timerfd".to_owned()
 }
 
-/// The circumstances of a run. They are recorded and compared, but do not enter the run's id.
+/// The circumstances of a run. They are recorded and compared, but are not part of the run's id.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {

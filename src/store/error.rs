@@ -1,5 +1,6 @@
-//! Errors of the results folder. `NotFound`, `Ambiguous`, `Deleted` and `StillThere` are user errors (exit
-//! code 2). All other errors mean that the folder is locked, full, unreadable or damaged (exit code 5).
+//! Errors of the results folder. `NotFound`, `OnlyTried`, `Ambiguous`, `Deleted` and `StillThere` are user
+//! errors (exit code 2). `Remote` concerns shared results and has its own exit codes. All other errors
+//! mean that the folder is locked, full, unreadable or damaged (exit code 5).
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -52,8 +52,8 @@ impl Store {
         }
     }
 
-    /// Returns the error for the only committed run whose id begins with `wanted` and whose folder
-    /// is gone, or an error if there are several such runs; `None` if there is no such run.
+    /// Returns the error that the run whose id begins with `wanted` was deleted, or that `wanted` is
+    /// ambiguous if there are several such runs; `None` if there is no such run.
     fn find_deleted(&self, wanted: &str) -> Result<Option<StoreError>, StoreError> {
         let mut ids = inventory::ids(&self.layout)?;
         let sealed = self.sealed()?;

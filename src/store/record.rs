@@ -108,8 +108,8 @@ pub struct RunRecord {
     pub replaced: Option<Replaced>,
     /// The row files, by name.
     pub files: BTreeMap<String, FileRecord>,
-    /// The digest at the end of the file, which covers the whole file; `None` in files of earlier versions
-    /// of sweepline. It is written after all other fields, so it is not serialized with them.
+    /// The digest at the end of the file, which covers everything before it; `None` in files of earlier
+    /// versions of sweepline. It is written after all other fields, so it is not serialized with them.
     #[serde(default, skip_serializing)]
     pub sha256: Option<String>,
 }

@@ -104,8 +104,8 @@ impl Store {
         replaced.map_or_else(|| now.and(Err(StoreError::Gone { dir: run })), Ok)
     }
 
-    /// Reads the requests of a committed run, and opens the file with their gaps for later reading. Both
-    /// files are first checked against the commit.
+    /// Reads the requests of a committed run, and opens the file with the gaps between their token events,
+    /// which is read later. The two files are first checked against the commit.
     pub fn read(&self, record: &RunRecord) -> Result<RunReader, StoreError> {
         let folder = self.folder_with(record, &[Table::Requests, Table::Events])?;
         let requests = open(&folder, record, Table::Requests)?;

@@ -203,8 +203,8 @@ pub enum Event {
     Begin {
         /// The runs to execute.
         todo: Vec<RunView>,
-        /// Number of runs of the selection that are not executed, because their results exist or because
-        /// they are skipped.
+        /// Number of selected runs that are not executed, because their results exist or because they are
+        /// skipped.
         settled: usize,
         /// Sources of further runs: searches and ladders in progress, and sweeps that wait for an earlier
         /// sweep.

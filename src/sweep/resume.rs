@@ -142,8 +142,8 @@ impl OnDisk {
         OnDisk { wanted: wanted.collect(), ..OnDisk::default() }
     }
 
-    /// Stores the runs that were read in the index of the results folder, so that later sweeps need not
-    /// read them again. Errors are ignored.
+    /// Adds the runs that were read to the index of the results folder, so that later sweeps need not read
+    /// them again. Errors are ignored.
     pub(crate) fn remember(&self) {
         if let Some(store) = &self.store {
             store.remember(&self.runs);
@@ -541,7 +541,7 @@ mod tests {
         // up.
         assert_eq!(says(&given_up, false, (none, 5)), new("failed: 429 (3 of 5)", 4, false));
         assert_eq!(says(&given_up, false, (none, 0)), new("failed: 429", 4, false));
-        // A usable result is not replaced on `redo_given_up`, only on `force`.
+        // A usable result is replaced only if `force` is set; `redo_given_up` does not replace it.
         let (action, _, _, afresh) = says(&given_up, true, (redo, 3));
         assert_eq!((action, afresh), (Action::Cached, false));
         assert_eq!(says(&given_up, true, (force, 3)), (Action::Redo, "forced".into(), 0, true));

@@ -52,8 +52,7 @@ pub struct Sweep<'a> {
     pub expansion: &'a Expansion,
     /// For each run: whether it will be executed.
     pub(crate) todo: Vec<bool>,
-    /// Number of runs of the selection that will not be executed. The runs to execute are numbered after
-    /// these.
+    /// Number of selected runs that will not be executed. The runs to execute are numbered after these.
     pub(crate) settled: usize,
     /// For each run: why its committed result is replaced; `None` if it has no result.
     pub(crate) replaces: Vec<Option<String>>,

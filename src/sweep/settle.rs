@@ -152,7 +152,7 @@ impl Wait {
     }
 }
 
-/// Returns the time limit of a wait. In builds with debug assertions, tests can change it by an environment
+/// Returns the time limit of a wait. In builds with debug assertions, tests can change it with an environment
 /// variable.
 fn limit() -> Duration {
     let chosen = || std::env::var("SWEEPLINE_IDLE_WITHIN").ok()?.parse::<Nanos>().ok();

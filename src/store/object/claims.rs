@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! claims/<id>/<epoch>.json                created once by the worker that takes the run, which rewrites it as a heartbeat
-//! claims/server-<digest>/<epoch>.json     the same for a server, named by the SHA-256 of its name
+//! claims/server-<digest>/<epoch>.json     the same for a server, named after the SHA-256 of its name
 //! ```
 //!
 //! A worker keeps its claim on a server until it has no runs left, so that no other worker uses the server

@@ -161,8 +161,8 @@ impl ObjectResults {
         self.runtime.block_on(future)
     }
 
-    /// Applies `work` to the items, to several concurrently, and returns the results in the order of the
-    /// items. After an error, no more items are started, and the error is returned.
+    /// Applies `work` to the items, several at a time, and returns the results in the order of the items.
+    /// After an error, no more items are started, and the error is returned.
     fn side_by_side<T: Sync, R: Send>(
         &self,
         items: &[T],

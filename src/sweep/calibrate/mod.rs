@@ -72,7 +72,7 @@ pub struct Calibration {
     pub started: Moment,
     /// End time, in UTC.
     pub ended: Moment,
-    /// The machine and the program. The calibration applies only to them.
+    /// The machine and the program to which the calibration applies.
     pub environment: Environment,
     /// The name of the plan with these loads; null if the load was given by flags.
     pub plan: Option<String>,
@@ -280,7 +280,7 @@ impl Bench<'_> {
         let in_flight = self.task.most_files.saturating_sub(others).clamp(1, MOST_IN_FLIGHT);
         if shape.is_open() {
             // The number of requests in flight is the rate times the duration of a response. Only half of
-            // the possible number is used, because arrivals come in bursts.
+            // the permitted number is used, because arrivals come in bursts.
             (in_flight as f64 / 2.0 / shape.answer().secs().max(1e-3)) as u64
         } else {
             in_flight

@@ -124,7 +124,8 @@ impl Part {
         if self.of == Objective::Slo { "the objective" } else { "it" }
     }
 
-    /// Returns the answer as text. `binds` is the latency limit that the load above exceeds most.
+    /// Returns the answer as text. `binds` is the latency limit that the load above the found load exceeds
+    /// most.
     fn said(&self, unit: &str, binds: Option<Objective>) -> String {
         match &self.answer {
             Some(PartAnswer::Highest { outcome, is_miss_shown }) => self.highest(outcome, *is_miss_shown, unit, binds),

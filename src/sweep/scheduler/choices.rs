@@ -96,8 +96,9 @@ impl Scheduler<'_, '_> {
         view
     }
 
-    /// Handles a run that does not have to be executed, because another sweep or another worker has already
-    /// requested it and it has ended. Its result is used, and a pool continues from it.
+    /// Handles a run that this node does not have to execute: it was already executed for another sweep,
+    /// or another worker has committed it or is measuring it. If the run is settled, its pool continues
+    /// from the result.
     pub(super) fn was_measured(&mut self, node: NodeIndex, at: usize, is_settled: bool) {
         let run = &self.sweep.expansion.runs[at];
         let goes_on = is_settled && self.choose_next(node, at);
