@@ -18,7 +18,7 @@ use super::error::Mistake;
 use super::planned::PlannedRun;
 use super::spec::RunSpec;
 
-/// The settings of a search.
+/// The parameters of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Searched {
     /// The searched axis: `qps` or `batch_size`.
@@ -33,10 +33,10 @@ pub struct Searched {
     pub limits: Vec<Objective>,
 }
 
-/// The settings of an optimization of server settings.
+/// The parameters of an `optimize`, which searches for the best server settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Optimized {
-    /// The quantity to optimize.
+    /// The quantity that the search optimizes.
     pub aim: Aim,
     /// Maximum total time of all runs.
     pub budget: Nanos,
@@ -72,7 +72,7 @@ pub enum Chooses {
     Ladder {
         /// The ascending axis: `qps` or `batch_size`.
         axis: &'static str,
-        /// The stop rule.
+        /// The rule that ends the ladder.
         stop: StopRule,
     },
 }
@@ -97,10 +97,10 @@ impl Chooses {
     }
 }
 
-/// A possible run.
+/// A run that measurements may select.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
-    /// The run.
+    /// The run itself.
     pub run: PlannedRun,
     /// The load of the run: requests per second, or requests in flight; 0 if settings are selected instead of
     /// loads.

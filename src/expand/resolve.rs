@@ -180,7 +180,7 @@ impl<'p> Resolver<'p> {
         scenario.mix.iter().map(class).collect()
     }
 
-    /// How requests of `scenario` to `endpoint` are shaped.
+    /// Returns the fields of the requests of `scenario` to `endpoint` that do not depend on their content.
     fn shaping(&self, sweep: &Sweep, endpoint: &EndpointSpec, scenario: &Resolved) -> Shaping {
         let declared = self.plan.endpoints.get(&endpoint.name);
         let of_endpoint = declared.map(|endpoint| &endpoint.extra);

@@ -35,7 +35,7 @@ impl Check {
     }
 }
 
-/// One rule.
+/// A lint rule.
 pub struct Rule {
     /// Stable code of the rule.
     pub code: LintCode,

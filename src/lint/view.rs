@@ -34,7 +34,7 @@ pub(crate) struct View<'p> {
 /// One load point of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rung {
-    /// The load.
+    /// The load of the runs.
     pub load: Load,
     /// The phases of the load point's runs.
     pub phases: Phases,
@@ -66,11 +66,11 @@ impl Rung {
     }
 }
 
-/// One sweep.
+/// A sweep, with the values that rules use.
 pub(crate) struct SweepView<'p> {
     /// The name of the sweep.
     pub name: &'p str,
-    /// The sweep.
+    /// The sweep as declared in the plan.
     pub sweep: &'p Sweep,
     /// The endpoints of the sweep, by name.
     pub endpoints: Vec<(&'p str, &'p Endpoint)>,

@@ -35,9 +35,9 @@ pub enum Answer {
 
 /// One curve and its result.
 pub struct Configuration<'a> {
-    /// The curve.
+    /// The curve of the configuration.
     pub curve: &'a Curve<'a>,
-    /// The result.
+    /// The capacity that the curve shows.
     pub answer: Answer,
     /// Currency of the plan's prices; `None` if the plan does not name one.
     pub currency: Option<Currency>,
@@ -198,7 +198,7 @@ fn legend(target: Option<Target>) -> &'static str {
     }
 }
 
-/// Notes on the runs behind the results.
+/// Returns notes on the runs that the results are based on.
 pub(super) fn notes(configurations: &[Configuration], holding: &[usize], name: Name) -> Vec<String> {
     let rung = |at: usize| match &configurations[at].answer {
         Answer::Holds { instance, .. } => configurations[at].curve.rung(instance.holds),

@@ -151,8 +151,8 @@ pub(super) fn marked(figure: &Figure) -> String {
     format!("{}{}", digits(figure.value), if figure.few_samples { "*" } else { "" })
 }
 
-/// Returns notes on percentiles that are computed from few requests, have too few requests, or lie among
-/// failed requests.
+/// Returns the legends for percentiles with few requests, percentiles with too few requests, and percentiles
+/// that lie among failed requests.
 fn of_few(curves: &[Curve], shown: &[(&'static Ordinate, String)]) -> String {
     let rungs = || curves.iter().flat_map(|curve| &curve.rungs);
     let shown = || rungs().flat_map(|rung| shown.iter().map(move |(reading, _)| (rung, *reading)));

@@ -67,7 +67,7 @@ fn header(shape: &OptionalColumns) -> Vec<Cell> {
     std::iter::once(Cell::new("load")).chain(cells.map(right)).collect()
 }
 
-/// A summarized cell.
+/// The runs of a cell, for its summary.
 struct Cells<'a> {
     all: &'a [Line<'a>],
     /// The runs of the cell, except invalid ones.

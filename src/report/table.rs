@@ -31,7 +31,7 @@ pub struct Line<'a> {
 pub(super) struct OptionalColumns {
     models: bool,
     repeats: bool,
-    /// Whether to show errors, because some requests failed.
+    /// Whether to show errors, which is the case if any request failed.
     errors: bool,
     /// Whether to show TPOT; if some of the runs have no TPOT, E2E is shown instead.
     pub tpot: bool,

@@ -26,7 +26,7 @@ pub(crate) struct Axis {
     pub(crate) as_zip: bool,
 }
 
-/// A whole sweep.
+/// The matrix of a sweep, with its rules.
 #[derive(Debug, Clone)]
 pub(crate) struct Matrix {
     pub axes: Vec<Axis>,

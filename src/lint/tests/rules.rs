@@ -116,7 +116,7 @@ fn few_requests() {
     assert!(!said("M005", &at("{ for: 120s, min_requests: 368 }")));
     assert!(said("M005", &at("{ for: 120s, min_requests: 368, at_most: 5m }")));
     assert!(said("M005", &at("{ for: 60s, min_requests: 368 }")));
-    // The requested percentile determines the number of requests.
+    // The requested percentile determines the required number of requests.
     let slo = |slo: &str, measure: &str| format!("slo: {{ ttft: {{ {slo} }} }}\n{}", at(measure));
     assert!(!said("M005", &slo("p90: 1s", "60s")));
     assert!(said("M005", &slo("p90: 1s", "35s")) && !said("M005", &slo("p90: 1s", "36s")));
@@ -332,7 +332,8 @@ fn caches() {
     );
     assert!(!said("M010", &scenarios("on", "B1, B2")) && !said("M010", &scenarios("off", "A1, A2")));
     assert!(said("M010", &scenarios("off", "A1, B1")) && said("M010", &scenarios("off", "D")));
-    // One nonce per run separates runs from each other; a scenario or an axis overrides the plan.
+    // With one nonce per run, prompts differ between runs. A nonce of a scenario or an axis overrides the
+    // plan's.
     assert!(!said("M010", &scenarios("run", "B1, C, D")));
     let own = |plan: &str, own: &str, axis: &str| {
         format!(

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::standing::Outcome;
 use crate::analysis::curve::{Axis, Curve};
 
-/// One decision.
+/// A decision to accept a configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Decided {
     /// The accepted configuration.

@@ -1,4 +1,4 @@
-//! Adds as many parts for single runs to a page as fit, with links to them.
+//! Adds parts for single runs to a page, as many as fit, and links to these parts.
 
 use indexmap::IndexMap;
 

@@ -165,25 +165,25 @@ pub(crate) struct RunWithout {
 pub(crate) struct Spread {
     /// The curve of the load, by its index.
     pub(crate) curve: usize,
-    /// The load.
+    /// The load of the runs.
     pub(crate) load: f64,
     /// Why this load is drawn.
     pub(crate) chosen: Chosen,
-    /// Key of the metric.
+    /// Key of the latency's metric.
     pub(crate) metric: &'static str,
-    /// The repeats, one by one.
+    /// The distribution of each repeat.
     pub(crate) repeats: Vec<RepeatSpread>,
-    /// The requests of all these repeats together.
+    /// The distribution over the requests of all these repeats together.
     pub(crate) together: Ecdf,
 }
 
 /// The distribution of one latency over the requests of one run.
 pub(crate) struct RepeatSpread {
-    /// The repeat.
+    /// The number of the repeat.
     pub(crate) repeat: u32,
     /// The run's full id.
     pub(crate) run: String,
-    /// The distribution.
+    /// The distribution of the latency.
     pub(crate) ecdf: Ecdf,
 }
 

@@ -68,7 +68,7 @@ fn readings(group: &[&Curve], slo: Option<&Slo>) -> Vec<&'static Ordinate> {
     found
 }
 
-/// One chart.
+/// A chart of one figure for several curves.
 struct One<'s, 'c, 'a> {
     curves: &'s [&'c Curve<'a>],
     reading: &'static Ordinate,

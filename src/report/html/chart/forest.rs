@@ -19,7 +19,7 @@ pub(crate) struct Row {
     /// Whether the square is filled: because a difference was shown, because the row is the cheapest, or
     /// because every error is below the bound.
     pub(crate) shown: bool,
-    /// The text on hover.
+    /// The text that is shown on hover.
     pub(crate) text: String,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Point {
     pub(crate) y: Option<f64>,
     /// The ends of the value's interval, if known.
     pub(crate) ends: Option<[f64; 2]>,
-    /// The text on hover.
+    /// The text that is shown on hover.
     pub(crate) text: String,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Stripe {
     pub(crate) length: f64,
     /// The look of the stripe.
     pub(crate) fill: Fill,
-    /// The text on hover.
+    /// The text that is shown on hover.
     pub(crate) text: String,
 }
 

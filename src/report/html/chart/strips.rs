@@ -16,7 +16,7 @@ const STRIP: i32 = 70;
 /// Distance between strips, which leaves space for the title of a strip.
 const BETWEEN: i32 = 26;
 
-/// One quantity over time.
+/// A strip, which shows one quantity over time.
 pub(crate) struct Strip<'a> {
     /// The name of the quantity, its unit and the upper end of its scale. None of these may come from
     /// untrusted text, because the title is not escaped.
@@ -27,14 +27,14 @@ pub(crate) struct Strip<'a> {
 
 /// The values for each part of the time; all parts are equally long.
 pub(crate) enum Values<'a> {
-    /// One value per part.
+    /// One value for each part of the time.
     Line(&'a [f64]),
     /// Minimum and maximum of each part; parts without values are not drawn.
     Band(&'a [Option<[f64; 2]>]),
 }
 
 impl Values<'_> {
-    /// The largest value.
+    /// Returns the largest value.
     pub(crate) fn most(&self) -> f64 {
         match self {
             Values::Line(values) => values.iter().copied().fold(0.0, f64::max),

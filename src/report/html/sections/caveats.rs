@@ -17,7 +17,7 @@ use crate::units::text::counted;
 /// more. Lint M006 uses the same bound.
 const SHORT_WINDOW_S: f64 = 60.0;
 
-/// Returns all caveats.
+/// Returns all caveats about the results, the most serious ones first.
 pub(super) fn caveats(sources: &Sources) -> Vec<String> {
     let mut caveats: Vec<String> = sources.notes.iter().map(|note| plain(note)).collect();
     caveats.extend(failed(sources));

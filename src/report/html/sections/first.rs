@@ -27,7 +27,7 @@ const MOST: usize = 3;
 /// Maximum number of sentences that follow the first sentence of the answer.
 const MOST_MORE: usize = 8;
 
-/// Builds the first screen.
+/// Builds the first screen of the page.
 pub(crate) fn first(sources: &Sources) -> First {
     let names = Names::of(sources.curves);
     let mut answers = with_searches(of_searches(sources), of_objective(sources, &names));

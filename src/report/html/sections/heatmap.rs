@@ -170,7 +170,7 @@ fn limited(slo: &Slo) -> Vec<String> {
     of.chain(cost_per_million.map(|_| "cost_per_million_output_tokens".to_owned())).collect()
 }
 
-/// One heat map.
+/// A heat map of one figure for a part of a configuration.
 struct One<'c, 's, 'a> {
     configuration: &'c Configuration<'s, 'a>,
     reading: &'static Ordinate,

@@ -39,7 +39,7 @@ struct Member<'s, 'a> {
 pub(super) struct OverLoad<'s, 'a> {
     /// The plan, for its objective.
     pub(super) plan: &'s Plan,
-    /// All curves.
+    /// All curves of the page, from which `group` selects.
     pub(super) curves: &'s [Curve<'a>],
     /// The curves that are drawn.
     pub(super) group: &'s Group,

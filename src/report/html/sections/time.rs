@@ -16,7 +16,7 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Where the time went";
 
-/// Maximum number of figures on a page.
+/// Maximum number of figures in this section.
 const MOST_FIGURES: usize = 12;
 
 /// Maximum number of bars in a figure. If there are more loads, only the heaviest are drawn, and the table of

@@ -15,7 +15,7 @@ const TITLE: &str = "Timeline";
 /// Maximum number of bars. If there are more, bars of the same kind that are close together are merged.
 const MOST_BARS: usize = 240;
 
-/// Maximum number of lanes.
+/// Maximum number of lanes of the timeline.
 const MOST_LANES: usize = 16;
 
 /// Maximum number of pauses that the caption names.

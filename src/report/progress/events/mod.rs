@@ -38,9 +38,9 @@ pub(crate) struct EventLog {
 
 /// A message to the writer.
 struct Told {
-    /// The event.
+    /// The event itself, which updates the phases of runs.
     event: Event,
-    /// The lines of the event.
+    /// The lines to write for the event.
     lines: Vec<EventLine>,
 }
 

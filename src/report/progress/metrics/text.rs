@@ -35,7 +35,7 @@ impl Exposition {
         let _ = writeln!(self.0, "{name}{labels} {value}");
     }
 
-    /// Returns the text.
+    /// Returns the whole text.
     pub(super) fn text(self) -> String {
         self.0
     }
