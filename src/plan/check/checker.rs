@@ -9,9 +9,9 @@ use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Node, Step, Value};
 use crate::units::Decimal;
 
-/// Maximum total number of steps of all searches for cells, which then take a fraction of a second. Anything
-/// still undecided after that is assumed to be correct; any remaining errors are found when the plan is
-/// expanded.
+/// Maximum total number of steps of all searches for cells, so that they take only a fraction of a second.
+/// Anything still undecided after that is assumed to be correct; any remaining errors are found when the plan
+/// is expanded.
 const MOST_STEPS: u64 = 5_000_000;
 
 /// Maximum number of axis values in a plan, with every range expanded into its values.

@@ -1,5 +1,5 @@
 //! Checks of mixes: their scenarios must exist, must not be mixes themselves and must agree on some settings,
-//! and the shares must add up.
+//! and their shares must add up to 1 or be whole numbers.
 
 use super::checker::{Checker, out_of_range, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};

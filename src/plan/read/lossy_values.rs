@@ -68,7 +68,8 @@ fn look(node: &mut Node, fact: bool, text: &str, found: &mut Vec<Diagnostic>) {
         (Value::Int(_) | Value::Float(_), true) if fact => {
             changed(&node.span, text).map(|number| (node.span.clone(), number))
         }
-        // The result of a computation no longer has the original spelling.
+        // Only a number that the template passes on unchanged is reported, because the result of a
+        // computation no longer has an original spelling.
         (Value::Int(_) | Value::Float(_), false) if fact => {
             let kept = read::<Scalar>(node).map(|value| value.to_string()).unwrap_or_default();
             from_vars.find(|(_, number)| number.kept == kept)
