@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::layout::typed_results;
 use crate::rows::RowsError;
 
-/// An error in the use of a results folder.
+/// An error in accessing a results folder.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be written because the disk is full, or because a quota or a limit on the size of

@@ -62,7 +62,7 @@ pub enum How {
     UnderWay(u32),
     /// The user interrupted the attempt, or its process was killed.
     Interrupted,
-    /// The attempt failed for a reason other than the environment, which the string gives.
+    /// The attempt failed for a reason other than the environment; the string gives the reason.
     Failed(String),
     /// The environment spoiled the attempt.
     Spoiled(Spoiled),

@@ -134,8 +134,9 @@ impl Asking {
         Some(format!("it is starting (log: {})", watch.as_ref()?.log().display()))
     }
 
-    /// Adapts the reason why the server is not ready. If sweepline launched the server, the question in
-    /// the reason whether the server is running is replaced, because the server is known to be running.
+    /// Adapts the reason why the server is not ready. If sweepline launched the server, the part of the
+    /// reason that asks whether the server is running is replaced, because the server is known to be
+    /// running.
     fn in_words(&self, reason: &str) -> String {
         let there = if self.launched.is_some() { "; it runs, but must listen there" } else { IS_IT_THERE };
         reason.replace(IS_IT_THERE, there)

@@ -241,7 +241,7 @@ impl<'a> Scheduler<'a, '_> {
                     self.walk.done(node, Outcome::Failed);
                 }
             }
-            // A server that cannot start with its settings is a result too, so the search continues with
+            // A server's failure to start with its settings is a result too, so the search continues with
             // the next settings.
             Err(unready) if unready.has_ended && !unready.is_final && self.changed.contains(&at) => {
                 self.changed_in_vain(node, at, unready.reason);
