@@ -498,8 +498,8 @@ impl Answer<'_> {
     }
 }
 
-/// Converts the pause that a server requested (`secs`, in seconds), capped at the longest pause that is
-/// honored.
+/// Converts the pause that a server requested (`secs`, in seconds) to an [`Aside`], capped at the longest
+/// pause that is honored.
 fn left_alone(secs: u64) -> Aside {
     Aside::RetryAfter(Nanos::from_secs(secs.min(LONGEST_RETRY_AFTER_SECS)))
 }

@@ -40,8 +40,8 @@ pub(crate) struct Connection {
 pub(crate) struct Outgoing {
     bytes: Vec<u8>,
     written: usize,
-    /// Why the rest of the request cannot be sent; `None` without an error. Reported only if no response
-    /// arrives either.
+    /// Why the rest of the request cannot be sent; `None` without an error. The error is reported only if no
+    /// response arrives.
     error: Option<io::Error>,
 }
 

@@ -128,7 +128,7 @@ impl Threads {
         let number = number / u64::from(self.share.count());
         let thread = &self.threads[(number % self.threads.len() as u64) as usize];
         if let Some(orders) = &thread.orders {
-            // A thread accepts orders as long as this sender exists.
+            // The result is ignored because a thread accepts orders as long as this sender exists.
             let _ = orders.send((order, ticket, ended.clone()));
         }
     }

@@ -54,7 +54,7 @@ const HELD_BACK_NS: u64 = 200_000_000;
 pub(crate) struct Executor {
     common: Arc<Common>,
     hands: Hands,
-    /// Whether every wait ends by polling the clock, however short it is.
+    /// Whether every wait, however short, ends by polling the clock.
     spins: bool,
     /// The due time for which the timer was set to fire early, in nanoseconds since the run's start, so that
     /// the rest of the wait polls the clock; `None` if the clock is not polled.
@@ -111,7 +111,7 @@ pub(crate) struct Parts {
     pub hands: Hands,
     /// When each request starts.
     pub(crate) pacer: Pacer,
-    /// Whether every wait ends by polling the clock, however short it is.
+    /// Whether every wait, however short, ends by polling the clock.
     pub spins: bool,
     /// The phases of the run.
     pub phases: PhaseClock,

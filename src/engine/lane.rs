@@ -86,7 +86,7 @@ impl Lane {
         }
     }
 
-    /// Creates request `number` of the class, which is not a turn of a conversation.
+    /// Creates request `number` of a class without conversations.
     pub(crate) fn request(&self, number: u64) -> Content {
         let prompt = self.generator.request(number);
         Content { trail: self.trail(&prompt), ..self.content(&prompt, self.bodies.write(&[], &prompt)) }

@@ -132,7 +132,7 @@ impl Backlog {
         self.waiting.load(Relaxed)
     }
 
-    /// Returns the largest number of batches that waited at a time since the last call.
+    /// Returns the largest number of batches that have waited at the same time since the last call.
     pub(crate) fn take_most(&self) -> u64 {
         self.most.swap(self.waiting(), Relaxed)
     }

@@ -513,7 +513,7 @@ impl Row {
     }
 }
 
-/// Returns the reason for spoiling an attempt whose server process, started by sweepline, has ended.
+/// Returns the reason why an attempt is spoiled if the server process that sweepline started has ended.
 pub fn server_died() -> Spoiled {
     let detail = "the server process ended during the run".to_owned();
     Spoiled { cause: SpoilCause::ServerDied, detail, retry_after: None }

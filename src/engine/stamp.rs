@@ -38,8 +38,8 @@ pub(crate) fn keep_enabled() {
 /// Room for the one requested control message (`cmsghdr` and a `timespec`), aligned as the kernel requires.
 type Control = [u64; 8];
 
-/// Reads from `socket` into `into` without waiting. Returns the number of bytes, and the kernel's stamp in
-/// nanoseconds of the wall clock (`None` without a stamp). Zero bytes mean that the other side has closed
+/// Reads from `socket` into `into` without waiting. Returns the number of bytes, and the kernel's stamp as a
+/// wall-clock time in nanoseconds (`None` without a stamp). Zero bytes mean that the other side has closed
 /// the connection.
 #[expect(unsafe_code, reason = "no safe call reads into uninitialized memory and returns control messages")]
 pub(crate) fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> io::Result<(usize, Option<i64>)> {
@@ -125,8 +125,8 @@ impl Now {
 /// `earliest` is an instant before which the bytes cannot have arrived. A stamp before that instant, or in
 /// the future, shows that the wall clock was set in the meantime.
 pub(crate) fn arrival(kernel: Option<i64>, now: Now, earliest: u64) -> (u64, Option<u64>) {
-    /// Tolerance for these comparisons, in nanoseconds, because the kernel's stamp and our clocks may be
-    /// read on different processors.
+    /// Tolerance, in nanoseconds, for comparing the kernel's stamp with our clocks, because they may be read
+    /// on different processors.
     const SKEW: u64 = 50_000;
     let delay = kernel.and_then(|kernel| u64::try_from((now.wall - kernel).max(-(SKEW as i64)).max(0)).ok());
     let in_future = kernel.is_some_and(|kernel| kernel - now.wall > SKEW as i64);

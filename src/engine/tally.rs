@@ -78,7 +78,7 @@ pub(crate) struct Asks {
     pub bytes: usize,
     /// The index of the request's class in the run, counted from 0.
     pub class: usize,
-    /// Number of requested vectors or scores; 0 if the request is for text.
+    /// Number of requested vectors or scores; 0 if text is requested.
     pub values: usize,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Seen {
     pub samples: Result<u64, SinkError>,
     /// The observations in the measure window; `None` if the window was too short to be observed.
     pub window: Option<Observed>,
-    /// The times in which no thread of sweepline ran; `None` if the sampling thread did not reach the end
+    /// The periods in which no thread of sweepline ran; `None` if the sampling thread did not reach the end
     /// of the run.
     pub pauses: Option<Book>,
 }

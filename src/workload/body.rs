@@ -11,7 +11,7 @@ use super::counting::Counting;
 use super::exchange::Exchange;
 use super::tokenizer::{Message as Counted, TokenizerError};
 
-/// The properties of a body other than its texts, which are the same for all requests of a class.
+/// The properties of a body other than its texts. They are the same for all requests of a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestShape {
     /// The id of the model on the server.

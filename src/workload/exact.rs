@@ -146,10 +146,9 @@ impl Exact {
     }
 
     /// Writes a user's text from consecutive pieces, followed by prose from `own`, so that the whole prompt
-    /// has `wanted` tokens if possible. Returns the text and the actual number of tokens of the prompt.
-    /// Each piece has a name, from which `write` creates its words, and `size` tokens, counted as they
-    /// follow another piece. Equal sequences of pieces have the same tokens, except for the last words of a
-    /// text.
+    /// has `wanted` tokens if possible. Returns the text and the actual number of tokens of the prompt. Each
+    /// piece has a name, from which `write` creates its words, and `size` tokens, as counted when it follows
+    /// another piece. Equal sequences of pieces have the same tokens, except for the last words of a text.
     pub(crate) fn pieced(
         &self,
         (nonce, wanted, around): (Option<Nonce>, u32, Around),

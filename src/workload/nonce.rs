@@ -147,8 +147,8 @@ impl Nonce {
     }
 }
 
-/// Returns the size in bytes and the estimated length in quarters of a token that `nonce` adds at the front
-/// of a text.
+/// Returns how much `nonce` adds to the front of a text: its size in bytes, and its estimated length in
+/// quarters of a token.
 pub(super) fn size(nonce: Option<Nonce>) -> (usize, u32) {
     if nonce.is_some() { (LENGTH, WEIGHT) } else { (0, 0) }
 }

@@ -136,7 +136,8 @@ mod tests {
     fn a_cut_holds_and_leaves_the_shape_inside_it() {
         let mut values = draws("{ lognormal: { mean: 8s, sd: 6s, min: 1s, max: 20s } }");
         assert!(values.iter().all(|value| (1.0..=20.0).contains(value)));
-        // Kolmogorov-Smirnov against the truncated distribution: the 99.9 % point for n = 100 000.
+        // Kolmogorov-Smirnov test against the truncated distribution; the limit is the 99.9 % point for n =
+        // 100 000.
         values.sort_by(f64::total_cmp);
         let variance = (1.0 + 0.75f64.powi(2)).ln();
         let normal = Normal::new(8f64.ln() - variance / 2.0, variance.sqrt()).unwrap();

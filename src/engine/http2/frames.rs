@@ -4,7 +4,7 @@
 
 /// Size of a frame's head, in bytes.
 const HEAD: usize = 9;
-/// Size of the preface, with which a client begins a connection, in bytes.
+/// Size of the preface that a client sends at the start of a connection, in bytes.
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 
 /// The kinds of frames that are distinguished here.
