@@ -54,7 +54,7 @@ fn put(cell: &Cell, field: &mut String) {
     }
 }
 
-/// Appends the shortest digits that represent the number, never with an exponent, because some spreadsheets
+/// Appends the shortest text that represents the number, never with an exponent, because some spreadsheets
 /// interpret an exponent as text.
 fn float(value: f64, field: &mut String) {
     use std::fmt::Write;

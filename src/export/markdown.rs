@@ -139,7 +139,7 @@ fn text(cell: &Cell, is_label: bool) -> String {
     }
 }
 
-/// Formats a number with four significant digits, but with all digits before the decimal point.
+/// Formats a number with four significant digits, or with more if its integer part is longer.
 fn rounded(value: f64) -> String {
     let whole = if value == 0.0 { 1 } else { value.abs().log10().floor() as i32 + 1 };
     format!("{value:.*}", (4 - whole).clamp(0, 6) as usize)

@@ -225,7 +225,7 @@ impl Values {
     }
 }
 
-/// What determines which columns of a table are shown.
+/// The inputs that determine which columns of a table are shown.
 pub(crate) struct Choice<'a> {
     /// The names of the table's default columns, in reading order.
     pub(crate) names: &'a [&'a str],

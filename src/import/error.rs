@@ -2,7 +2,7 @@
 
 use crate::plan::PlanErrors;
 
-/// Why an import creates no plan.
+/// The reason why an import creates no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// Text larger than any benchmark configuration.
@@ -20,7 +20,7 @@ pub enum ImportError {
     TooMany {
         /// The file, and the line if known.
         place: String,
-        /// What exceeds the maximum, such as the commands.
+        /// The kind of items that exceed the maximum, such as `combinations`.
         what: &'static str,
         /// The maximum that is accepted.
         most: usize,

@@ -77,7 +77,8 @@ pub struct FreshSearch {
     pub min_requests: u64,
     /// The shortest window of a run.
     pub measure: Nanos,
-    /// The longest window of a run. A light load may need this long to send enough requests for a decision.
+    /// The longest window of a run. A light load may need this long to send enough requests to decide whether
+    /// the objective is met.
     pub at_most: Nanos,
 }
 

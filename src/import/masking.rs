@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::shell::{marks, without_mark_names};
 use crate::units::secrecy::{SCHEMES, is_scheme, keys_in, names_secret};
 
-/// The replacement of a secret.
+/// The text that replaces a secret.
 pub(super) const HIDDEN: &str = "***";
 /// Values that mean "no key" for servers that do not require one.
 const NO_KEY: [&str; 5] = ["empty", "none", "dummy", "-", ""];
@@ -160,7 +160,7 @@ pub(super) fn masked_quotes(sentence: &str) -> String {
     sentence.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
 }
 
-/// Whether a text contains a secret, judged by place.
+/// Whether a text contains a secret, judged by its place in the text.
 pub(super) fn holds(text: &str) -> bool {
     masked(text, &mut Found::new()) != text
 }

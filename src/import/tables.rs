@@ -443,7 +443,7 @@ impl Group {
     }
 }
 
-/// The server settings, with their origins, by value.
+/// The server settings by value, each with its origin.
 struct Settings(HashMap<String, Setting>);
 
 impl Settings {

@@ -50,7 +50,7 @@ fn replaced(text: &str) -> (String, bool) {
     (out, is_changed)
 }
 
-/// Parses a text to a value, as YAML does.
+/// Parses a text into a value, as YAML does.
 pub(super) fn scalar(text: &str) -> Value {
     let text = text.trim();
     match text {

@@ -44,7 +44,7 @@ pub(super) struct Ledger<'a> {
     records: RefCell<Vec<Record>>,
 }
 
-/// One value. Its number in the ledger stays the same when the tree is copied or changed.
+/// One value and its number in the ledger, which stays the same when the tree is copied or changed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Leaf {
     pub(super) value: Value,
@@ -76,7 +76,7 @@ impl<'a> Ledger<'a> {
         self.take(shown, origin, value, at.line())
     }
 
-    /// Registers a value of a command, given by `words`.
+    /// Registers a value that the `words` of a command specify.
     pub(super) fn option(&self, words: &str, value: Value, line: usize) -> Tree {
         self.take(words.to_owned(), words.to_owned(), value, line)
     }

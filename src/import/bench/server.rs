@@ -25,8 +25,8 @@ const KEY: &str = "OPENAI_API_KEY";
 /// The prefix of the key in an authorization header.
 const BEARER: &str = "bearer ";
 
-/// Returns the engine and API of a `--backend`; `None` if it produces neither text nor vectors nor
-/// scores.
+/// Returns the engine and the API of a backend (`--backend`); `None` if the backend returns neither text nor
+/// vectors nor scores.
 fn backend(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "vllm" => ("vllm", "completions"),

@@ -62,11 +62,11 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Keys that occur only in a single entry, not in a table of entries by name.
+/// Keys that occur only in a single entry, not in a table of entries keyed by name.
 const KEYS_OF_ONE: [&str; 10] =
     ["url", "base_url", "host", "port", "engine", "id", "model_id", "base", "prompt_tokens", "input_tokens"];
 
-/// Whether an object is one entry rather than a table of entries by name.
+/// Whether an object is one entry rather than a table of entries keyed by name.
 pub(super) fn is_one(object: &Map<String, Value>) -> bool {
     object.keys().any(|key| KEYS_OF_ONE.contains(&key.as_str()))
 }

@@ -101,7 +101,7 @@ impl<'a> Entry<'a> {
         rows.map(|row| ladder::count(row)).sum()
     }
 
-    /// Returns all lengths with their rows.
+    /// Returns all pairs of lengths of the entry, with their rows.
     pub(super) fn lengths(&self, context: &Context) -> Result<Vec<Lengths>, ImportError> {
         let file = &context.wishes.name;
         if let Some(agentic) = self.at.path(&["scenarios", "agentic-coding"]) {

@@ -34,9 +34,9 @@ pub(super) struct Row {
     pub(super) tp: u32,
     /// Degree of pipeline parallelism.
     pub(super) pp: u32,
-    /// Degree of context parallelism of decode.
+    /// Degree of context parallelism for decode.
     pub(super) dcp: u32,
-    /// Degree of context parallelism of prefill.
+    /// Degree of context parallelism for prefill.
     pub(super) pcp: u32,
     /// Degree of expert parallelism.
     pub(super) ep: u32,

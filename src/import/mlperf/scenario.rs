@@ -28,7 +28,8 @@ const SEARCHED_FROM: f64 = 100_000.0;
 
 /// A converted scenario.
 pub(super) struct Made {
-    /// The sweep of the scenario; axes that name entries precede the sweep's own axes.
+    /// The sweep of the scenario. Its matrix does not yet contain the axes that name entries, such as
+    /// `endpoint`.
     pub(super) sweep: Sweep,
     /// The plan's objective.
     pub(super) slo: Option<Section>,
@@ -295,8 +296,8 @@ impl Window {
         Window { time: whole("min_duration"), count: whole("min_query_count"), most: whole("max_duration") }
     }
 
-    /// Returns `measure`. A run measures until the minimum time is over and the minimum number of requests is
-    /// sent, as in LoadGen.
+    /// Returns `measure`. As in LoadGen, a run measures until the minimum time has passed and the minimum
+    /// number of requests has been sent.
     fn field(&self, settings: &Settings, scenario: &str, rate: Option<f64>) -> Field {
         if let Some(said) = settings.said(scenario, "max_query_count") {
             match said.value {

@@ -32,7 +32,7 @@ const OTHERS: Fate = Lost(
 /// Maximum number of batch sizes of a command, which is more than any real command has.
 const MOST: usize = 1000;
 
-/// The options of the benchmark; all others are the server's.
+/// The options of the benchmark itself; all other options belong to the server.
 const OPTIONS: [Known; 38] = [
     ("run-name", One, Read),
     ("batch-size", Many, Read),

@@ -21,7 +21,7 @@ pub(crate) enum Runs {
 }
 
 impl Runs {
-    /// Combines the states of an outer and an inner statement.
+    /// Combines whether an outer statement runs with whether an inner statement runs.
     fn and(self, other: Runs) -> Runs {
         match (self, other) {
             (Runs::Not, _) | (_, Runs::Not) => Runs::Not,

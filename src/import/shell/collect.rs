@@ -6,7 +6,7 @@ use crate::import::secrets::{Secrets, names_headers};
 /// use for requests.
 pub(super) fn collect(words: &[String], secrets: &Secrets) {
     let mut option = "";
-    // For most programs, `-u` is a user with a password; for AIPerf and genai-perf, it is the
+    // For most programs, `-u` precedes a user with a password; for AIPerf and genai-perf, it precedes the
     // address of a server.
     let asks_by_u = words.iter().any(|word| ["aiperf", "genai-perf"].iter().any(|tool| word.ends_with(tool)));
     for (at, word) in words.iter().enumerate() {

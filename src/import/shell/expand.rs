@@ -36,7 +36,7 @@ pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
                 done.push(c);
             }
             ('$', None) if rest.starts_with('\'') => at += escapes(rest, &mut done),
-            // The shell can translate the text in `$"…"`; here, it is a plain quoted text.
+            // A shell may translate the text in `$"…"`. Here, it is read as an ordinary quoted text.
             ('$', None) if rest.starts_with('"') => {}
             ('$', None | Some('"')) => at += substitute(rest, quote.is_some(), variables, &mut done),
             ('`', None | Some('"')) => {
@@ -125,8 +125,8 @@ fn unclosed(rest: &str, done: &mut String) -> usize {
     rest.len()
 }
 
-/// Returns the name of a command whose output is needed. Only the program is returned, because the arguments
-/// may contain a key.
+/// Returns the name of the mark that replaces the output of a command. It contains only the program, because
+/// the arguments may contain a key.
 fn program_of(command: &str) -> String {
     let program = command.split_whitespace().next().unwrap_or_default();
     let is_plain = program.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));

@@ -187,7 +187,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// Ends the statement. An empty statement is not ended, so a line may end after an operator.
+    /// Ends the statement. An empty statement continues on the next line, so a line may end after an
+    /// operator.
     fn end(&mut self, next: After) {
         let raw = std::mem::take(&mut self.raw);
         if raw.trim().is_empty() {
