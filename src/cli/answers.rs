@@ -364,7 +364,7 @@ pub(super) fn are_many(runs: usize) -> bool {
     runs > if cfg!(debug_assertions) { chosen().unwrap_or(MOST_IN_TABLE) } else { MOST_IN_TABLE }
 }
 
-/// Collects the contents of a table, run by run.
+/// Collects the facts and notes that accompany a table, run by run.
 #[derive(Default)]
 struct Gathered {
     shown: Shown,
@@ -385,7 +385,7 @@ impl Gathered {
         }
     }
 
-    /// Adds the notes on servers to the text of the table.
+    /// Returns the text of the table with the notes on servers, and the facts about its runs.
     fn finish(mut self, text: String) -> (String, Shown) {
         self.shown.doubtful = self.shown.invalid.first().cloned().or(self.suspect);
         let mut text = few_once(&text);

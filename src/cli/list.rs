@@ -105,7 +105,7 @@ struct TriedRun {
     /// The outcome of the attempts, as text: `interrupted 14:43`, `failed: connection refused`, `given up:
     /// 429 (3 of 3)`.
     state: String,
-    /// The outcome in machine-readable form.
+    /// The outcome of the attempts, in machine-readable form.
     tries: Tried,
 }
 

@@ -79,8 +79,8 @@ impl ProbedEndpoint {
         self.state == Readiness::Ready
     }
 
-    /// Whether nothing prevents a measurement. This includes servers that sweepline starts itself, and unused
-    /// endpoints.
+    /// Returns false only if the server has to be ready but is not. Servers that sweepline starts itself, and
+    /// unused endpoints, count as measurable.
     pub(crate) fn can_be_measured(&self) -> bool {
         self.state != Readiness::Unready
     }
@@ -125,7 +125,7 @@ pub(super) fn exit(asked: &[ProbedEndpoint]) -> Exit {
     }
 }
 
-/// Whether no endpoint is unready.
+/// Whether every endpoint can be measured.
 pub(crate) fn are_ready(asked: &[ProbedEndpoint]) -> bool {
     asked.iter().all(ProbedEndpoint::can_be_measured)
 }

@@ -196,7 +196,7 @@ impl<'a> Of<'a> {
 struct Filter<'t, 'o, 'a> {
     environment: Environment<'t>,
     text: &'t str,
-    /// The expression with its flag, as it begins an error.
+    /// The expression with its flag, with which error messages begin.
     what: String,
     /// The names in the expression.
     used: Vec<String>,

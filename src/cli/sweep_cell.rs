@@ -40,7 +40,7 @@ impl<'a> SweepCell<'a> {
         workspace.trails.iter().filter(|trail| self.means(&trail.sweep, &trail.cell)).collect()
     }
 
-    /// Returns the runs of the selected cells that are among the runs of the plan.
+    /// Returns the plan's runs in the selected cells.
     pub(super) fn runs<'w>(&self, workspace: &'w Workspace) -> Vec<&'w PlannedRun> {
         let is_meant = |run: &&PlannedRun| self.means(&run.sweep, &run_name(run));
         workspace.expansion.runs.iter().filter(is_meant).collect()

@@ -1,7 +1,7 @@
 //! `sweepline why RUN` explains one decision.
 //!
-//! For a run, it explains the planned action; for a sweep that searches or ends early, which loads it
-//! requested and why; for a cell without runs (yet), the findings on which it depends.
+//! For a run, it explains the planned action; for a sweep with searches or ladders, which loads it requested
+//! and why; for a cell without runs (yet), the findings on which it depends.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;

@@ -28,8 +28,8 @@ pub(crate) struct Document {
     slo: Slo,
     /// The load to be served; null without --target-qps.
     target: Option<Target>,
-    /// Loads that failed because of errors, described in a sentence each; these loads count as above every
-    /// limit.
+    /// The loads whose results are affected by errors, each described in a sentence; a failed request counts
+    /// as above every limit.
     failed: Vec<String>,
     /// The configurations, one for each curve of the plan, ordered by their first runs in the plan.
     configurations: Vec<OneConfiguration>,

@@ -299,7 +299,7 @@ fn compare(
 const SEQUENTIAL: &str = "group-sequential: the p-values and intervals of changes hold over all looks, whenever the \
                           rounds stopped; in a cell that stopped early, the change itself is overestimated on average";
 
-/// Returns the result of one declaration.
+/// Returns the result of one declared comparison.
 fn family(declared: &Declared, arms: Vec<Arms>, asked: ComparisonRequest) -> Family {
     let mut cells: Vec<CellAnswer> = arms.into_iter().map(|arms| cell(declared, arms, asked)).collect();
     let mut tests: Vec<&mut Test> = cells.iter_mut().flat_map(|cell| &mut cell.tests).collect();
@@ -350,8 +350,8 @@ fn guardrail(arms: &Arms, asked: ComparisonRequest) -> Guardrail {
     Guardrail::of([&side(0), &side(1)])
 }
 
-/// Returns the comparisons that the plan declares: those of single sweeps, and one for all sweeps without
-/// their own.
+/// Returns the comparisons that the plan declares: the comparisons of single sweeps, and one comparison for
+/// all sweeps that do not declare their own.
 fn of_plan(plan: &Plan) -> Vec<Declared> {
     let mut all: Vec<Declared> = Vec::new();
     let declared = |compare: &Compare, sweeps: Vec<String>| Declared {

@@ -2,7 +2,7 @@
 //!
 //! A run of the new plan that the old plan lacks is paired with the run that it replaces. This is the run
 //! with the same sweep, cell and repeat, or the run of the cell in which a value was replaced. The
-//! differences between the two are the edits. A run without such a counterpart was added by a new value,
+//! differences between the two runs are the edits. A run without such a counterpart was added by a new value,
 //! a new repeat or a new sweep.
 
 use std::collections::{HashMap, HashSet};

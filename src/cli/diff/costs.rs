@@ -22,9 +22,9 @@ use crate::units::text::counted;
 /// The cost of two plans.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Costs {
-    /// The old plan.
+    /// The cost of the old plan.
     before: SideCost,
-    /// The new plan.
+    /// The cost of the new plan.
     after: SideCost,
     /// The cost of the new plan minus the cost of the old plan.
     change: Change,

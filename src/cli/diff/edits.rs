@@ -101,9 +101,9 @@ pub(crate) struct Both<'a> {
     pub a: &'a Side,
     /// The new plan.
     pub b: &'a Side,
-    /// The old values.
+    /// The values of the old plan.
     pub old: Values,
-    /// The new values.
+    /// The values of the new plan.
     pub new: Values,
 }
 

@@ -119,7 +119,7 @@ pub(crate) struct AnswerState {
     /// requested. For `cost_per_million`, `below_range` means that the lightest load meets it,
     /// `above_range` that no load does, and `unknown` that no token count is available.
     pub end: Option<&'static str>,
-    /// The highest load that met the objective below all loads that did not, as far as the runs
+    /// The highest load that met the objective and is lower than all loads that missed it, as far as the runs
     /// show; for `cost_per_million`, the highest load that did not meet it.
     pub low: Option<f64>,
     /// The lowest load above `low` that missed the objective; for `cost_per_million`, the lowest load that

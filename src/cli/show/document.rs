@@ -13,7 +13,7 @@ use crate::export::run_row::RunRow;
 use crate::export::runs;
 use crate::store::RunRecord;
 
-/// One run in full.
+/// A run with its verdict and all of its metrics.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document<'a> {
     /// The run's `run.json`: the specification with every default, the circumstances, the facts, and the

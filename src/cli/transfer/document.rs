@@ -21,7 +21,7 @@ pub(crate) struct Document {
     left_out: Vec<LeftOut>,
 }
 
-/// One run.
+/// One run, and the outcome of its transfer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct OneRun {
     /// The name of the run's folder, which is the beginning of the run's id.
