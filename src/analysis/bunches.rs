@@ -28,9 +28,9 @@ pub(crate) struct Stretch {
     pub to: usize,
     /// Number of failures in the stretch.
     pub failed: usize,
-    /// Number of failures in total.
+    /// Total number of failures, in the stretch and outside it.
     pub of: usize,
-    /// Number of requests in total.
+    /// Total number of requests, in the stretch and outside it.
     pub requests: usize,
 }
 

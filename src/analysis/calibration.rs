@@ -82,7 +82,7 @@ pub fn read_log(log: &str, prefix: &str) -> Result<ServerLog, LogError> {
 /// docs/METRICS.md requires for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
-    /// Number of requests for which both sides have the value.
+    /// Number of requests for which both the generator and the mock have the value.
     pub n: u64,
     /// Mean of the signed errors, positive if the generator reports more than the true value. Null without
     /// requests.

@@ -156,7 +156,7 @@ fn fit(form: Form, at: f64, series: &[f64], shape: &[f64], companion: Option<&[f
     Fit { form, at, shape, times }
 }
 
-/// Returns the part of a series that is not proportional to a companion; both must have mean 0.
+/// Returns the part of a series that is not proportional to a companion; both series must have mean 0.
 fn without(series: &[f64], companion: Option<&[f64]>) -> Vec<f64> {
     let Some(companion) = companion else { return series.to_vec() };
     let times = product(series, companion) / squares(companion);

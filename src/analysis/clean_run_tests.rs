@@ -209,7 +209,7 @@ fn slo(requests: f64) -> Slo {
 /// Reasons that report a change during the run.
 const CHANGES: [&str; 4] = ["unsteady", "warming_up", "paused", "errors_bunched"];
 
-/// Alarms by reason, in open loops and in closed ones.
+/// Number of alarms by reason, in open loops and in closed loops.
 #[derive(Default)]
 struct Alarms {
     found: BTreeMap<&'static str, [usize; 2]>,

@@ -37,7 +37,7 @@ impl By {
 /// Requests with 2^power to 2^(power + 1) − 1 tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bucket {
-    /// The kind of length that is used.
+    /// The kind of length by which the requests are grouped.
     pub by: By,
     power: u32,
 }

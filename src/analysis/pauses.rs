@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(state(stood(1, 101, 101), none), Some(State::Suspect));
         assert_eq!(state(stood(5, 500, 100), none), Some(State::Suspect));
         assert_eq!(state(stood(5, 501, 101), none), Some(State::Invalid));
-        // A pause that only touches the window.
+        // A pause that barely overlaps the window counts only if it is long.
         assert_eq!(state(stood(1, 0, 249), none), None);
         assert_eq!(state(stood(1, 0, 250), none), Some(State::Suspect));
         // Pauses in which the observing thread waited for a core.

@@ -157,15 +157,15 @@ impl Request<'_> {
         Some(millis(instant?, self.row.scheduled_ns))
     }
 
-    /// `None` for fewer than two tokens or fewer than two events, because there is then no decode time
-    /// to divide.
+    /// Returns TPOT; `None` for fewer than two tokens or fewer than two events, because there is then no
+    /// decode time to divide.
     fn tpot(&self) -> Option<f64> {
         let tokens = self.row.output_tokens().filter(|tokens| *tokens >= 2)?;
         let decode = millis(self.row.last_token_ns()?, self.row.first_token_ns()?);
         (self.row.events >= 2).then(|| decode / f64::from(tokens - 1))
     }
 
-    /// `None` only if the request was never sent.
+    /// Returns the lateness; `None` only if the request was never sent.
     fn lateness(&self) -> Option<f64> {
         let waited = millis(self.row.sent_ns()?, self.row.released_ns()?);
         Some(waited - self.connecting().unwrap_or(0.0))
@@ -180,8 +180,8 @@ impl Request<'_> {
         Some(f64::from(self.row.output_tokens()?) / waited * 1e3)
     }
 
-    /// The inverse of TPOT, so the first token is not part of the time. `None` if TPOT is `None`,
-    /// or if TPOT is 0 because all tokens arrived in one read.
+    /// Returns the inverse of TPOT, so the first token is not part of the time. `None` if TPOT is `None`, or
+    /// if TPOT is 0 because all tokens arrived in one read.
     fn generation_throughput(&self) -> Option<f64> {
         let each = self.tpot().filter(|millis| self.stream && *millis > 0.0)?;
         Some(1e3 / each)

@@ -161,7 +161,7 @@ impl Evidence {
         (self.t(self.error) / (RUNS_AWAY * few)).min(self.t(self.error_large) / RUNS_AWAY_LARGE)
     }
 
-    /// Returns the resulting state.
+    /// Returns the state of the server that follows from the evidence.
     pub fn state(&self) -> State {
         if self.arrived < FEWEST {
             State::NotShown

@@ -74,7 +74,7 @@ struct Moved {
     seconds: f64,
     /// The levels before and after the step; for a trend, the levels of the first and second half.
     levels: [f64; 2],
-    /// The size of the change, as a share of the mean of both levels.
+    /// The size of the change, as a share of the mean of the two levels.
     share: f64,
     /// Factor by which the plan's limit is multiplied.
     times: f64,

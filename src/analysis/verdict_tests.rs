@@ -22,7 +22,8 @@ pub(super) fn clean() -> (Vec<Record>, Facts) {
     (records, facts)
 }
 
-/// Spoils records of the window one by one. They are spread out, so that both halves stay alike.
+/// Spoils `count` records of the window. They are spread out, so that the two halves of the window stay
+/// alike.
 pub(super) fn spoil(records: &mut [Record], facts: &Facts, count: usize, mut with: impl FnMut(&mut Record)) {
     let windows = facts.windows;
     let inside = records.iter_mut().filter(|record| window::contains(&windows, record.row.scheduled_ns));

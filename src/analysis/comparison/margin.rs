@@ -25,7 +25,7 @@ pub enum MarginAnswer {
     Shown,
     /// The arm is worse than the baseline by more than the margin.
     Worse,
-    /// Neither is shown.
+    /// It is shown neither that the arm is within the margin nor that it is worse than the margin.
     NotShown,
     /// No margin applies to the metric, because neither direction of the metric is better, because it
     /// is a number of requests or a wait that may be 0, or because neither arm has it and it was not

@@ -160,7 +160,7 @@ pub struct Test {
 /// The result of the rounds, before the other tests of the family are considered.
 #[derive(Debug, Clone, PartialEq)]
 enum Found {
-    /// A test.
+    /// The result of the paired t test.
     Tested(PairedT),
     /// The same difference in every round, on the metric's scale.
     Same(f64),

@@ -129,7 +129,7 @@ fn values_that_are_missing_have_a_reason_and_failures_are_never_left_out() {
     let zeros = of_readings("ttft_p50", &known(&[0.0, 0.0, 0.0]), &known(&[1.0, 1.0, 1.0]));
     assert_eq!(zeros.words, "n/a: a value of 0 has no ratio");
     assert_eq!(of_readings("ttft_p50", &[], &known(&[1.0])).words, "n/a: no repeat was measured on both arms");
-    // Repeats without a counterpart do not count.
+    // Repeats that were measured on only one arm do not count.
     let test = of_readings("ttft_p50", &known(&[1.0, 2.0]), &known(&[1.0, 2.1, 3.0, 4.0]));
     assert_eq!((test.rounds, test.outcome), (2, Outcome::Refused));
 }

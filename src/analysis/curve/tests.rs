@@ -257,7 +257,7 @@ fn closed_loops_are_curves_over_requests_in_flight() {
     let curves = curves(&runs, false);
     let Knee::At { load, between, range } = curves[0].knee() else { panic!("{:?}", curves[0].knee()) };
     assert_eq!(range.basis, Basis::Neighbours, "one run of each load");
-    // A server with eight slots.
+    // The server has eight slots, so the knee is near a load of 8.
     assert!((load - 8.0).abs() < 0.8 && between.0 <= 8.0 && between.1 >= 8.0, "{load} in {between:?}");
     assert!(curves[0].bracket().is_none());
     assert!(
@@ -388,7 +388,7 @@ fn a_saturated_throughput_is_what_a_server_serves_at_most() {
     let runs: Vec<Run> = made.iter().map(Made::run).collect();
     let found = curves(&runs, false);
     assert!(found[0].rungs[1].is_saturated());
-    // Eight slots and 80 ms per request.
+    // With eight slots and 80 ms per request, the server serves about 100 requests per second.
     let most = found[0].serves_at_most().unwrap();
     assert!((95.0..115.0).contains(&most), "{most}");
     assert_eq!(curves(&runs[..1], false)[0].serves_at_most(), None);

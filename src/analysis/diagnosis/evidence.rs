@@ -57,7 +57,7 @@ pub struct Diagnosis {
 pub struct Predicted<'a> {
     /// The run.
     pub run: Run<'a>,
-    /// The bound.
+    /// The upper bound on the run's decode speed.
     pub prediction: Prediction,
 }
 

@@ -247,8 +247,8 @@ impl Clusters {
     }
 }
 
-/// Returns the shares above the two levels that are used for a percentile: the percentile's own share,
-/// and a larger one.
+/// Returns the shares above the two levels that are used for a percentile: the percentile's own share, and a
+/// larger share.
 fn shares(percentile: Percentile) -> [f64; 2] {
     let allowed = 1.0 - quantile::share(percentile);
     [allowed, worth::nearby(allowed)]

@@ -163,7 +163,7 @@ impl<'q> Halving<'q> {
         Ok(taken)
     }
 
-    /// Returns the outcome.
+    /// Returns the outcome if the search ends now; `ranked` contains the configurations that can be chosen.
     fn ended(&self, ranked: &Ranked, is_last: bool) -> Outcome {
         let best = ranked.best().map(|best| best.configuration);
         let (rivals, unaffordable) = (ranked.rivals(), self.unaffordable.clone());

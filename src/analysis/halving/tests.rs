@@ -175,7 +175,7 @@ fn a_run_that_says_nothing_is_made_once_more_within_budget_and_bound_and_is_neve
     let is = |configuration, number| (configuration, 0, value(number), Meets::NotAsked);
     let again = Next::Run { configuration: 1, rung: 0, repeat: 1 };
     assert_eq!(after(&wide, &[is(0, 1.0), nothing(1)]), again);
-    // The second run provides evidence, and counts.
+    // The repeat provides evidence, so it counts.
     let Next::Ended(outcome) = after(&wide, &[is(0, 1.0), nothing(1), is(1, 2.0), is(2, 1.0)]) else { panic!() };
     assert_eq!((outcome.best, outcome.end, &outcome.unknown[..]), (Some(1), End::Best, &[][..]));
     // Neither run provides evidence: the others advance, and the unknown configuration is listed in

@@ -85,7 +85,7 @@ pub fn cheapest(question: &Question, probes: &[Probe]) -> CheapestNext {
     }
 }
 
-/// Returns the maximum number of runs.
+/// Returns the maximum number of runs of a search for the lowest load that is cheap enough.
 pub fn most_cheapest(question: &Question) -> usize {
     let grid = Grid::of(question);
     let up = ((grid.last() / grid.first()).ln() / UP.ln()).ceil().max(0.0) as usize + 1;

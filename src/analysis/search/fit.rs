@@ -37,7 +37,7 @@ enum Seen {
     Above(f64),
 }
 
-/// One run.
+/// The evidence of one run, with its load and position in the sequence of runs.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     /// Logarithm of the load.

@@ -10,7 +10,7 @@ use super::question::Probe;
 pub enum Purpose {
     /// A heavier load than any before, because no earlier load missed.
     Up,
-    /// A load near the target.
+    /// A load near the estimated result.
     ClosingIn,
     /// A load well above the found one.
     WellAbove,

@@ -139,7 +139,7 @@ impl Chances {
 /// Number of steps of an angle between 0 and the bound.
 const STEPS: usize = 96;
 
-/// Computes Λ(x).
+/// Computes Λ(x), the probability that any look finds a difference where there is none.
 fn any(looks: Looks, x: f64) -> f64 {
     let bound = |n: u32| {
         let level = x * looks.weight(n as usize);
@@ -170,7 +170,7 @@ struct Step<'a> {
     bound: f64,
     /// The probability of a finding at looks after the next one.
     later: &'a [f64],
-    /// Density of ψ.
+    /// Probability density of the angle ψ.
     density: Density,
 }
 
