@@ -52,7 +52,8 @@ impl<'a> Notes<'a> {
         self.settings.borrow_mut().insert((name.to_owned(), line), false);
     }
 
-    /// Lists a setting that has no counterpart in a plan. The setting is recognized by the beginning of `what`.
+    /// Lists a setting that has no counterpart in a plan. The setting is recognized by the beginning of
+    /// `what`.
     pub(super) fn missing(&self, what: &str, why: &str, line: usize) {
         let name = self.name_in(what, line).unwrap_or(what);
         self.lost(name, line);

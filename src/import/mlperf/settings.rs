@@ -90,7 +90,7 @@ impl<'a> Settings<'a> {
         self.notes.missing(&said.origin, why, said.line);
     }
 
-    /// Lists a setting that sweepline handles differently.
+    /// Lists a setting that the plan does not need.
     pub(super) fn needless(&self, said: &Said, why: &str) {
         self.notes.needless(&said.origin, why, said.line);
     }
