@@ -346,7 +346,7 @@ fn of_deleted(deleted: &Deleted, attempts: &Attempts) -> ExplainedRun {
     }
 }
 
-/// Returns the explanation of a run that has only attempts.
+/// Returns the explanation of a run that has attempts but no result.
 fn of_attempt(attempt: &ListedAttempt, attempts: &Attempts) -> ExplainedRun {
     let tries = attempts.tries.get(&attempt.id);
     let state = if tries.is_some_and(|tries| tries.given_up.is_some()) { GIVEN_UP } else { "new" };

@@ -14,7 +14,7 @@ use super::super::workspace::Workspace;
 /// A hook, or the reset of a server.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Happens {
-    /// The endpoint.
+    /// The name of the endpoint.
     pub endpoint: String,
     /// The point at which the hook or reset happens: before_cell, before_run, after_run, after_cell, or
     /// reset, which comes after all hooks before a run.
