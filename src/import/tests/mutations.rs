@@ -12,7 +12,8 @@ use crate::plan::foreign::{self, Placed};
 
 /// A key that must never be shown.
 const SECRET: &str = "sk-live-Zz9-0123456789abcdefgh";
-/// Secrets that are too short to be recognized by their form, only by a name or an address next to them.
+/// Secrets that are too short to be recognized by their form. Only a name or an address next to them
+/// identifies them.
 const SHORT: [&str; 4] = ["q7w", "Zq9", "xk4z", "qzx"];
 /// Texts in which a name or an address marks the placeholder `KEY` as a secret. Each text becomes a whole
 /// value in a file, or a word of a command.
