@@ -42,8 +42,8 @@ const MAX_ERROR_BODY: usize = 64 << 10;
 /// The maximum size of a streamed response, in bytes; the text of the response is kept in memory
 /// until the response ends.
 const MAX_STREAM: u64 = 256 << 20;
-/// How many times, and at what interval, the client checks whether the server process has ended after a
-/// connection broke.
+/// After a connection breaks, how many times, and at what interval, the client checks whether the server
+/// process has ended.
 const NEWS_OF_DEATH: (u32, Duration) = (20, Duration::from_millis(5));
 /// The longest pause that is honored if a server requests one (`Retry-After`), in seconds.
 const LONGEST_RETRY_AFTER_SECS: u64 = 3_600;

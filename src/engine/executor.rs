@@ -172,7 +172,7 @@ impl Executor {
             self.cut_short().await;
         }
         match (error, self.recorder.finish()) {
-            // Only the writer has the reason for its failure.
+            // Only the writer's own result contains the reason for its failure.
             (EngineError::WriterGone, Err(reason)) => Err(EngineError::Sink(reason)),
             (error, _) => Err(error),
         }

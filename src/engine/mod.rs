@@ -323,7 +323,7 @@ fn phases(spec: &RunSpec, trace: Option<Trace>, share: Share) -> PhaseClock {
 }
 
 /// Returns the seed of arrival times. It is derived from the plan's seed, the scenario and the repeat, so
-/// that endpoints and loads share the same gaps. It is independent of the seed of contents.
+/// that endpoints and loads share the same gaps. It is independent of the seed of request contents.
 fn timing_seed(spec: &RunSpec) -> [u8; 32] {
     // Fields that must not change arrival times are set to a fixed value. A cold variant has the same arrival
     // times as its warm variant, and neither the conversation settings nor the origin of texts matters.

@@ -81,8 +81,8 @@ fn five_in_a_row_and_two_checks_that_find_it_away_are_an_outage() {
 
 #[test]
 fn anything_good_takes_the_suspicion_away() {
-    // Four cases: a token between the checks, a token between the failures, the first check finds
-    // the endpoint well, the second check finds it well.
+    // Four cases: a token between the checks, a token between the failures, a response to the first check, a
+    // response to the second check.
     let now = |ms: u64, received| at(SECOND + ms * MS, received, 0);
     let mut outage = watching(true);
     assert_eq!(five(&mut outage, Outcome::Reset, SECOND, 0), Step::Check);
@@ -437,8 +437,8 @@ fn queue(seed: u64, load: std::ops::Range<f64>) -> Queue {
     }
 }
 
-/// Returns the number of simulations, which is set with, for example, `SWEEPLINE_OUTAGE_RUNS=100000`. The
-/// results in docs/METRICS.md use the default.
+/// Returns the number of simulations: the value of `SWEEPLINE_OUTAGE_RUNS` (for example 100000), or else
+/// `default`, as in docs/METRICS.md.
 fn runs(default: u64) -> u64 {
     std::env::var("SWEEPLINE_OUTAGE_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(default)
 }

@@ -76,7 +76,7 @@ impl Pacer {
     }
 
     /// Returns the next instant at which a request is due (to start, or to wait for the cap) even if no other
-    /// request ends before; `None` after the last one.
+    /// request ends before then; `None` after the last one.
     pub(crate) fn next_due(&self) -> Option<u64> {
         match self {
             Pacer::Closed(closed) => closed.next_due(),

@@ -1,4 +1,4 @@
-//! Stores the prompts that the server has received as a tree of their beginnings. It determines how much of
+//! Stores the prompts that the server has received, as a tree of their beginnings. It determines how much of
 //! each prompt an unlimited prefix cache could serve, that is, the beginning that the prompt shares with an
 //! earlier one.
 //!

@@ -80,7 +80,8 @@ fn gaps_have_the_distribution_of_their_process() {
     for hundredths in [25, 50, 100, 200] {
         let shape = (hundredths as f64 / 100.0).powi(-2);
         let law = GammaLaw::new(shape, shape).unwrap();
-        // At one arrival per second, a nanosecond resolves the short gaps of a large cv.
+        // At one arrival per second, the resolution of a nanosecond is fine enough for the short gaps of a
+        // large cv.
         let times = first(steady(cv(hundredths), 1.0, 0, 7), 20_000);
         let ks = kolmogorov_smirnov(gaps(&times, 1e9), |x| law.cdf(x.max(1e-12)));
         assert!(ks < RARE, "gamma cv {hundredths}/100: {ks}");

@@ -50,7 +50,7 @@ impl Sessions {
     }
 
     /// Returns the next instant at which a turn is due (to start, or to wait for the cap) even if no other
-    /// request ends before; `None` if there is none.
+    /// request ends before then; `None` if there is none.
     pub(crate) fn next_due(&self) -> Option<u64> {
         let waiting = self.oldest_waiting().filter(|_| self.in_flight < self.cap);
         let thinking = self.thinking.peek().map(|Reverse((due, _))| *due);

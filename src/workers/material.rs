@@ -40,7 +40,7 @@ fn contents(spec: &RunSpec) -> impl Iterator<Item = &Content> {
     [&spec.scenario].into_iter().chain(spec.mix.iter().map(|class| &class.scenario))
 }
 
-/// Serializes the data sets and traces to which `spec` refers as JSON.
+/// Serializes, as JSON, the data sets and traces to which `spec` refers.
 pub(super) fn encode(spec: &RunSpec) -> Result<Vec<u8>, serde_json::Error> {
     let mut material = Material { sources: BTreeMap::new(), traces: BTreeMap::new() };
     for content in contents(spec) {

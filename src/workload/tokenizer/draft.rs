@@ -5,8 +5,8 @@ use super::error::TokenizerError;
 use super::fillers::FILLERS;
 use super::word_costs::Costs;
 
-/// Maximum number of words that are removed from the end of the prose to find a place from which filler
-/// words lead to the exact number.
+/// Maximum number of words that are removed from the end of the prose to find a place from which filler words
+/// can reach the exact number.
 const BACK: usize = 12;
 /// Maximum number of tokens for which prose is written in one call.
 const MOST_AT_ONCE: usize = 1 << 20;

@@ -1,8 +1,8 @@
 //! A tokenizer without files. It consists of the cost of every word that occurs in prompts, as counted by a
 //! server that has the model's tokenizer.
 //!
-//! A lesson contains the words, and provides a text for each of them whose token count shows the word's cost.
-//! One round of requests before a run yields a table, with which prompts are fitted without further requests.
+//! A lesson contains the words and, for each of them, a text whose token count shows the word's cost. One
+//! round of requests before a run yields a table, with which prompts are fitted without further requests.
 //! Nearly every tokenizer splits at spaces, so the sum over the words of a prompt is nearly always the
 //! prompt's number of tokens. The whole prompt is never encoded here; errors of the table become visible in
 //! the server's own count of each request.
