@@ -27,7 +27,7 @@ use super::{
 
 /// The default length of drain.
 pub(super) const DRAIN: Nanos = Nanos::from_secs(30);
-/// Default maximum of a window that `min_requests` extends, as a multiple of its written length.
+/// Default maximum length of a window that `min_requests` extends, as a multiple of its written length.
 pub(super) const AT_MOST: u64 = 5;
 /// The phases of a run that measures a server start: it sends one request when the server is ready, and waits
 /// for the response.

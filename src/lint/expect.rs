@@ -11,7 +11,7 @@ use super::view::{Rung, SweepView};
 
 /// Assumed time per output token on a server of unknown speed, in seconds. It amounts to 50 tokens per second
 /// and stream, which is faster than anyone reads. Only closed loops and M024 need the assumption, and every
-/// message that depends on it states it.
+/// message that depends on the assumption states it.
 const TOKEN_SECS: f64 = 0.02;
 
 /// The words with which messages state the assumption about the time per output token.

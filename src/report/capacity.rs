@@ -61,8 +61,8 @@ impl Configuration<'_> {
 }
 
 /// Returns the indices of the cheapest configurations for each model and scenario, by cost per month at the
-/// target, or without a target, by cost per token. There are several if their costs are equal. A model and
-/// scenario for which a configuration that holds has no price are omitted.
+/// target, or without a target, by cost per token. There are several if their costs are equal. If a
+/// configuration that holds has no price, there is no result for its model and scenario.
 pub fn cheapest(configurations: &[Configuration], target: Option<Target>) -> Vec<Vec<usize>> {
     let of = |group: &Vec<usize>| {
         let holding = group.iter().filter(|at| matches!(configurations[**at].answer, Answer::Holds { .. }));

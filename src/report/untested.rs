@@ -18,7 +18,7 @@ pub(super) fn is_untested(family: &Family) -> bool {
     family.tests == 0 && family.cells.len() > 1 && family.cells.iter().all(is_bare)
 }
 
-/// Renders what is missing for a test, and the remedy.
+/// Renders why no test was possible, and what would make tests possible.
 pub(super) fn text(family: &Family, see: f64) -> String {
     let tests = || family.cells.iter().flat_map(|cell| &cell.tests);
     let mut out = fill("\n", 2, &format!("Why none of the {} tests could be made:", tests().count()));

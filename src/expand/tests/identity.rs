@@ -108,7 +108,7 @@ fn whether_errors_are_measured_is_not_hashed() {
     assert_ne!(spec, measured);
     assert_eq!(RunId::of(&spec), RunId::of(&measured));
     assert_eq!(differences(&spec, &measured), []);
-    // The default is not written, so records from before this field existed have the default.
+    // The default is not written, so a record from before this field existed is read with the default.
     assert!(serde_json::to_value(&spec).expect("JSON").get("errors").is_none());
 }
 

@@ -1,5 +1,5 @@
-//! Tests of loads from earlier sweeps, gates, and cells that `skip_if` skips, all of which are a pure
-//! function of the findings.
+//! Tests of loads from earlier sweeps, of gates, and of cells that `skip_if` skips. All of them depend only
+//! on the plan and the findings.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

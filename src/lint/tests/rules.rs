@@ -567,8 +567,8 @@ fn what_is_allowed_is_not_said() {
     assert_eq!(idle.place.unwrap().to_string(), "plan.yaml:7:9");
     let twice = format!("{short}allow: [{{ code: M006, {because} }}, {{ code: M006, {because} }}]\n");
     assert_eq!(codes(&lints(&twice)), ["M005", "M021"], "one remedy is enough");
-    // Without a calibration of the host, it is unknown whether a load exceeds its limit, so the entry is not
-    // reported as unneeded.
+    // Without a calibration of the host, it is unknown whether a load exceeds what the host sustains, so the
+    // entry is not reported as unneeded.
     assert!(lints(&format!("allow: [{{ code: M018, {because} }}]\n")).is_empty());
 }
 

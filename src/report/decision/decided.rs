@@ -44,7 +44,8 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// Creates the identification of a curve's configuration, as a whole or at one load.
+    /// Returns the attributes that identify the configuration of a curve; `load` is the load that the
+    /// decision named, if any.
     pub(crate) fn of(curve: &Curve, load: Option<f64>) -> Chosen {
         let series = &curve.series;
         Chosen {

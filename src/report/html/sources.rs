@@ -21,7 +21,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) plan: &'a Plan,
     /// When the page was created, as text.
     pub(crate) made: String,
-    /// The command that executes missing runs.
+    /// The command that executes the missing runs.
     pub(crate) run_again: String,
     /// The plan, the `--set` changes and the results folder, as arguments for a command.
     pub(crate) plan_typed: String,

@@ -16,8 +16,8 @@ pub(crate) struct Row {
     pub(crate) value: f64,
     /// The ends of the value's interval.
     pub(crate) ends: [f64; 2],
-    /// Whether the square is filled: because a difference was shown, because the row is the cheapest, or
-    /// because every error is below the bound.
+    /// Whether the square is filled. It is filled if a difference was shown, if the row is the cheapest, or
+    /// if every error is below the bound, depending on the figure.
     pub(crate) shown: bool,
     /// The text that is shown on hover.
     pub(crate) text: String,

@@ -1,4 +1,4 @@
-//! Draws a run over time as strips on a shared time axis, in a few hundred bytes. The drawing is small
+//! Draws a run over time as strips on a shared time axis, in a few hundred bytes. Drawings must be small,
 //! because a page may contain up to a thousand of them; with plotters, each would take ten times as many
 //! bytes. Only rectangles, paths and our own texts are drawn here, so nothing needs to be escaped.
 

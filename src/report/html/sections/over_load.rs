@@ -18,7 +18,7 @@ use crate::report::format::{digits, plain};
 use crate::report::spread;
 use crate::units::text::counted;
 
-/// Describes how many requests failed, and how they count.
+/// States how many requests failed, and that they count as slower than all others.
 pub(super) fn failures(failed: u64) -> String {
     let counts = if failed == 1 { "it counts" } else { "they count" };
     format!("{} failed: {counts} as slower than all others.", counted(failed as usize, "request"))

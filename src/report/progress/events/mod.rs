@@ -22,8 +22,8 @@ pub(crate) use line::{EventLine, Headline};
 /// Interval between polls of the runs' phases.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long a command waits at its end for the remaining lines to be written. The file may be a pipe whose
-/// reader does not read.
+/// How long a command waits at its end for the remaining lines to be written. The wait is limited because the
+/// file may be a pipe from which nothing reads.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The log of a command's events. Dropping it waits until all events are in the file, but at most
