@@ -17,7 +17,7 @@ pub struct Flow {
     /// streaming: whose response arrived inside the window). `None` if the server did not report the
     /// prompt tokens of a completed request.
     pub prompt_throughput: Option<f64>,
-    /// Completed requests per second whose last token arrived inside the window.
+    /// Requests per second that completed and whose last token arrived inside the window.
     pub request_throughput: Option<f64>,
     /// Requests per second that were scheduled inside the window; `None` for a closed loop, where arrivals
     /// follow completions.

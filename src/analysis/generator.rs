@@ -246,7 +246,7 @@ fn stopped(observed: &Observed, delay: f64) -> Option<String> {
     waited.is_none_or(|waited| waited < longest / 2).then(text)
 }
 
-/// Describes long waits for a core that are too rare to be a large share of the window.
+/// Describes long waits for a core that are too rare to make up a large share of the window.
 fn crowded_out(observed: &Observed, delay: f64) -> Option<String> {
     let (longest, waited) = longest_sleep(observed, delay)?;
     let text = || format!("other processes held the cores for up to {:.0} ms at a time", millis(longest));

@@ -156,7 +156,7 @@ fn warm_cache() {
     assert_eq!(state(900, None), None);
 }
 
-/// Metrics are used if responses do not report cached tokens.
+/// The server's metrics are used if its responses do not report cached tokens.
 #[test]
 fn warm_cache_by_the_server_s_metrics() {
     let (mut records, mut facts) = clean();

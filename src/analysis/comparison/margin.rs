@@ -55,7 +55,8 @@ pub struct Margin {
 /// The level at which both ends of a two-sided interval are one-sided 95 % bounds.
 pub(crate) const TWO_SIDED: f64 = 2.0 * power::LEVEL;
 
-/// A change in the direction that makes the metric worse, so it is positive if the arm is worse.
+/// How much worse the arm is than the baseline: a change of the metric, with a sign that is positive if the
+/// arm is worse.
 #[derive(Debug, Clone, Copy)]
 struct Worsening {
     mean: f64,

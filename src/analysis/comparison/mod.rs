@@ -196,7 +196,7 @@ pub struct CellAnswer {
 pub struct LeftOut {
     /// The run's arm.
     pub arm: String,
-    /// Which repeat of the cell it is, from 0.
+    /// Index of the run among the repeats of its cell, from 0.
     pub repeat: u32,
     /// The reason.
     pub reason: String,
@@ -219,7 +219,7 @@ pub struct Family {
     pub notes: Vec<String>,
     /// The cells, by sweep and in the order of the plan.
     pub cells: Vec<CellAnswer>,
-    /// Effects of arms and metrics over all cells, if three or more cells have them.
+    /// Mean effects over all cells, one for each arm and metric that was tested in three or more cells.
     pub pooled: Vec<Pooled>,
 }
 

@@ -182,7 +182,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Returns the sum of two independent means, by Welch and Satterthwaite.
+    /// Returns the sum of two independent means, with degrees of freedom by Welch and Satterthwaite.
     fn plus(&self, other: &Spread) -> Spread {
         let variance = self.variance + other.variance;
         let parts = self.variance.powi(2) / self.df + other.variance.powi(2) / other.df;

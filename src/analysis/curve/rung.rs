@@ -42,7 +42,7 @@ impl<'a> Rung<'a> {
         Rung { load, runs: Vec::new(), left_out: Vec::new(), excluded: Vec::new(), given_up: Vec::new() }
     }
 
-    /// Creates a rung from the runs of one load in any unit.
+    /// Creates a rung from the runs of one load, whatever the unit of the load is.
     pub fn of(load: f64, points: impl IntoIterator<Item = Point<'a>>) -> Rung<'a> {
         let mut rung = Rung::new(load);
         points.into_iter().for_each(|point| rung.add(point, false));

@@ -78,7 +78,7 @@ impl Looks {
 
 /// The position of the main look, in percent of the last look, and the shares that other looks may spend.
 /// Chosen by simulation: with these values, half of the sequences end at 70 % of the rounds of a fixed design
-/// or earlier, if both find a difference in 80 to 90 % of cases (`docs/SEQUENTIAL.md`).
+/// or earlier, if both designs find a difference in 80 to 90 % of cases (`docs/SEQUENTIAL.md`).
 const MAIN: u32 = 50;
 const EARLY: f64 = 0.03;
 const LATE: f64 = 0.05;
