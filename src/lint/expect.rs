@@ -21,7 +21,7 @@ pub(crate) const ASSUMPTION: &str = "assuming 20ms per output token";
 pub(super) struct Expect {
     /// Duration of a request, in seconds; the longest over the sweep's endpoints.
     request_secs: f64,
-    /// Maximum number of requests that the server processes at once; infinite unless it is a mock.
+    /// Maximum number of requests that the server processes at once; infinite unless the server is a mock.
     slots: f64,
     /// Whether the duration of a request is assumed.
     assumed: bool,

@@ -1,5 +1,5 @@
-//! The view of a plan that rules use: for every sweep, the values on its axes, its rungs and its phases,
-//! but no cells. Axes are at worst long lists, so everything here is linear in the text of the plan.
+//! The view of a plan that rules use: for every sweep, the values on its axes, its rungs and its phases, but
+//! no cells. Even the longest axes are only lists, so the work here is linear in the length of the plan.
 
 use crate::expand::resolve::{load_engine, phases};
 use crate::expand::{Course, Load, LoadEngine, Phases};
@@ -82,7 +82,7 @@ pub(crate) struct SweepView<'p> {
     pub rungs: Vec<Rung>,
     /// The configuration of the sweep's load generator.
     pub engine: LoadEngine,
-    /// Whether some requests of the sweep each open a new connection.
+    /// Whether any requests of the sweep open a new connection each.
     pub(crate) opens_connections: bool,
     /// Whether all responses of the sweep are streamed and have the requested length, as far as the plan
     /// determines this.

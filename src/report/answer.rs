@@ -25,8 +25,8 @@ const PACE: [&str; 7] = [
 /// Throughput metrics, in order of preference.
 const THROUGHPUT: [&str; 3] = ["output_throughput", "output_throughput_per_gpu", "request_throughput"];
 
-/// Number of arms that get a sentence each if there are more arms than can be listed. The others are only
-/// counted; a single further arm gets a sentence too, because a count would take as much space.
+/// Maximum number of arms that get a sentence each. Further arms are only counted, except that a single
+/// further arm gets a sentence too, because a count would take as much space.
 const MOST: usize = 4;
 
 /// Returns one sentence for each arm of each family, in the order of the plan. If there are too many arms,

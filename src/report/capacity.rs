@@ -33,7 +33,7 @@ pub enum Answer {
     Rejected(String),
 }
 
-/// One curve and its result.
+/// A configuration, given by its curve, and its capacity.
 pub struct Configuration<'a> {
     /// The curve of the configuration.
     pub curve: &'a Curve<'a>,

@@ -50,13 +50,13 @@ impl OptionalColumns {
         }
     }
 
-    /// The headings of the columns of names.
+    /// Returns the headings of the columns that contain names.
     pub(super) fn names(&self) -> Vec<&'static str> {
         let names = [Some("endpoint"), Some("model").filter(|_| self.models), Some("scenario")];
         names.into_iter().flatten().collect()
     }
 
-    /// The names in a line.
+    /// Returns the names in a line.
     pub(super) fn named(&self, Line { labels, class, metrics, .. }: &Line) -> Vec<String> {
         let scenario = match (class, metrics.start) {
             (Some(class), _) => format!("└ {}", plain(class)),
@@ -67,7 +67,7 @@ impl OptionalColumns {
         [Some(plain(&labels.endpoint)), model, Some(scenario)].into_iter().flatten().collect()
     }
 
-    /// The heading of the column for TPOT or E2E.
+    /// Returns the heading of the column that shows TPOT or E2E.
     pub(super) fn pace(&self) -> &'static str {
         if self.tpot { "TPOT p50\nms" } else { "E2E p50\nms" }
     }

@@ -78,8 +78,8 @@ fn missing(
     (!missing.is_empty()).then(|| finding().undisclosed(names))
 }
 
-/// Reports the fields of an endpoint's table that are `unknown`. They are disclosed, but not known to be
-/// equal to anything.
+/// Reports the fields of an endpoint's table that are `unknown`. Such fields are disclosed, but it is unknown
+/// whether their values equal those of other endpoints.
 fn unknown(endpoint: &str, table: &str, names: &[String]) -> Option<Finding> {
     let verb = if names.len() == 1 { "is" } else { "are" };
     let message = format!("{} of `{table}` {verb} unknown", listed(names));

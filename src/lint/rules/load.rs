@@ -69,7 +69,7 @@ pub(crate) fn one_load(view: &View) -> Vec<Finding> {
     found
 }
 
-/// Loads below and above a given load, as an axis.
+/// Describes what to write in the plan to add loads below and above the load of a rung.
 fn around(rung: &Rung) -> String {
     if rung.speed.is_some() {
         return "another scenario that replays the trace at a different speed, like `speed: 2`".to_owned();

@@ -40,7 +40,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) lints: Vec<String>,
 }
 
-/// One run with a result.
+/// A run with a result.
 pub(crate) struct MeasuredRun<'a> {
     /// Name of the sweep in the plan.
     pub(crate) sweep: &'a str,

@@ -63,7 +63,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) lints: Vec<String>,
 }
 
-/// One run with a result.
+/// A run with a result.
 pub(crate) struct MeasuredRun<'a> {
     /// Name of the sweep in the plan.
     pub(crate) sweep: &'a str,
@@ -149,7 +149,7 @@ pub(crate) struct Calibrated {
     pub(crate) runs: Vec<Loaded>,
 }
 
-/// One run without a result.
+/// A run without a result.
 pub(crate) struct RunWithout {
     /// Name of the sweep in the plan.
     pub(crate) sweep: String,

@@ -34,7 +34,7 @@ pub(crate) struct Heat {
 pub(crate) struct HeatRow {
     /// The name of the row.
     pub(crate) name: String,
-    /// The cells of the row; `None` where nothing was measured.
+    /// The cells of the row; `None` for cells that were not measured.
     pub(crate) cells: Vec<Option<HeatCell>>,
 }
 

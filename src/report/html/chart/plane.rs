@@ -64,7 +64,7 @@ impl Ranged for Places {
     }
 }
 
-/// A plane to draw on.
+/// The plane of a chart, on which series are drawn.
 pub(super) struct Plane<'a, 'b> {
     chart: ChartContext<'a, SVGBackend<'b>, Cartesian2d<Places, Places>>,
     x: &'a Axis,

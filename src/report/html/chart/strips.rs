@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-/// Width of the strips, in coordinates.
+/// Width of the strips, in coordinates of the drawing.
 pub(crate) const WIDTH: u32 = 600;
 
 /// Height of the band of phases.
@@ -96,7 +96,7 @@ fn band(svg: &mut String, [fill, stabilize, measure]: [i32; 3]) {
     }
 }
 
-/// Returns the horizontal middle of a part.
+/// Returns the horizontal position of the middle of part `at` of `of` parts.
 fn column(at: usize, of: usize) -> i32 {
     ((at as f64 + 0.5) / of.max(1) as f64 * f64::from(WIDTH)).round() as i32
 }

@@ -254,8 +254,8 @@ impl One<'_, '_> {
     }
 }
 
-/// Returns a table of the failed requests of both arms, for the cells in which any request failed; a sentence
-/// if there are no such cells.
+/// Returns a table of the failed requests of both arms, for the cells in which any request failed. If there
+/// are no such cells, returns a sentence instead.
 fn failures(family: &Family) -> Block {
     let has_failures = |cell: &&CellAnswer| cell.guardrail.arm.failed + cell.guardrail.baseline.failed > 0;
     let failing: Vec<&CellAnswer> = family.cells.iter().filter(has_failures).collect();

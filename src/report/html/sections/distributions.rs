@@ -92,7 +92,7 @@ fn at(chosen: Chosen) -> &'static str {
     }
 }
 
-/// One latency of one group, at one kind of load.
+/// The distributions of one latency in a group of curves, at one kind of load.
 struct One<'s, 'a> {
     sources: &'s Sources<'a>,
     group: &'s Group,

@@ -228,7 +228,7 @@ fn all_unknown(tests: &[&Test]) -> bool {
     tests.iter().all(|test| test.outcome == Outcome::Unknown)
 }
 
-/// Describes one metric of an arm over all loads.
+/// Describes the results for one metric of an arm over all loads.
 fn of_metric(tests: &[&Test]) -> String {
     let interval = |test: &&Test| test.change.as_ref().map(changed);
     if let [test] = tests {
@@ -310,8 +310,8 @@ fn capital(text: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// Counts the runs in each state, and in how many of them the server was saturated or not shown to keep up,
-/// because a valid run may measure an overloaded server.
+/// Counts the runs in each state. Also states in how many of them the server was saturated or not shown to
+/// keep up, because a valid run may measure an overloaded server.
 fn trust(sources: &Sources) -> String {
     let states = counts(sources.runs.iter().map(|run| run.verdict.state));
     let without = counts(sources.without.iter().map(|run| run.state));

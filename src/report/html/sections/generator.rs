@@ -21,7 +21,7 @@ use crate::units::text::counted;
 
 const TITLE: &str = "The generator";
 
-/// Maximum number of figures of lateness.
+/// Maximum number of figures that show lateness.
 const MOST_FIGURES: usize = 3;
 
 /// Maximum number of runs in the table, which lists the runs with the highest lateness.

@@ -35,7 +35,7 @@ struct Member<'s, 'a> {
     curve: &'s Curve<'a>,
 }
 
-/// One figure of one group.
+/// A chart of one figure of a group of curves against their loads.
 pub(super) struct OverLoad<'s, 'a> {
     /// The plan, for its objective.
     pub(super) plan: &'s Plan,
