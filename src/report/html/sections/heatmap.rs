@@ -368,7 +368,7 @@ impl Steps {
     }
 }
 
-/// Formats a number so that it fits into a cell; the table contains it in full.
+/// Formats a number so that it fits into a cell. The table contains the full number.
 fn short(value: f64) -> String {
     match value.abs() {
         huge if huge >= 999_500_000.0 => digits(value),
