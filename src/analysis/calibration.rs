@@ -197,8 +197,8 @@ impl Errors {
     }
 
     /// Returns whether the generator's own error stays below [`BOUND_MS`] at this load, both for TTFT and for
-    /// the lateness of arrivals. Every request must have succeeded, and both sides must have recorded the
-    /// same requests.
+    /// the lateness of arrivals. Every request must have succeeded, and the generator and the mock must have
+    /// recorded the same requests.
     pub fn holds(&self) -> bool {
         let complete = self.requests > 0 && self.failed + self.unseen + self.unknown == 0;
         complete && self.ttft.is_small() && self.late.is_small()

@@ -28,7 +28,7 @@ use crate::analysis::synthetic::{Pace, Run, fail, verdict};
 use crate::rows::{ProbePrompt, PromptCount, Record, Spread};
 use crate::units::Nanos;
 
-/// Returns two thousand, or the number in `SWEEPLINE_SIMULATIONS`.
+/// Returns the number of runs: 2 000, or the number in `SWEEPLINE_SIMULATIONS`.
 fn runs() -> u64 {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
 }

@@ -12,7 +12,7 @@ const MS: u64 = 1_000_000;
 /// A modification of a clean run's observations.
 type Change = fn(&mut Observed);
 
-/// Returns a clean run whose observations are changed.
+/// Returns a clean run whose observations are modified by `change`.
 fn run(change: impl FnOnce(&mut Observed)) -> (Vec<Record>, Facts) {
     let (records, mut facts) = Run { seconds: 11.0, ..Run::default() }.make();
     change(facts.observed.as_mut().unwrap());

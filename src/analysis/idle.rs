@@ -11,7 +11,7 @@ pub struct IdleStart {
     /// Time to first token from sending. `None` if there was no pause, if the request failed, or if
     /// it was not alone because another request was sent before its first token.
     pub ttft: Option<f64>,
-    /// End-to-end latency from sending. `None` under the same conditions, but the request must be
+    /// End-to-end latency from sending. `None` under the same conditions as `ttft`, but the request must be
     /// alone until its last token.
     pub e2e: Option<f64>,
 }

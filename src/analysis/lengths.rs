@@ -59,8 +59,8 @@ impl Bucket {
 /// that differ by at most `SAME` tokens plus a sixteenth of the shortest count as one length.
 const SAME: u32 = 4;
 
-/// Returns the buckets of a run, in order: buckets of prompts if prompts differ in length, and
-/// buckets of responses if responses do.
+/// Returns the buckets of a run, in order: buckets of prompts if prompts differ in length, and buckets of
+/// responses if responses differ in length.
 pub fn buckets(rows: &[Measured], facts: &Facts) -> Vec<Bucket> {
     let of = |by: By| -> BTreeSet<Bucket> {
         let lengths = || window::members(rows, facts).map(|row| by.length(row));

@@ -83,7 +83,7 @@ impl Observation {
 pub struct Request<'a> {
     /// The row.
     pub row: &'a Measured,
-    /// Borders of the run's phases, because a truncated request ended with the run.
+    /// Borders of the run's phases, which are needed because a truncated request ends with the run.
     pub windows: &'a Windows,
     /// Whether responses were streamed; if not, TTFT, TTFO and TPOT do not exist.
     pub stream: bool,

@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn growth_that_a_profile_asks_for_shows_nothing() {
-        // The rate rises steadily to ten times its value.
+        // The rate rises steadily to ten times its initial value.
         let begins = || (0..1_000).map(|k| 10.0 * ((0.01 + 0.99 * f64::from(k) / 1_000.0).sqrt() - 0.1) / 0.9);
         let of = |takes: fn(f64) -> f64| {
             let spans = begins().map(|at| (at, at + takes(at))).collect();

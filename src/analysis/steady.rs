@@ -202,7 +202,7 @@ fn rates(rows: &[Measured], emitted: &Emitted, facts: &Facts) -> Result<Option<M
     Ok(change::find(&residuals, None).filter(Change::is_shown).and_then(|change| {
         let moved = Moved::of_rate(change, &series, what);
         let at = place(&change, parts.count);
-        // Each side may contain one wave more or one wave less.
+        // Each side of the step may contain one wave more or one wave less.
         let wave = |count: usize| parts.typical / (count as f64 * parts.part_ns);
         let wave = if facts.open_loop { 0.0 } else { wave(at) + wave(parts.count - at) };
         let [before, behind] = moved.levels;
@@ -211,7 +211,7 @@ fn rates(rows: &[Measured], emitted: &Emitted, facts: &Facts) -> Result<Option<M
     }))
 }
 
-/// Returns the first of `n` values after a step; for a trend, the middle.
+/// Returns the index of the first of `n` values after a step; for a trend, the index of the middle value.
 fn place(change: &Change, n: usize) -> usize {
     match change.form {
         Form::Step => (change.at * n as f64).round() as usize,

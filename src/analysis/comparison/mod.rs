@@ -123,7 +123,8 @@ pub struct Test {
     pub arm: Option<Mean>,
     /// The arm compared with the baseline; null if not tested.
     pub change: Option<Change>,
-    /// Two-sided p-value of the paired t test, in a sequence over all its looks; null if not tested.
+    /// Two-sided p-value of the paired t test; in a sequence, over all looks of the sequence. Null if not
+    /// tested.
     pub p: Option<f64>,
     /// The p-value adjusted for all tests of the family by the method in the comparison's `adjusted_by`.
     pub p_adjusted: Option<f64>,

@@ -295,7 +295,7 @@ fn a_repeat_that_most_are_not_like_is_excluded_by_name() {
     assert_eq!((counted, excluded), (3, None), "two of three: the server's own behavior");
     assert_ne!(answer, Some(Answer::Holds));
     assert_eq!(read(&hit_by_an_outage(1)[..1]).0, 1, "a single repeat has no exception");
-    // The invalid repeat is also excluded and does not count as a miss. The remaining one is invalid
+    // The invalid repeat is also excluded and does not count as a miss. The remaining repeat is invalid
     // because of the client.
     let mut made = hit_by_an_outage(1);
     for (one, name) in made.iter_mut().zip(["errors", "client_late", "client_late"]) {

@@ -62,14 +62,14 @@ pub struct Predicted<'a> {
 }
 
 impl Predicted<'_> {
-    /// Decode tokens per second of one stream: the inverse of the median TPOT. `None` if the median
-    /// is unknown.
+    /// Returns the decode tokens per second of one stream: the inverse of the median TPOT. `None` if the
+    /// median is unknown.
     pub fn measured(&self) -> Option<f64> {
         let tpot = self.run.metrics.tpot.percentile(crate::plan::Percentile::P50).exact()?;
         (tpot > 0.0).then(|| 1000.0 / tpot)
     }
 
-    /// Ratio of the measured to the predicted speed.
+    /// Returns the ratio of the measured to the predicted speed; `None` if the measured speed is unknown.
     pub fn ratio(&self) -> Option<f64> {
         Some(self.measured()? / self.prediction.best())
     }

@@ -196,7 +196,7 @@ pub(super) fn throughput_for_tpot(evident: &Evident) -> Finding {
             let [(_, rate, tpot), (_, more, slower)] = pair else { return Growth::No };
             both(rate_growth(*rate, *more, EQUAL), latency_growth(*tpot, *slower, EQUAL))
         };
-        // The first two loads that show the symptom, or else the first two that may show it.
+        // The first pair of adjacent loads that shows the symptom, or else the first pair that may show it.
         let at_growth = |wanted: Growth| all.windows(2).find(|pair| growth(pair) == wanted);
         let Some(pair) = at_growth(Growth::Shown).or_else(|| at_growth(Growth::NotShown)) else {
             return Some(Looked::Absent);

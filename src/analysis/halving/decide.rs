@@ -92,9 +92,9 @@ impl<'q> Halving<'q> {
         None
     }
 
-    /// Returns whether a run without evidence is repeated: the maximum is not reached, and time remains
-    /// for this many other runs of the rung. The repeat needs no server start, because the server is
-    /// still running.
+    /// Returns whether a run without evidence is repeated: the maximum number of such repeats is not reached,
+    /// and time remains for the `others` runs that the rung still needs. The repeat needs no server start,
+    /// because the server is still running.
     fn is_made_again(&self, rung: usize, others: usize) -> bool {
         let (seconds, (start, left)) = (self.question.seconds[rung], self.time());
         self.again < AGAIN && seconds + others as f64 * (seconds + start) <= left

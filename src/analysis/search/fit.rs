@@ -22,9 +22,9 @@ const ROUGH: f64 = 0.25;
 const STRAY: f64 = 0.02;
 const STEEP: [f64; 7] = [0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0];
 const FLOORS: [f64; 4] = [0.0, 0.4, 0.7, 0.85];
-/// Possible variations of the crossing between runs, in logarithms of the pressure.
+/// Possible standard deviations, from run to run, of the logarithm of the pressure at the crossing.
 const NOISES: [f64; 4] = [0.03, 0.08, 0.18, 0.4];
-/// Minimum variation between runs.
+/// Minimum standard deviation, from run to run, of the logarithm of the pressure.
 const LEAST_NOISE: f64 = 0.02;
 const POINTS: usize = 40;
 

@@ -20,7 +20,7 @@ pub enum Purpose {
     Again,
     /// A replacement, because the previous run provides no evidence.
     Instead,
-    /// A load between one that meets the cost limit and one that does not.
+    /// A load between a load that meets the cost limit and one that does not.
     Bracketing,
 }
 

@@ -55,9 +55,9 @@ impl Looks {
         student::critical(self.nominal(n, level), (n - 1) as f64)
     }
 
-    /// Returns the share of the level that a look may spend, relative to the main look. The main look,
-    /// which takes place when half of the values exist, may spend most; the last look may spend much,
-    /// and all other looks little.
+    /// Returns the share of the level that a look may spend, relative to the main look. The main look, which
+    /// takes place when half of the values exist, may spend the most, the last look may spend much, and all
+    /// other looks may spend little.
     fn weight(self, n: usize) -> f64 {
         let (n, last) = (n as u32, self.last);
         let main = (MAIN * last).div_ceil(100);
@@ -89,7 +89,8 @@ const LAST: f64 = 0.3;
 /// more often than independent rounds, but at most by this factor.
 pub(super) const SLACK: f64 = 1.2;
 
-/// Λ(x) at steps of x, as a share of the sum of all levels, because this share changes slowly.
+/// A table of Λ(x) at steps of x. Each entry is a share of the sum of all levels, because this share changes
+/// slowly with x.
 #[derive(Debug)]
 struct Chances {
     /// Sum of all weights.

@@ -21,21 +21,21 @@ pub struct Until {
     pub at_most: u32,
 }
 
-/// How precisely a mean is known. `half` is half of its interval, as a share of the mean. Wherever the
-/// repeats stop, the interval contains the mean in 95 % of cases, even if each run inherits half of the
+/// How precisely a mean is known. `half` is half the width of its interval, as a share of the mean. Wherever
+/// the repeats stop, the interval contains the mean in 95 % of cases, even if each run inherits half of the
 /// previous run's deviation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Precision {
     /// The mean is known precisely enough.
     Reached {
-        /// Half of the interval, as a share of the mean.
+        /// Half the width of the interval, as a share of the mean.
         half: f64,
         /// The mean.
         mean: f64,
     },
     /// The mean is not known precisely enough yet.
     NotYet {
-        /// Half of the interval; `None` with too few runs, or if the mean is 0.
+        /// Half the width of the interval; `None` with too few runs, or if the mean is 0.
         half: Option<f64>,
         /// Expected total number of runs if they continue to deviate as they have so far; `None` if
         /// `at_most` runs will not suffice, or if the number cannot be estimated.
@@ -43,7 +43,7 @@ pub enum Precision {
     },
     /// All runs are complete, but the mean is not known precisely enough.
     AtMost {
-        /// Half of the interval; `None` if the mean is 0.
+        /// Half the width of the interval; `None` if the mean is 0.
         half: Option<f64>,
     },
 }
@@ -55,8 +55,8 @@ const FEWEST: u32 = 3;
 /// Determined by simulation.
 const WIDER: f64 = 2.5;
 
-/// Returns half of the interval from `n` runs, as a share of the mean, if the runs' standard deviation
-/// is the share `share` of the mean.
+/// Returns half the width of the interval from `n` runs, as a share of the mean, if the runs' standard
+/// deviation is the share `share` of the mean.
 fn half(n: u32, share: f64) -> f64 {
     WIDER * student::critical(LEVEL, f64::from(n - 1)) * share / f64::from(n).sqrt()
 }

@@ -45,7 +45,8 @@ struct Kind {
     tells_failed: bool,
 }
 
-/// What a server counts: when each request completed, how many requests failed, and their tokens.
+/// What a server counts: the time at which each completed request ended, the number of failed requests, and
+/// the tokens of all requests.
 #[derive(Default)]
 struct Server {
     well: Vec<u64>,

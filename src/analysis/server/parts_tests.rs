@@ -254,7 +254,7 @@ fn a_round_trip_is_taken_out_of_what_is_outside() {
     let [ttft, e2e] = with(round_trips(3.0, &window));
     is(&ttft, &[("network", 3.0), ("outside_server", 1.0), ("server_unassigned", 6.0)]);
     is(&e2e, &[("network", 3.0), ("outside_server", 2.0), ("decode", 100.0), ("server_unassigned", 5.0)]);
-    // With too few round trips or none, they are part of the rest, and no network time is reported.
+    // With too few round trips or none, the network time is part of the rest and is not reported separately.
     for other in [with(round_trips(3.0, &window[..2])), with(Vec::new())] {
         assert!(other.iter().all(|whole| whole.parts.iter().all(|part| part.name != "network")), "{other:?}");
         is(&other[0], &[("outside_server", 4.0)]);
