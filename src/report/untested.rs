@@ -68,7 +68,8 @@ fn reason(words: &str) -> String {
     let bare = words.strip_prefix("n/a: ").unwrap_or(words);
     match bare.strip_prefix("n=").and_then(|rest| rest.split_once(" < ")) {
         Some((_, fewest)) => {
-            format!("fewer than {fewest} values in a run: a longer `phases: {{ measure }}` yields more")
+            let fewest = fewest.strip_suffix(" requests").unwrap_or(fewest);
+            format!("fewer than {fewest} requests in a run: a longer `phases: {{ measure }}` yields more")
         }
         None => bare.to_owned(),
     }
