@@ -26,9 +26,10 @@ pub struct Target {
 /// Capacity and performance of one instance of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Instance {
-    /// The highest rung that meets the objective, in requests per second.
+    /// The load of the highest rung that meets the objective, in requests per second.
     pub holds: f64,
-    /// The lowest rung that misses the objective, in requests per second; `None` if no rung misses it.
+    /// The load of the lowest rung that misses the objective, in requests per second; `None` if no rung
+    /// misses it.
     pub misses: Option<f64>,
     /// Actual arrivals per second at the rung that holds.
     pub bears: f64,
@@ -40,7 +41,7 @@ pub struct Instance {
     pub serves_at_most: Option<f64>,
     /// Output tokens per second at the rung that holds.
     pub output_throughput: f64,
-    /// Mean output tokens of a completed request at the rung that holds; `None` if no count is
+    /// Mean output tokens of a completed request at the rung that holds; `None` if no token count is
     /// available.
     pub tokens_per_request: Option<f64>,
     /// Number of accelerators of the instance; `None` if they are not declared.
@@ -141,8 +142,8 @@ impl Instance {
         }
     }
 
-    /// Returns the cost per million output tokens of an instance that is kept at the rung that holds;
-    /// `None` without a price or tokens.
+    /// Returns the cost per million output tokens of an instance that always runs at the load of the rung
+    /// that holds; `None` without a price or tokens.
     pub fn per_million(&self) -> Option<f64> {
         let per_hour = self.output_throughput * 3600.0;
         self.price_per_hour.filter(|_| per_hour > 0.0).map(|price| price / per_hour * 1e6)
@@ -175,7 +176,7 @@ impl Bound {
         }
     }
 
-    /// Returns the minimum number of instances for this rate, in requests per second.
+    /// Returns the minimum number of instances for a total load of `wanted` requests per second.
     fn fewest(self, wanted: f64) -> u64 {
         match self {
             Bound::Missed(rate) => above(wanted / rate),

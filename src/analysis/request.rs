@@ -1,6 +1,6 @@
 //! The metrics of one request as defined in `docs/METRICS.md`, in milliseconds or tokens per second.
 //!
-//! A metric is a value, undefined, or failed: a failed or truncated request ranks above all others in
+//! A metric is a value, undefined, or failed: a failed or truncated request ranks above all other requests in
 //! latency percentiles and is never excluded, while a metric that is null by definition provides no
 //! information about speed.
 
@@ -114,7 +114,7 @@ impl Request<'_> {
         value.map_or(Observation::Undefined, Observation::Value)
     }
 
-    /// Returns the failed value of `metric`, with the minimum time that the request took.
+    /// Returns the observation of `metric` for a failed request, with the minimum time that the request took.
     fn failed(&self, metric: Metric) -> Observation {
         let end = Some(self.end_ns());
         let (start, end) = match metric {

@@ -354,7 +354,7 @@ fn client_saturated() {
     assert_eq!(judged(&records, &facts).to_string(), "suspect: client_saturated");
 }
 
-/// Returns a server for which all times in the second half of the run are longer by `factor`.
+/// Returns a run in which all times of the server in the second half are multiplied by `factor`.
 pub(super) fn slowing(factor: f64) -> (Vec<Record>, Facts) {
     let fast = Run { seconds: 10.0, ..Run::default() };
     let slow = |nanos: u64| (nanos as f64 * factor) as u64;

@@ -93,7 +93,8 @@ impl Detectable {
         Detectable { level, by_rounds: BTreeMap::new() }
     }
 
-    /// Returns the level of a test after this many rounds; in a sequence, the level of its look.
+    /// Returns the level of a test after this many rounds; in a sequence, the level of the look after these
+    /// rounds.
     fn level(&self, rounds: usize, of: Option<SequenceLook>) -> f64 {
         of.map_or(self.level, |look| look.nominal(rounds, self.level))
     }

@@ -57,7 +57,7 @@ pub enum Outcome {
     Worse,
     /// The arms differ in a metric for which neither direction is better.
     Differs,
-    /// No difference was shown; `detectable` is the smallest that would have been.
+    /// No difference was shown; `detectable` is the smallest difference that would have been shown.
     NotShown,
     /// Every repeat gave the same difference, so there is no random variation to test against.
     Constant,
@@ -98,9 +98,11 @@ pub struct Change {
     /// Upper end of the change's 95 % interval, not adjusted for other tests. In a sequence, it holds
     /// at every look.
     pub high: f64,
-    /// Lower end by a studentized bootstrap over rounds; null below 8 rounds, and in a sequence.
+    /// Lower end of the change's 95 % interval by a studentized bootstrap over rounds; null below 8 rounds,
+    /// and in a sequence.
     pub(crate) bootstrap_low: Option<f64>,
-    /// Upper end by a studentized bootstrap over rounds; null if `bootstrap_low` is null.
+    /// Upper end of the change's 95 % interval by a studentized bootstrap over rounds; null if
+    /// `bootstrap_low` is null.
     pub(crate) bootstrap_high: Option<f64>,
 }
 
@@ -135,8 +137,8 @@ pub struct Test {
     /// tests. For a ratio, its excess over 1 (0.05: 5 %); otherwise, in the metric's unit. Null if not
     /// tested.
     pub detectable: Option<f64>,
-    /// How many repeats would show a difference of the requested size; null if the existing repeats
-    /// suffice, or if no number would.
+    /// How many repeats would show a difference of the requested size; null if the existing repeats suffice,
+    /// or if no number of repeats would suffice.
     pub repeats_needed: Option<u32>,
     /// The outcome.
     pub outcome: Outcome,

@@ -173,7 +173,7 @@ fn averaged(runs: &[Step]) -> Step {
     }
 }
 
-/// A mean and its variance, estimated from its runs.
+/// A mean over runs, and the variance of this mean as estimated from the runs.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
     mean: f64,

@@ -1,4 +1,4 @@
-//! Names of runs in sentences, including the model if the plan has several.
+//! Names of runs in sentences, including the model if the plan has several models.
 
 use indexmap::IndexSet;
 

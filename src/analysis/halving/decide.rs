@@ -118,9 +118,9 @@ impl<'q> Halving<'q> {
         Known::of(self.so_far(), configuration)
     }
 
-    /// Removes configurations that cannot be chosen, and brings back configurations that were excluded
-    /// in favor of the removed ones and are not worse than the rest. Those that return still need a run
-    /// in this rung.
+    /// Removes configurations that cannot be chosen, and brings back configurations that were excluded in
+    /// favor of the removed ones and are not worse than the rest. Returns the configurations that were
+    /// brought back, which still need a run in this rung.
     fn come_back(&mut self, rung: usize) -> Vec<usize> {
         let before = self.alive.len();
         let mut alive = std::mem::take(&mut self.alive);

@@ -132,8 +132,8 @@ fn equal_arms_are_told_apart_in_five_of_a_hundred_sequences() {
     }
 }
 
-/// Returns how many rounds of a design with a single look find an effect equally often, interpolated
-/// between whole numbers.
+/// Returns how many rounds a design with a single look needs to find an effect in the share `share` of cases,
+/// interpolated between whole numbers.
 fn fixed(effect: f64, share: f64) -> f64 {
     let after = (4..).find(|n| power(*n, effect, LEVEL) >= share).expect("enough rounds");
     let [below, above] = [after - 1, after].map(|n| power(n, effect, LEVEL));

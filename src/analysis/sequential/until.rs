@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(known(&UNTIL, &[100.0, 100.0]), Precision::NotYet { half: None, expect: None });
         assert_eq!(known(&UNTIL, &[100.0; 3]), Precision::Reached { half: 0.0, mean: 100.0 });
         let Precision::Reached { half, mean } = known(&UNTIL, &[100.0, 100.2, 99.8]) else { panic!("alike") };
-        // 2.5 × 4.303 × 0.2 / √3 of 100.
+        // Half the width of the interval is 2.5 × 4.303 × 0.2 / √3, and the mean is 100.
         assert!((half - 0.012_42).abs() < 1e-5 && (mean - 100.0).abs() < 1e-9, "{half}");
         let Precision::NotYet { half: Some(half), expect: Some(expect) } = known(&UNTIL, &[100.0, 101.0, 99.0]) else {
             panic!("expected more runs: the values differ by more")

@@ -353,7 +353,7 @@ fn stalls_are_taken_out_of_the_decode() {
     // Every other response stalled for 40 ms.
     let e2e = of(&samples(&told()), |request| request % 2 * 40);
     is(&e2e, &[("decode", 80.0), ("stalls", 20.0), ("server_unassigned", 5.0), ("unknown", 0.0)]);
-    // If the server does not report its decode, the stalls are known nevertheless.
+    // If the server does not report its decode time, the stalls are still known.
     let few: Vec<_> = told().into_iter().filter(|(name, _)| *name != "decode").collect();
     let e2e = of(&samples(&few), |request| request % 2 * 40);
     is(&e2e, &[("stalls", 20.0), ("unknown", 85.0)]);
