@@ -11,7 +11,7 @@ const LATE_NS: u64 = 100_000_000;
 /// A skew above this multiple of the allowed lateness makes a run invalid.
 const INVALID: f64 = 10.0;
 
-/// The part of a run that one worker sent.
+/// The part of a run's load that one worker sent.
 pub(super) struct OfWorker {
     /// The worker's name and machine.
     pub(super) called: String,

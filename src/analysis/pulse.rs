@@ -23,8 +23,8 @@ pub struct Pulse {
     pub in_flight: Vec<f64>,
     /// Requests sent per second in each part.
     pub sent_per_s: Vec<f64>,
-    /// Output tokens received per second in each part, regardless of the request; null if the token count of
-    /// any request is unavailable.
+    /// Output tokens received per second in each part, regardless of which request they belong to; null if
+    /// the token count of any request is unavailable.
     pub tokens_per_s: Option<Vec<f64>>,
     /// The shortest and the longest time to first token, in milliseconds, of the completed requests that were
     /// sent in each part; null if there are no such requests.

@@ -15,7 +15,7 @@ fn sample(n: usize) -> Vec<f64> {
     std::iter::repeat_with(uniform).take(n).map(|u| -(1.0 - u).ln() * 10.0).collect()
 }
 
-/// n, the six percentiles, mean, standard deviation and maximum, computed with numpy 2:
+/// For each n: the six percentiles, mean, standard deviation and maximum, computed with numpy 2:
 ///
 /// ```python
 /// def lcg(n):
@@ -77,8 +77,8 @@ fn percentiles_and_moments_are_numpys() {
 
 #[test]
 fn quantiles_below_their_minimum_are_still_type_7() {
-    // The verdict's halves and read delays need quantiles of few values, so the formula does not require a
-    // minimum number of values.
+    // The verdict computes quantiles of few values, for the halves of a window and for read delays, so the
+    // formula does not require a minimum number of values.
     let values = [1.0, 2.0, 4.0];
     let at = |index: u64| values[index as usize];
     let ordered = Ordered { observed: 3, at: &at, failures: 0, largest: None };

@@ -72,7 +72,8 @@ struct Moved {
     change: Change,
     /// The position of a step, in seconds since the beginning of the window.
     seconds: f64,
-    /// The levels before and after the step; for a trend, the levels of the first and second half.
+    /// The levels before and after the step; for a trend, the levels of the first and second half of the
+    /// window.
     levels: [f64; 2],
     /// The size of the change, as a share of the mean of the two levels.
     share: f64,

@@ -116,7 +116,7 @@ impl Clusters {
         }
     }
 
-    /// Ends the current request, scheduled at this instant.
+    /// Ends the current request, which was scheduled at `scheduled_ns`.
     pub(super) fn close(&mut self, scheduled_ns: u64) {
         let block = self.starts.partition_point(|start| *start <= scheduled_ns).saturating_sub(1);
         let gaps: u64 = self.by_passed.iter().sum();

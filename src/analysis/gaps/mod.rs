@@ -29,9 +29,9 @@ use order::Order;
 /// The result of the first pass over a run: throughput, and the distribution of gaps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Events {
-    /// Number of tokens in events inside the window, regardless of the request.
+    /// Number of tokens in events inside the window, regardless of which request they belong to.
     pub(crate) tokens_inside: f64,
-    /// Number of token events inside the window, regardless of the request.
+    /// Number of token events inside the window, regardless of which request they belong to.
     pub inside: u64,
     /// Number of requests of the window that have at least one gap.
     pub requests: u64,
