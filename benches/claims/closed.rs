@@ -113,8 +113,8 @@ fn table(cells: &[Cell]) -> Table {
     let mut table = Table::new([
         "closed loop",
         "requests",
-        "given",
-        "cover the truth",
+        "runs with an interval",
+        "coverage of the intervals",
         "false \"holds\" of p90 / p95 / p99",
         "false \"misses\"",
         "\"holds\" at half the allowed share",
@@ -140,8 +140,8 @@ fn by_requests(cells: &[Cell]) -> Table {
     let mut table = Table::new([
         "requests",
         "runs",
-        "given, lowest",
-        "cover the truth, lowest",
+        "runs with an interval, lowest",
+        "coverage of the intervals, lowest",
         "false \"holds\", highest",
         "false \"misses\", highest",
         "\"holds\" at half the allowed share, lowest and highest",

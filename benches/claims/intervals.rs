@@ -47,13 +47,13 @@ fn by_percentile(cells: &[Cell]) -> Table {
     let mut table = Table::new([
         "percentile",
         "runs",
-        "given, %",
-        "given with both ends, %",
-        "cover the truth, % of those given",
-        "lowest coverage of any cell with at least 100 given, %",
+        "runs with an interval, %",
+        "runs with both ends of the interval, %",
+        "coverage of the intervals, %",
+        "lowest coverage of any cell with at least 100 intervals, %",
         "cells with coverage below 92 %",
-        "given in long windows, %",
-        "lowest of any cell with long windows, %",
+        "long windows: runs with an interval, %",
+        "long windows: runs with an interval in the worst cell, %",
     ]);
     for (at, share) in QUANTILES.into_iter().enumerate() {
         let of = |cell: &Cell| cell.given[at];

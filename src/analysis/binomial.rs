@@ -4,12 +4,12 @@
 use statrs::distribution::{Binomial, DiscreteCDF};
 use statrs::function::beta::beta_reg;
 
-/// Probability that B ≤ k, for B ~ Binomial(n, p).
+/// Returns the probability that B ≤ k, for B ~ Binomial(n, p).
 pub fn at_most(n: u64, p: f64, k: u64) -> f64 {
     distribution(n, p).cdf(k)
 }
 
-/// Probability that B ≥ k, for B ~ Binomial(n, p).
+/// Returns the probability that B ≥ k, for B ~ Binomial(n, p).
 pub fn at_least(n: u64, p: f64, k: u64) -> f64 {
     match k {
         0 => 1.0,
@@ -17,25 +17,26 @@ pub fn at_least(n: u64, p: f64, k: u64) -> f64 {
     }
 }
 
-/// Probability that B ≤ x, for n and x that need not be whole, such as the effective size of a dependent
-/// sample. Uses the regularized incomplete beta function, which equals the binomial distribution for whole
-/// numbers.
+/// Returns the probability that B ≤ x, for n and x that need not be whole, such as the effective size of a
+/// dependent sample. Uses the regularized incomplete beta function, which equals the binomial distribution
+/// for whole numbers.
 pub fn worth_at_most(n: f64, p: f64, x: f64) -> f64 {
     if x >= n { 1.0 } else { beta_reg(n - x, x + 1.0, 1.0 - p) }
 }
 
-/// Probability that B ≥ x, for n and x that need not be whole.
+/// Returns the probability that B ≥ x, for n and x that need not be whole.
 pub fn worth_at_least(n: f64, p: f64, x: f64) -> f64 {
     if x <= 0.0 { 1.0 } else { beta_reg(x, n - x + 1.0, p) }
 }
 
-/// Clopper and Pearson's 95 % interval for a share observed as `share` in `worth` independent trials. It
-/// never extends below 0 or above 1, and a share of 0 still has an upper end above 0. If `worth` is the
+/// Returns Clopper and Pearson's 95 % interval for a share observed as `share` in `worth` independent trials.
+/// It never extends below 0 or above 1, and a share of 0 still has an upper end above 0. If `worth` is the
 /// effective number of dependent trials, this is the interval of Korn and Graubard (1998).
 pub(crate) fn share_interval(worth: f64, share: f64) -> [f64; 2] {
     const TAIL: f64 = 0.025;
     let seen = worth * share;
-    // Both probabilities are monotone in the share, so bisection finds where they cross the tail.
+    // Both tail probabilities are monotone in the share, so bisection finds the share at which each equals
+    // `TAIL`.
     let bisect = |is_below: &dyn Fn(f64) -> bool| {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..60 {
@@ -53,12 +54,12 @@ fn distribution(n: u64, p: f64) -> Binomial {
     Binomial::new(p, n).expect("shares lie between 0 and 1")
 }
 
-/// Ranks (from 1) of the order statistics that enclose the quantile with 95 % probability, with at most 2.5 %
-/// on either side: the largest `l` with P(B < l) ≤ 2.5 % and the smallest `u` with P(B ≥ u) ≤ 2.5 %, B ~
-/// Binomial(n, p). `None` if n is too small for either rank.
+/// Returns the ranks (from 1) of the order statistics that enclose the quantile with 95 % probability, with
+/// at most 2.5 % on either side: the largest `l` with P(B < l) ≤ 2.5 % and the smallest `u` with P(B ≥ u) ≤
+/// 2.5 %, B ~ Binomial(n, p). `None` if n is too small for either rank.
 pub(crate) fn interval_ranks(n: u64, p: f64) -> Option<(u64, u64)> {
     const TAIL: f64 = 0.025;
-    // Each condition changes only once as k grows, so bisection finds the change.
+    // As k grows, each condition becomes true once and stays true, so bisection finds the first such k.
     let low = first(0, n, |k| at_most(n, p, k) > TAIL);
     let high = first(1, n + 1, |k| at_least(n, p, k) <= TAIL);
     (low >= 1 && high <= n).then_some((low, high))

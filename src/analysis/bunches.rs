@@ -11,7 +11,7 @@ use super::series::{PARTS, edges};
 
 /// Minimum number of failures for a finding.
 const FEWEST: usize = 5;
-/// Minimum logarithm of the likelihood ratio for a finding. Chance does not reach it.
+/// Minimum logarithm of the likelihood ratio for a finding, high enough that chance alone does not reach it.
 const LIMIT: f64 = 13.0;
 /// A burst contains at most this share of the requests; a longer stretch is a change of level.
 const BUNCH: f64 = 0.25;
@@ -28,9 +28,9 @@ pub(crate) struct Stretch {
     pub to: usize,
     /// Number of failures in the stretch.
     pub failed: usize,
-    /// Number of failures in total.
+    /// Total number of failures, in the stretch and outside it.
     pub of: usize,
-    /// Number of requests in total.
+    /// Total number of requests, in the stretch and outside it.
     pub requests: usize,
 }
 
@@ -48,8 +48,8 @@ impl Stretch {
     }
 }
 
-/// Finds the stretch of requests in which more failed than chance explains; `None` if the failures may
-/// be evenly spread. `failed` has a value for each request in the order in which they ended.
+/// Finds the stretch of requests in which more failed than chance explains; `None` if the failures may be
+/// evenly spread. `failed` has a value for each request, in the order in which the requests ended.
 pub(crate) fn find(failed: &[bool]) -> Option<Stretch> {
     let (requests, of) = (failed.len(), failed.iter().filter(|failed| **failed).count());
     if of < FEWEST {
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(find(&all), None);
     }
 
-    /// Failures at random: how rarely they look like a burst.
+    /// Failures at random rarely look like a burst.
     #[test]
     fn failures_by_chance_are_no_bunch() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);

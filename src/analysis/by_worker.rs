@@ -8,10 +8,10 @@ use super::state::State;
 /// Maximum delay between the common start and a worker's start, in nanoseconds. It equals the threshold for
 /// a pause.
 const LATE_NS: u64 = 100_000_000;
-/// A skew of this many times the allowed lateness makes a run invalid.
+/// A skew above this multiple of the allowed lateness makes a run invalid.
 const INVALID: f64 = 10.0;
 
-/// The part of a run that one worker sent.
+/// The part of a run's load that one worker sent.
 pub(super) struct OfWorker {
     /// The worker's name and machine.
     pub(super) called: String,

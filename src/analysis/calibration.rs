@@ -1,5 +1,5 @@
-//! The generator's own error: its rows compared with the log of the mock that responded, request by
-//! request.
+//! Measures the generator's own error by comparing its rows, request by request, with the log of the mock
+//! server that responded.
 //!
 //! Both sides take timestamps from the same machine's monotonic clock. A difference between their spans is
 //! therefore a measurement error; the server's span is taken as the true one. `docs/METRICS.md`, Calibration,
@@ -82,7 +82,7 @@ pub fn read_log(log: &str, prefix: &str) -> Result<ServerLog, LogError> {
 /// docs/METRICS.md requires for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
-    /// Number of requests for which both sides have the value.
+    /// Number of requests for which both the generator and the mock have the value.
     pub n: u64,
     /// Mean of the signed errors, positive if the generator reports more than the true value. Null without
     /// requests.
@@ -99,7 +99,7 @@ impl Spread {
     /// Computes the distribution from signed errors in milliseconds.
     pub fn of(values: impl Iterator<Item = f64>) -> Spread {
         let values: Vec<f64> = values.collect();
-        // `sum` is not used, because it returns -0 without values.
+        // `sum` is not used, because it returns -0 for an empty iterator.
         let sum = values.iter().fold(0.0, |sum, value| sum + value);
         let mean = (!values.is_empty()).then(|| sum / values.len() as f64);
         let sizes = Summary::of(values.into_iter().map(f64::abs).collect(), 0, None);
@@ -135,14 +135,14 @@ pub struct Errors {
     /// The most frequent failure message. Null if none failed.
     #[serde(default)]
     pub failure: Option<String>,
-    /// Rows of any phase that were sent but never reached the server.
+    /// Number of requests of any phase that were sent but never reached the server.
     pub unseen: u64,
-    /// Lines of the server's log without a row.
+    /// Number of lines in the server's log that have no row.
     pub unknown: u64,
     /// Error of TTFT: (first_token − sent) − (first write − arrival).
     pub ttft: Spread,
-    /// (last_token − first_token) − (last write − first write), for complete responses of several
-    /// events.
+    /// Error of the time from the first token to the last: (last_token − first_token) − (last write − first
+    /// write), for complete responses of several events.
     pub itl: Spread,
     /// The row's lateness minus the lateness at the server.
     pub lateness: Spread,
@@ -197,8 +197,8 @@ impl Errors {
     }
 
     /// Returns whether the generator's own error stays below [`BOUND_MS`] at this load, both for TTFT and for
-    /// the lateness of arrivals. Every request must have succeeded, and both sides must have recorded the
-    /// same requests.
+    /// the lateness of arrivals. Every request must have succeeded, and the generator and the mock must have
+    /// recorded the same requests.
     pub fn holds(&self) -> bool {
         let complete = self.requests > 0 && self.failed + self.unseen + self.unknown == 0;
         complete && self.ttft.is_small() && self.late.is_small()
@@ -240,7 +240,7 @@ impl Pair<'_> {
     }
 }
 
-/// Milliseconds from one instant to another; negative if the second instant is the earlier one.
+/// Returns the milliseconds from `from` to `to`; negative if `to` is the earlier instant.
 fn millis(to: u64, from: u64) -> f64 {
     (i128::from(to) - i128::from(from)) as f64 / 1e6
 }
@@ -310,10 +310,10 @@ impl Pressure {
     }
 }
 
-/// The CPU cost of a run for the generator.
+/// The CPU time that the generator used for a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
-    /// CPU time of the generator's process, every thread and phase of the run, per 1 000 requests, in seconds.
+    /// CPU seconds of the generator's process per 1 000 requests, over all threads and all phases of the run.
     pub cpu_s_per_1000_requests: Option<f64>,
     /// CPU time of the generator's process divided by the run's duration; 1 means one core.
     pub cores: Option<f64>,
@@ -329,17 +329,16 @@ impl Cost {
     }
 }
 
-/// The sources of timestamps: how many requests of the window have a timestamp from the kernel, among those
-/// with a known source.
+/// The sources of timestamps in the window: how many responses and requests have a timestamp from the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stamps {
-    /// Responses that the kernel stamped on arrival at the generator.
+    /// Number of responses that the kernel stamped on arrival at the generator.
     pub client_kernel: u64,
-    /// Total responses.
+    /// Number of responses whose headers arrived at the generator.
     pub client: u64,
-    /// Requests that the kernel stamped on arrival at the mock.
+    /// Number of requests that the kernel stamped on arrival at the mock.
     pub server_kernel: u64,
-    /// Total requests.
+    /// Number of requests in the mock's log.
     pub server: u64,
 }
 

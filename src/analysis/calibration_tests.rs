@@ -18,15 +18,15 @@ fn facts() -> Facts {
 /// The timeline of one request, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Way {
-    /// From due to sent.
+    /// Time from when the request is due until it is sent.
     late: u64,
-    /// From sent to arrived.
+    /// Time from sending the request to its arrival at the mock.
     there: u64,
     /// Delay of the mock's first token.
     server: u64,
-    /// From the first token's write to its timestamp.
+    /// Time from the first token's write to its timestamp at the generator.
     first: u64,
-    /// From the last token's write to its timestamp.
+    /// Time from the last token's write to its timestamp at the generator.
     last: u64,
 }
 
@@ -40,7 +40,7 @@ fn pressure_of(records: &[Record], facts: &Facts) -> Option<Pressure> {
     Pressure::of(run.rows(), &events, facts)
 }
 
-/// Returns request `number` and the mock's log line for it. The request is due after this many milliseconds
+/// Returns request `number` and the mock's log line for it. The request is due after `number` milliseconds
 /// and has three tokens, which the mock should write 4 ms apart.
 fn request(number: u64, way: Way) -> (Record, ServerLine) {
     let due = number * MS;

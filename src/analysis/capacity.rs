@@ -1,10 +1,9 @@
 //! The number of instances that a load needs, and their cost.
 //!
 //! The capacity of one instance is known only as a bracket: the highest rung of a ladder that held, and the
-//! next rung, which did not. The number of instances is computed from the arrivals at the rung that held;
-//! the smaller number computed from the other end of the bracket is reported alongside. The two form an
-//! interval for the number of instances, and each end is based on a test that is wrong in at most 5 % of
-//! cases.
+//! next rung, which did not. The number of instances is computed from the arrivals at the rung that held; the
+//! smaller number computed from the other end of the bracket is reported alongside. These two numbers form an
+//! interval, and each end is based on a test that is wrong in at most 5 % of cases.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,9 +26,10 @@ pub struct Target {
 /// Capacity and performance of one instance of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Instance {
-    /// The highest rung that meets the objective, in requests per second.
+    /// The load of the highest rung that meets the objective, in requests per second.
     pub holds: f64,
-    /// The lowest rung that misses the objective, in requests per second; `None` if no rung misses it.
+    /// The load of the lowest rung that misses the objective, in requests per second; `None` if no rung
+    /// misses it.
     pub misses: Option<f64>,
     /// Actual arrivals per second at the rung that holds.
     pub bears: f64,
@@ -41,10 +41,10 @@ pub struct Instance {
     pub serves_at_most: Option<f64>,
     /// Output tokens per second at the rung that holds.
     pub output_throughput: f64,
-    /// Mean output tokens of a completed request at the rung that holds; `None` if no count is
+    /// Mean output tokens of a completed request at the rung that holds; `None` if no token count is
     /// available.
     pub tokens_per_request: Option<f64>,
-    /// Accelerators of the instance; `None` if they are not declared.
+    /// Number of accelerators of the instance; `None` if they are not declared.
     pub gpus: Option<u32>,
     /// Cost of the instance per hour, in the plan's currency; `None` if no price is declared.
     pub price_per_hour: Option<f64>,
@@ -84,7 +84,7 @@ pub struct Fleet {
     /// load that holds, interval of the saturated throughput` if the saturated throughput is the tighter
     /// bound. Null if no load misses.
     pub interval: Option<&'static str>,
-    /// Accelerators of all instances; null if the plan does not declare them.
+    /// Number of accelerators of all instances together; null if the plan does not declare them.
     pub gpus: Option<u64>,
     /// Cost per month of 730 hours; null without a price.
     #[serde(rename = "money_per_month")]
@@ -109,7 +109,8 @@ impl Instance {
             interval: self.bound().map(|bound| bound.basis()),
             gpus: self.gpus.map(|gpus| u64::from(gpus) * instances),
             per_month,
-            // Headroom is idle capacity.
+            // The tokens are those of the target load, so the cost includes the idle capacity of the
+            // headroom.
             per_million_at_target: per_month
                 .zip(tokens_per_month)
                 .filter(|(_, tokens)| *tokens > 0.0)
@@ -141,8 +142,8 @@ impl Instance {
         }
     }
 
-    /// Returns the cost per million output tokens of an instance that is kept at the rung that holds;
-    /// `None` without a price or tokens.
+    /// Returns the cost per million output tokens of an instance that always runs at the load of the rung
+    /// that holds; `None` without a price or tokens.
     pub fn per_million(&self) -> Option<f64> {
         let per_hour = self.output_throughput * 3600.0;
         self.price_per_hour.filter(|_| per_hour > 0.0).map(|price| price / per_hour * 1e6)
@@ -175,7 +176,7 @@ impl Bound {
         }
     }
 
-    /// Returns the minimum number of instances for this rate, in requests per second.
+    /// Returns the minimum number of instances for a total load of `wanted` requests per second.
     fn fewest(self, wanted: f64) -> u64 {
         match self {
             Bound::Missed(rate) => above(wanted / rate),
@@ -249,7 +250,8 @@ mod tests {
         let saturated = Instance { serves_at_most: Some(12.0), ..INSTANCE };
         assert_eq!(saturated.bound(), Some(Bound::Served(12.0)));
         let fleet = saturated.fleet(Target { qps: 120.0, headroom: 0.0 });
-        // At 12 each, ten are needed; the miss at 15 alone would give nine.
+        // At 12 requests/s per instance, ten instances are needed; based on the miss at 15 alone, it would be
+        // nine.
         assert_eq!((fleet.instances, fleet.at_least, fleet.interval), (12, Some(10), Some(LOAD_AND_THROUGHPUT)));
         let price = saturated.price_at_most(None).unwrap();
         assert!((price - 36.0 / (12.0 * 200.0 * 3_600.0) * 1e6).abs() < 1e-9, "{price}");
@@ -278,7 +280,8 @@ mod tests {
         assert_eq!(INSTANCE.per_joule(), Some((0.42, DECLARED)));
         let measured = Instance { measured: Some(PerJoule { tokens: 0.5, by: EnergyBy::Counter }), ..INSTANCE };
         assert_eq!((measured.per_joule(), measured.tokens_per_joule()), (Some((0.5, "counter")), Some(0.42)));
-        // 15 requests per second of 200 tokens at 36 per hour; at least 9 instances.
+        // 15 requests per second with 200 tokens each, at a price of 36 per hour; the target needs at least 9
+        // instances.
         assert_eq!(INSTANCE.price_at_most(None), Some(36.0 / (15.0 * 200.0 * 3600.0) * 1e6));
         assert_eq!(INSTANCE.price_at_most(Some(Target { qps: 100.0, headroom: 0.2 })), Some(36.0 * 730.0 * 9.0));
         let free = Instance { price_per_hour: None, watts: None, misses: None, bears_less_than: None, ..INSTANCE };

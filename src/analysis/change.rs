@@ -23,7 +23,7 @@ use super::student;
 pub const FEWEST: usize = 6;
 /// Minimum share of the series on either side of a step.
 const EDGE: f64 = 0.025;
-/// Number of batches whose means determine the noise.
+/// Number of batches from whose means the noise is estimated.
 const BATCHES: usize = 15;
 /// Constant for the uncertainty of the dependence: the variance is multiplied by 1 + `UNSURE` /
 /// √(independent values).
@@ -55,7 +55,7 @@ pub struct Change {
     pub by: f64,
     /// The change of the level, in standard errors.
     pub errors: f64,
-    /// The number of standard errors that chance does not exceed.
+    /// The number of standard errors above which the change is not attributed to chance.
     pub limit: f64,
 }
 
@@ -86,9 +86,9 @@ pub fn find(values: &[f64], companion: Option<&[f64]>) -> Option<Change> {
 struct Fit {
     form: Form,
     at: f64,
-    /// The form, without the part that a companion explains.
+    /// The values of the step or line along the series, without the part that a companion explains.
     shape: Vec<f64>,
-    /// The least-squares coefficient of the form in the series.
+    /// The least-squares coefficient by which `shape` is multiplied to fit the series.
     times: f64,
 }
 
@@ -156,7 +156,7 @@ fn fit(form: Form, at: f64, series: &[f64], shape: &[f64], companion: Option<&[f
     Fit { form, at, shape, times }
 }
 
-/// Returns the part of a series that is not proportional to a companion; both must have mean 0.
+/// Returns the part of a series that is not proportional to a companion; both series must have mean 0.
 fn without(series: &[f64], companion: Option<&[f64]>) -> Vec<f64> {
     let Some(companion) = companion else { return series.to_vec() };
     let times = product(series, companion) / squares(companion);

@@ -28,7 +28,7 @@ use crate::analysis::synthetic::{Pace, Run, fail, verdict};
 use crate::rows::{ProbePrompt, PromptCount, Record, Spread};
 use crate::units::Nanos;
 
-/// Returns two thousand, or the number in `SWEEPLINE_SIMULATIONS`.
+/// Returns the number of runs: 2 000, or the number in `SWEEPLINE_SIMULATIONS`.
 fn runs() -> u64 {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
 }
@@ -134,7 +134,7 @@ fn blemish(records: &mut [Record], draw: &mut Draw) -> ProbePrompt {
     let (template, prompt) = (draw.between(4.0, 60.0) as u32, draw.scale(100.0, 4_000.0));
     let (shared, known) = (draw.between(0.0, 0.9), draw.between(0.002, 0.012));
     for record in records {
-        // 1 % of the longest TTFT without a queue.
+        // 5 ms is 1 % of the longest TTFT of a request that does not wait in a queue.
         postpone(record, draw.delay(late, 5.0));
         let row = &mut record.row;
         row.read_delay_ns = Some(draw.delay(read, 10.0));
@@ -142,7 +142,7 @@ fn blemish(records: &mut [Record], draw: &mut Draw) -> ProbePrompt {
         let told = row.intended_prompt_tokens + template + draw.between(0.0, 3.0) as u32 - 1;
         let reusable = (shared * f64::from(row.intended_prompt_tokens)) as u32;
         (row.prompt_tokens, row.reusable_tokens) = (Some(told), Some(reusable));
-        // Blocks of 16 tokens, and occasionally a prompt that is entirely in the cache.
+        // The cache consists of blocks of 16 tokens. Occasionally it contains the whole prompt.
         let cached = if draw.happens(known) { told } else { template + reusable };
         row.cached_tokens = Some(cached / 16 * 16);
         if draw.happens(length) {
@@ -209,7 +209,7 @@ fn slo(requests: f64) -> Slo {
 /// Reasons that report a change during the run.
 const CHANGES: [&str; 4] = ["unsteady", "warming_up", "paused", "errors_bunched"];
 
-/// Alarms by reason, in open loops and in closed ones.
+/// Number of alarms by reason, in open loops and in closed loops.
 #[derive(Default)]
 struct Alarms {
     found: BTreeMap<&'static str, [usize; 2]>,
@@ -241,7 +241,8 @@ impl Alarms {
         }
     }
 
-    /// Returns the shares among all runs, open loops and closed loops, in percent.
+    /// Returns the percentage of runs with this reason: among all runs, among open loops and among closed
+    /// loops.
     fn percent(&self, reason: &str) -> [f64; 3] {
         let [open, closed] = self.found.get(reason).copied().unwrap_or_default();
         let [opens, closeds] = self.runs;

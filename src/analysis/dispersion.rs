@@ -1,12 +1,13 @@
 //! How failures are distributed in the window of one run: how many there are, and how bursty they are.
 //!
-//! Failures are clustered: a server that restarts fails for two seconds and otherwise not at all. Two
-//! hundred failures in one burst are one event, which predicts as much about the next run as a single
-//! failure. The variance of a failure count is therefore the binomial variance times a *dispersion*. The
-//! dispersion is estimated from how much the failed share differs between blocks of the run's requests,
-//! by the means of 15 batches or by the autocorrelation of 240 blocks, whichever is larger (`series`).
-//! It is multiplied by 1 + 2 / √turnovers, because the dependence is uncertain if there are few
-//! turnovers. This factor and the number of batches were chosen by simulation (`comparison::errors`).
+//! Failures are clustered: a server that restarts fails for two seconds and otherwise not at all. Two hundred
+//! failures in one burst are one event, which predicts as much about the next run as a single failure. The
+//! variance of a failure count is therefore the binomial variance times a *dispersion*. The dispersion is
+//! estimated from how much the failed share differs between blocks of the run's requests, by the means of 15
+//! batches or by the autocorrelation of 240 blocks, whichever is larger (`series`). It is multiplied by 1 + 2
+//! / √turnovers, because the dependence is uncertain if there are few turnovers (blocks divided by the
+//! autocorrelation time). This factor and the number of batches were chosen by simulation
+//! (`comparison::errors`).
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +43,7 @@ impl FailureCount {
         FailureCount::of_series(&ends.iter().map(|(_, failed)| *failed).collect::<Vec<_>>())
     }
 
-    /// Counts requests, given for each in scheduled order whether it failed.
+    /// Counts the requests; `failed` states for each request, in scheduled order, whether it failed.
     pub(crate) fn of_series(failed: &[bool]) -> FailureCount {
         let n = failed.len() as f64;
         let count = failed.iter().filter(|failed| **failed).count() as u64;

@@ -18,7 +18,7 @@ pub struct Step {
 /// The distribution of one metric over the requests of one window, or of several windows together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ecdf {
-    /// Requests that have the metric, including failures.
+    /// Number of requests that have the metric, including failures.
     pub n: u64,
     /// Number of failures among the requests, which rank above every value.
     pub failures: u64,
@@ -84,7 +84,8 @@ fn ranks(values: u64) -> Vec<u64> {
     let half = MOST_STEPS / 2;
     let share = |at: usize| at as f64 / (half - 1) as f64;
     let evenly = (0..half).map(|at| 1.0 + share(at) * (values - 1) as f64);
-    // From the median to the largest value, in equal ratios of the remaining number of values.
+    // These ranks extend from the median to the largest value. From rank to rank, the number of values above
+    // the rank falls by the same ratio.
     let above = (values / 2) as f64;
     let densely = (0..half).map(|at| values as f64 - above.powf(1.0 - share(at)) + 1.0);
     let mut ranks: Vec<u64> = evenly.chain(densely).map(|rank| (rank.round() as u64).clamp(1, values)).collect();

@@ -1,9 +1,8 @@
 //! The rate at which a run produced tokens, for equal parts of its window.
 //!
-//! Parts are never shorter than a typical request, so an event that affects one request mostly stays
-//! within one part. In a closed loop, tokens count when they arrive. In an open loop, the tokens of a
-//! request count when it completes, relative to the tokens requested by the requests that arrived in the
-//! meantime.
+//! Parts are never shorter than a typical request, so an event that affects one request mostly stays within
+//! one part. In a closed loop, tokens count when they arrive. In an open loop, the tokens of a request count
+//! when it completes, relative to the tokens requested by the requests that arrived in the same part.
 
 use crate::rows::{Facts, Measured};
 
@@ -168,8 +167,8 @@ fn lags(rows: &[Measured], facts: &Facts, parts: Parts) -> [u64; 2] {
 }
 
 /// Returns, for an open loop, the tokens of the requests that completed in each part. They should be
-/// proportional to the tokens requested by the requests that arrived in the same part or, with a lag,
-/// by this lag earlier.
+/// proportional to the tokens requested by the requests that arrived in the same part or, if there is a lag,
+/// earlier by the lag.
 fn completed(rows: &[Measured], facts: &Facts, parts: Parts) -> Series {
     let (mut out, mut expected) = (vec![0.0; parts.count], vec![0.0; parts.count]);
     let lags = lags(rows, facts, parts);

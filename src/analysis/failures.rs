@@ -14,7 +14,7 @@ pub struct Failure {
     #[serde(serialize_with = "in_words")]
     #[schemars(with = "String")]
     pub outcome: Outcome,
-    /// Number of requests.
+    /// Number of failed requests with this outcome.
     pub count: u64,
     /// The message of the first of these requests that has one (the server's own message if it sent
     /// one); null if none has a message.

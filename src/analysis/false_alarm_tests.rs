@@ -38,7 +38,7 @@ fn open_loops_of_few_and_many_requests_raise_no_alarm() {
     }
 }
 
-/// Service takes 80 ms in 8 slots: 100 per second is the maximum.
+/// A request takes 80 ms in one of 8 slots, so the server completes at most 100 requests per second.
 #[test]
 fn busy_servers_that_keep_up_raise_no_alarm() {
     for (qps, count) in [(70.0, 100), (85.0, 100)] {
@@ -65,7 +65,7 @@ fn think_times_raise_no_alarm() {
     }
 }
 
-/// The same users with a server that gets slower by half.
+/// Users have think times, and the server's first tokens come 15 ms later in the second half of the window.
 #[test]
 fn thinking_does_not_hide_that_the_server_slows_down() {
     let shape = Run { batch_size: Some(32), think: 300_000_000, seconds: 30.0, ..Run::default() };
@@ -80,8 +80,8 @@ fn thinking_does_not_hide_that_the_server_slows_down() {
     assert_eq!(found.count(), 20);
 }
 
-/// Synchronized slots produce waves of tokens; whether a half contains one more wave is a matter of
-/// chance.
+/// Synchronized slots produce waves of tokens. Whether one half of the window contains a wave more than the
+/// other is a matter of chance.
 #[test]
 fn batches_in_step_raise_no_alarm() {
     let shape = Run { jitter: 0.0, tokens: 8, ttft: 90_000_000, ..Run::default() };
@@ -106,7 +106,7 @@ fn declared_profiles_raise_no_alarm() {
     }
 }
 
-/// The same rising load on a server that cannot carry its end.
+/// The load rises with the profile, and the server cannot sustain it at the end.
 #[test]
 fn a_profile_does_not_hide_that_the_server_is_too_slow() {
     let rising: fn(f64) -> f64 = |share| 0.1 + 0.9 * share;

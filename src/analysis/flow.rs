@@ -11,13 +11,13 @@ use super::window::{contains, in_flight, members, request};
 pub struct Flow {
     /// Length of the window in seconds.
     pub seconds: Option<f64>,
-    /// Tokens of events inside the window per second.
+    /// Tokens per second, from the events inside the window.
     pub output_throughput: Option<f64>,
     /// Prompt tokens per second of requests whose first token arrived inside the window (without
     /// streaming: whose response arrived inside the window). `None` if the server did not report the
     /// prompt tokens of a completed request.
     pub prompt_throughput: Option<f64>,
-    /// Completed requests per second whose last token arrived inside the window.
+    /// Requests per second that completed and whose last token arrived inside the window.
     pub request_throughput: Option<f64>,
     /// Requests per second that were scheduled inside the window; `None` for a closed loop, where arrivals
     /// follow completions.

@@ -127,7 +127,7 @@ impl<'a> Generator<'a> {
     fn busy_thread(&self, observed: &Observed) -> Option<String> {
         let (thread, share) = most(observed, self.working(observed), |thread| Some(thread.cpu_ns))?;
         let (threads, cores) = (observed.io_threads().count(), self.facts.client_cores as usize);
-        // More threads do not help the thread that dispatches requests to all of them.
+        // More I/O threads do not help the thread that dispatches requests to them.
         let better = (threads * 2).min(cores).max(threads);
         let more = if thread.is_io() && better > threads {
             format!("engine: {{ threads: {better} }} or ")
@@ -138,8 +138,8 @@ impl<'a> Generator<'a> {
         (share > BUSY).then(text)
     }
 
-    /// Returns the threads whose CPU time is all work: those that start, send and read, and never busy-wait
-    /// on the clock.
+    /// Returns the threads whose CPU time is all work: those that start, send and read requests and never
+    /// busy-wait on the clock.
     fn working<'o>(&self, observed: &'o Observed) -> impl Iterator<Item = &'o ThreadTime> {
         let spinning = self.spinning(observed);
         hot(observed).filter(move |thread| spinning.is_none_or(|spinning| spinning.name != thread.name))
@@ -152,8 +152,8 @@ impl<'a> Generator<'a> {
         observed.thread(EXECUTOR).or(observed.thread("io")).filter(|_| spins)
     }
 
-    /// Describes a busy thread that busy-waits on the clock, because it is unknown how much of its time was
-    /// actual work. For a thread that is not busy, this does not matter.
+    /// Describes a thread that looks busy but busy-waits on the clock, so it is unknown how much of its CPU
+    /// time was actual work. `None` if the thread is not busy even with its busy-waiting.
     fn looks_busy(&self, observed: &Observed) -> Option<String> {
         let thread = self.spinning(observed)?;
         let share = observed.share(thread.cpu_ns);
@@ -176,7 +176,8 @@ impl<'a> Generator<'a> {
     }
 }
 
-/// Returns the threads that start, send and read; a delay of one of these delays requests.
+/// Returns the threads that start, send and read requests. If one of these threads is delayed, its requests
+/// are delayed too.
 fn hot(observed: &Observed) -> impl Iterator<Item = &ThreadTime> {
     observed.threads.iter().filter(|thread| thread.is_io() || thread.name == EXECUTOR)
 }
@@ -245,7 +246,7 @@ fn stopped(observed: &Observed, delay: f64) -> Option<String> {
     waited.is_none_or(|waited| waited < longest / 2).then(text)
 }
 
-/// Describes long waits for a core that are too rare to be a large share of the window.
+/// Describes long waits for a core that are too rare to make up a large share of the window.
 fn crowded_out(observed: &Observed, delay: f64) -> Option<String> {
     let (longest, waited) = longest_sleep(observed, delay)?;
     let text = || format!("other processes held the cores for up to {:.0} ms at a time", millis(longest));

@@ -12,7 +12,7 @@ const MS: u64 = 1_000_000;
 /// A modification of a clean run's observations.
 type Change = fn(&mut Observed);
 
-/// Returns a clean run whose observations are changed.
+/// Returns a clean run whose observations are modified by `change`.
 fn run(change: impl FnOnce(&mut Observed)) -> (Vec<Record>, Facts) {
     let (records, mut facts) = Run { seconds: 11.0, ..Run::default() }.make();
     change(facts.observed.as_mut().unwrap());
@@ -105,7 +105,8 @@ fn a_stop_is_not_blamed_on_neighbours() {
                 to 2000 ms at a time";
     assert_eq!(said(stop(330 * MS)).as_deref(), Some(text));
     assert_eq!(said(stop(3000 * MS)).as_deref(), Some(text));
-    // Without a sleep of that length, the waits must be as long as the delay.
+    // If no sleep of the canary was long enough to explain the delay, the waits for a core must be as long as
+    // the delay.
     let waits = |waited| {
         said(move |observed| {
             stop(waited)(observed);
@@ -277,7 +278,8 @@ fn stalls_are_judged_at_p99() {
     let late = |p99_ns, count| Some(Spread { count, p50_ns: MS, p99_ns, max_ns: p99_ns });
     let turns = |p99_ns, count| said(move |observed| observed.turns = late(p99_ns, count)).is_some();
     assert_eq!([turns(10 * MS, 368), turns(10 * MS + 1, 368), turns(10 * MS + 1, 367)], [false, true, false]);
-    // If the loop has too few samples, the thread that only sleeps is used instead.
+    // Without samples of the I/O thread's loop, those of the canary, a thread that only sleeps, are used
+    // instead.
     let wakes = |p99_ns, count| {
         let change = move |observed: &mut Observed| (observed.turns, observed.wakes) = (None, late(p99_ns, count));
         said(change).is_some()

@@ -12,7 +12,7 @@ use super::request::{Metric, Observation, Request};
 use super::window;
 use super::worth::{Evidence, Sample, Turns};
 
-/// Limits that each request must meet; `None` if there is no limit.
+/// Limits that each request must meet; a field is `None` if there is no limit on its latency.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Thresholds {
     /// Time to first token (open loop: from the schedule).
@@ -35,9 +35,9 @@ pub struct GoodputMetrics {
 }
 
 impl Thresholds {
-    /// Uses the plan's `goodput`, or else the thresholds of `slo`, whose `itl` limit applies to the
-    /// request's TPOT. If an SLO has several percentiles of one latency, every request must meet the
-    /// limit of the highest.
+    /// Uses the plan's `goodput`, or else the thresholds of `slo`, whose `itl` limit applies to the request's
+    /// TPOT. If an SLO has several percentiles of one latency, every request must meet the limit of the
+    /// highest percentile.
     pub fn of(goodput: Option<&Goodput>, slo: Option<&Slo>) -> Thresholds {
         match (goodput, slo) {
             (Some(goodput), _) => Thresholds { ttft: goodput.ttft, tpot: goodput.tpot, e2e: goodput.e2e },

@@ -1,4 +1,4 @@
-//! The first request after a pause, which is a separate result.
+//! The latencies of the first request after a pause, which are reported separately.
 
 use crate::rows::{Facts, Measured};
 
@@ -11,7 +11,7 @@ pub struct IdleStart {
     /// Time to first token from sending. `None` if there was no pause, if the request failed, or if
     /// it was not alone because another request was sent before its first token.
     pub ttft: Option<f64>,
-    /// End-to-end latency from sending. `None` under the same conditions, but the request must be
+    /// End-to-end latency from sending. `None` under the same conditions as `ttft`, but the request must be
     /// alone until its last token.
     pub e2e: Option<f64>,
 }

@@ -10,7 +10,7 @@ use super::replicates::{Ends, Scale, over_runs};
 use super::stats::Summary;
 use super::{binomial, student};
 
-/// The required agreement: absolute below 1, relative above.
+/// The allowed deviation: absolute for values below 1, relative for larger values.
 const WITHIN: f64 = 1e-9;
 
 fn cases<T: DeserializeOwned>(name: &str) -> Vec<T> {

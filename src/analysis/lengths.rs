@@ -37,7 +37,7 @@ impl By {
 /// Requests with 2^power to 2^(power + 1) − 1 tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bucket {
-    /// The kind of length that is used.
+    /// The kind of length by which the requests are grouped.
     pub by: By,
     power: u32,
 }
@@ -59,8 +59,8 @@ impl Bucket {
 /// that differ by at most `SAME` tokens plus a sixteenth of the shortest count as one length.
 const SAME: u32 = 4;
 
-/// Returns the buckets of a run, in order: buckets of prompts if prompts differ in length, and
-/// buckets of responses if responses do.
+/// Returns the buckets of a run, in order: buckets of prompts if prompts differ in length, and buckets of
+/// responses if responses differ in length.
 pub fn buckets(rows: &[Measured], facts: &Facts) -> Vec<Bucket> {
     let of = |by: By| -> BTreeSet<Bucket> {
         let lengths = || window::members(rows, facts).map(|row| by.length(row));
@@ -88,7 +88,7 @@ mod tests {
     use crate::analysis::synthetic::Run;
     use crate::rows::Records;
 
-    /// Returns a run in which a third of the requests each request 16, 100 or 1 000 tokens.
+    /// Returns a run in which 16, 100 and 1 000 tokens are requested by a third of the requests each.
     fn varied() -> (Records, Facts) {
         let (mut records, facts) = Run::default().make();
         for (at, record) in records.iter_mut().enumerate() {

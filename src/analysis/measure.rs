@@ -187,7 +187,7 @@ impl RunMetrics {
     }
 }
 
-/// The distribution of a latency that no request has.
+/// Returns the distribution of a latency that no request has.
 fn nothing() -> Summary {
     Summary::of(Vec::new(), 0, None)
 }

@@ -125,14 +125,14 @@ mod tests {
         assert_eq!(state(stood(1, 101, 101), none), Some(State::Suspect));
         assert_eq!(state(stood(5, 500, 100), none), Some(State::Suspect));
         assert_eq!(state(stood(5, 501, 101), none), Some(State::Invalid));
-        // A pause that only touches the window.
+        // A pause that barely overlaps the window counts only if it is long.
         assert_eq!(state(stood(1, 0, 249), none), None);
         assert_eq!(state(stood(1, 0, 250), none), Some(State::Suspect));
-        // Waiting for a core.
+        // Pauses in which the observing thread waited for a core.
         assert_eq!(state(none, stood(1, 100, 100)), None);
         assert_eq!(state(none, stood(40, 9000, 249)), Some(State::Suspect));
         assert_eq!(state(none, stood(1, 250, 250)), Some(State::Suspect));
-        // Both together exceed a threshold that neither exceeds alone.
+        // The two kinds of pauses together exceed a threshold that neither kind exceeds alone.
         assert_eq!(state(stood(1, 60, 120), stood(1, 60, 120)), Some(State::Suspect));
     }
 

@@ -23,8 +23,8 @@ pub struct Pulse {
     pub in_flight: Vec<f64>,
     /// Requests sent per second in each part.
     pub sent_per_s: Vec<f64>,
-    /// Output tokens received per second in each part, regardless of the request; null if the token count of
-    /// any request is unavailable.
+    /// Output tokens received per second in each part, regardless of which request they belong to; null if
+    /// the token count of any request is unavailable.
     pub tokens_per_s: Option<Vec<f64>>,
     /// The shortest and the longest time to first token, in milliseconds, of the completed requests that were
     /// sent in each part; null if there are no such requests.
@@ -32,8 +32,8 @@ pub struct Pulse {
     /// The shortest and the longest latency from sending to the last token, in milliseconds, of the
     /// requests that `ttft_ms` covers.
     pub e2e_ms: Vec<Option<[f64; 2]>>,
-    /// Requests that failed, by the part in which they ended. Includes requests of the window that were
-    /// truncated at the end of drain, but no other truncated requests.
+    /// Number of requests that failed, by the part in which they ended. Includes requests of the window that
+    /// were truncated at the end of drain, but no other truncated requests.
     pub failed: Vec<u64>,
 }
 
@@ -41,7 +41,7 @@ impl Pulse {
     /// Computes the load over one run; `None` if nothing was sent before the end of drain, or drain has no end.
     pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Option<Pulse> {
         let end = facts.windows.end_ns;
-        // Time in parts since the run's start.
+        // Time since the run's start, as a number of parts.
         let at = |instant: u64| instant.min(end) as f64 / end as f64 * PARTS as f64;
         let part = |at: f64| (at as usize).min(PARTS - 1);
         let (mut sent, mut partly, mut steps) = (vec![0.0; PARTS], vec![0.0; PARTS], vec![0.0; PARTS + 1]);

@@ -1,5 +1,5 @@
-//! Tokens by the part of a run in which their events arrived: from its start to the end of drain,
-//! regardless of the request.
+//! Tokens by the part of a run in which their events arrived, regardless of which request they belong to. The
+//! parts extend from the run's start to the end of drain.
 
 use crate::rows::Facts;
 

@@ -44,9 +44,9 @@ impl IntervalKind {
 /// The ends of a 95 % interval, in the unit of the metric, and the basis of the interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ends {
-    /// Lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
     /// Basis of the interval.
     pub kind: IntervalKind,

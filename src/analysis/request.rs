@@ -1,6 +1,6 @@
 //! The metrics of one request as defined in `docs/METRICS.md`, in milliseconds or tokens per second.
 //!
-//! A metric is a value, undefined, or failed: a failed or truncated request ranks above all others in
+//! A metric is a value, undefined, or failed: a failed or truncated request ranks above all other requests in
 //! latency percentiles and is never excluded, while a metric that is null by definition provides no
 //! information about speed.
 
@@ -83,7 +83,7 @@ impl Observation {
 pub struct Request<'a> {
     /// The row.
     pub row: &'a Measured,
-    /// Borders of the run's phases, because a truncated request ended with the run.
+    /// Borders of the run's phases, which are needed because a truncated request ends with the run.
     pub windows: &'a Windows,
     /// Whether responses were streamed; if not, TTFT, TTFO and TPOT do not exist.
     pub stream: bool,
@@ -114,7 +114,7 @@ impl Request<'_> {
         value.map_or(Observation::Undefined, Observation::Value)
     }
 
-    /// Returns the failed value of `metric`, with the minimum time that the request took.
+    /// Returns the observation of `metric` for a failed request, with the minimum time that the request took.
     fn failed(&self, metric: Metric) -> Observation {
         let end = Some(self.end_ns());
         let (start, end) = match metric {
@@ -157,15 +157,15 @@ impl Request<'_> {
         Some(millis(instant?, self.row.scheduled_ns))
     }
 
-    /// `None` for fewer than two tokens or fewer than two events, because there is then no decode time
-    /// to divide.
+    /// Returns TPOT; `None` for fewer than two tokens or fewer than two events, because there is then no
+    /// decode time to divide.
     fn tpot(&self) -> Option<f64> {
         let tokens = self.row.output_tokens().filter(|tokens| *tokens >= 2)?;
         let decode = millis(self.row.last_token_ns()?, self.row.first_token_ns()?);
         (self.row.events >= 2).then(|| decode / f64::from(tokens - 1))
     }
 
-    /// `None` only if the request was never sent.
+    /// Returns the lateness; `None` only if the request was never sent.
     fn lateness(&self) -> Option<f64> {
         let waited = millis(self.row.sent_ns()?, self.row.released_ns()?);
         Some(waited - self.connecting().unwrap_or(0.0))
@@ -180,22 +180,22 @@ impl Request<'_> {
         Some(f64::from(self.row.output_tokens()?) / waited * 1e3)
     }
 
-    /// The inverse of TPOT, so the first token is not part of the time. `None` if TPOT is `None`,
-    /// or if TPOT is 0 because all tokens arrived in one read.
+    /// Returns the inverse of TPOT, so the first token is not part of the time. `None` if TPOT is `None`, or
+    /// if TPOT is 0 because all tokens arrived in one read.
     fn generation_throughput(&self) -> Option<f64> {
         let each = self.tpot().filter(|millis| self.stream && *millis > 0.0)?;
         Some(1e3 / each)
     }
 }
 
-/// Milliseconds from one instant to another; negative if the second instant is the earlier one.
+/// Returns the milliseconds from `from` to `to`; negative if `to` is the earlier instant.
 fn millis(to: u64, from: u64) -> f64 {
     (to as f64 - from as f64) / 1e6
 }
 
 impl Metric {
-    /// Returns the turns of a run's queue, as they affect the metric. The queue does not affect the
-    /// generator's own metrics.
+    /// Returns the turns of the queue that apply to the metric: those of the run, or none for the generator's
+    /// own metrics, which the queue does not affect.
     fn turns(self, turns: Turns) -> Turns {
         match self {
             Metric::Lateness | Metric::Connecting => Turns::CLOSED,

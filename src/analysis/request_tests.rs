@@ -13,7 +13,8 @@ fn observe(row: &RequestRow, metric: Metric) -> Observation {
     Request { row: &Measured::from(row), windows: &windows(), stream: true }.observe(metric)
 }
 
-/// Returns a request scheduled at 10 ms, sent at 15, four tokens at 115, 125, 145 and 155.
+/// Returns a request that is scheduled at 10 ms and sent at 15 ms, with four tokens at 115, 125, 145 and 155
+/// ms.
 fn example() -> Record {
     record(10 * MS, 15 * MS, 115 * MS, vec![10 * MS, 20 * MS, 10 * MS], windows())
 }

@@ -31,8 +31,8 @@ impl Reuse {
         Reuse::sum(window::members(rows, facts), |row| row.cached_tokens().zip(row.prompt_tokens()))
     }
 
-    /// Computes the shares of all requests of a run. The cached share is taken from the server's metrics, for
-    /// servers that do not report cached tokens in their responses.
+    /// Computes the shares over all requests of a run, for servers that do not report cached tokens in their
+    /// responses: the cached share is taken from the server's metrics.
     pub(crate) fn beside(rows: &[Measured], cached: f64) -> Reuse {
         let told = Reuse::sum(rows.iter(), |row| Some((0, row.prompt_tokens()?)));
         Reuse { cached: Some(cached), ..told }
@@ -92,9 +92,9 @@ impl Reuse {
 ///
 /// Our token count of a text may be wrong, by a different factor for the shared part (for example a system
 /// prompt in JSON) than for the rest (questions in prose). The two factors are fitted to the server's counts
-/// by least squares: the server's prompt tokens over the shared and the other tokens of the requests that
-/// share something. If the factors cannot be separated because all prompts share the same proportion, each
-/// prompt has one factor.
+/// by least squares: the server's prompt tokens are regressed on the shared tokens and the other tokens of
+/// each request that shares something. If the factors cannot be separated because all prompts share the same
+/// proportion, each prompt gets one factor, which applies to all of its text.
 #[derive(Debug, Default)]
 struct Shared {
     requests: f64,
@@ -197,7 +197,7 @@ mod tests {
     fn where_factors_cannot_be_told_there_is_one() {
         // Each prompt shares the same proportion of its tokens.
         assert_eq!(share(100, |at| 100 + at, |at| 100 + at, [2.0, 0.5]), Some(0.5));
-        // There are too few requests.
+        // There are too few requests to determine two factors.
         assert_eq!(share(4, |_| 100, |at| 100 * (at % 2), [1.0, 1.0]).map(|share| share > 0.5), Some(true));
         assert_eq!(share(50, |_| 0, |at| at + 10, [1.0, 1.3]), Some(0.0));
         assert!((share(50, |at| at + 10, |_| 0, [1.3, 1.0]).unwrap() - 1.0).abs() < 1e-9);

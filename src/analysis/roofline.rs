@@ -135,11 +135,12 @@ mod tests {
 
     #[test]
     fn one_stream_reads_all_weights_for_each_token() {
-        // 141.2 GB over 26.8 TB/s: 190 tokens a second.
+        // At 26.8 TB/s, 141.2 GB are read 190 times per second, so at most 190 tokens per second are
+        // possible.
         let found = predict(LLAMA_70B, H100, ONE).unwrap();
         assert!((found.by_weights - 26.8e12 / 141.2e9).abs() < 1e-9);
         assert_eq!((found.with_kv, found.best()), (None, found.by_weights));
-        // Groups of four of the eight accelerators: half as fast, with two replicas.
+        // In groups of four, the eight accelerators form two replicas, each of which is half as fast.
         let halves = Memory { tensor_parallel: Some(4), ..H100 };
         assert!((predict(LLAMA_70B, halves, ONE).unwrap().by_weights * 2.0 - found.by_weights).abs() < 1e-9);
         // Two stages of four accelerators are as fast as four accelerators.

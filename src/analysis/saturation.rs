@@ -53,10 +53,10 @@ const RUNS_AWAY_LARGE: f64 = 3.250;
 /// ones (`docs/METRICS.md`, Dependence).
 const FEW: f64 = 300.0;
 
-/// Basis of the decision.
+/// The evidence on which the decision is based.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
-    /// Number of runs that it covers.
+    /// Number of runs that the evidence covers.
     pub runs: u64,
     /// Number of requests that were due in the window; with several runs, the mean.
     pub arrived: u64,
@@ -80,7 +80,7 @@ impl Evidence {
         Evidence::with(flight, variance)
     }
 
-    /// Computes the evidence for a window, given the rule that computes the variance of the increments.
+    /// Computes the evidence for a window, given the function that computes the variance of the increments.
     fn with(flight: &Flight, variance_of: fn(&[f64]) -> f64) -> Option<Evidence> {
         let steps = |count| -> Vec<f64> { flight.levels(count).windows(2).map(|two| two[1] - two[0]).collect() };
         let error = |steps: &[f64]| (variance_of(steps) * steps.len() as f64).sqrt();
@@ -161,7 +161,7 @@ impl Evidence {
         (self.t(self.error) / (RUNS_AWAY * few)).min(self.t(self.error_large) / RUNS_AWAY_LARGE)
     }
 
-    /// Returns the resulting state.
+    /// Returns the state of the server that follows from the evidence.
     pub fn state(&self) -> State {
         if self.arrived < FEWEST {
             State::NotShown
@@ -189,7 +189,7 @@ impl Evidence {
     }
 
     /// Returns the completion rate in requests per second, with the ends of its 95 % interval, which are
-    /// never below 0. Arrivals are counted exactly, so the interval is that of the growth.
+    /// never below 0. Arrivals are counted exactly, so the interval is as wide as that of the growth.
     pub fn completion_rate(&self) -> (f64, [f64; 2]) {
         let (growth, half) = self.growth_rate();
         let rate = self.rate() - growth;
@@ -226,7 +226,8 @@ mod tests {
 
     use super::*;
 
-    /// Requests that arrive every 10 ms, the k-th of which takes `takes(k)` seconds.
+    /// Returns requests that arrive every 10 ms; a request that arrives after `at` seconds takes `takes(at)`
+    /// seconds.
     fn flight(seconds: f64, takes: impl Fn(f64) -> f64) -> Flight {
         let begins = (0..(seconds * 100.0) as u32).map(|k| f64::from(k) / 100.0);
         Flight { from: 0.0, to: seconds, spans: begins.map(|at| (at, at + takes(at))).collect() }
@@ -246,8 +247,8 @@ mod tests {
         assert_eq!(Evidence::of(&Flight::default()), None);
     }
 
-    /// Simulates a queue of four servers and services of one second, initially empty, under Poisson
-    /// arrivals. The window is the last 60 s of 66 s.
+    /// Simulates an initially empty queue with four servers and a service time of one second, under Poisson
+    /// arrivals at `load` times the capacity. The window is the last 60 s of 66 s.
     fn queue(load: f64, rng: &mut ChaCha8Rng) -> Evidence {
         let (mut free, mut at, mut spans) = ([0.0f64; 4], 0.0, Vec::new());
         while at < 66.0 {
@@ -285,7 +286,7 @@ mod tests {
 
     #[test]
     fn growth_that_a_profile_asks_for_shows_nothing() {
-        // The rate rises steadily to ten times its value.
+        // The rate rises steadily to ten times its initial value.
         let begins = || (0..1_000).map(|k| 10.0 * ((0.01 + 0.99 * f64::from(k) / 1_000.0).sqrt() - 0.1) / 0.9);
         let of = |takes: fn(f64) -> f64| {
             let spans = begins().map(|at| (at, at + takes(at))).collect();

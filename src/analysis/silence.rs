@@ -239,7 +239,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Returns lengths computed by a rule, the longest first.
+    /// Returns `n` lengths that `draw` computes from random numbers, the longest first.
     fn lengths(n: usize, seed: u64, draw: impl Fn(f64, f64) -> f64) -> Vec<u64> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut two = || (1.0 - rng.random::<f64>(), rng.random::<f64>());

@@ -70,7 +70,7 @@ fn intervals_over_runs_hold_the_truth() {
 
 #[test]
 fn bootstrap_intervals_over_runs_hold_the_truth() {
-    // Each simulation draws 2 000 resamples.
+    // Fewer simulations suffice here, because each one draws 2 000 resamples.
     let count = times() / 8;
     let sizes: &[usize] = if times() > 2_000 { &[8, 12, 20] } else { &[bootstrap::FEWEST] };
     for n in sizes.iter().copied() {
@@ -118,8 +118,8 @@ fn rows(records: &[Record]) -> Vec<Measured> {
     records.iter().map(|record| Measured::from(&record.row)).collect()
 }
 
-/// Returns the E2E latency from the schedule that the given share of requests exceeds in the long run, and
-/// the median.
+/// Returns two E2E latencies from the schedule, both in the long run: the latency that the given share of
+/// requests exceeds, and the median.
 fn long_run(share: f64) -> [f64; 2] {
     let (records, facts) = queue(1, 1_200.0);
     let rows = rows(&records);

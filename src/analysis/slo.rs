@@ -20,7 +20,7 @@ pub use super::worth::Answer;
 use super::worth::Evidence;
 use super::{quantile, undecided, window};
 
-/// One limit of an SLO, tested.
+/// One limit of an SLO, with the result of testing it on a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SloTest {
     /// Key of the tested metric, as in the metric table; for open loops, `…_from_schedule`.

@@ -16,7 +16,7 @@ use crate::rows::{Facts, Measured, Replay};
 
 use super::window::contains;
 
-/// A stall is longer than this many times the median.
+/// A gap is a stall if it is longer than this many times the median gap.
 const TIMES: u64 = 5;
 /// Minimum number of gaps that is needed to determine a pace.
 const FEWEST: usize = 8;

@@ -45,7 +45,8 @@ impl Value {
         }
     }
 
-    /// Returns a number for comparisons of times: failures are above every number.
+    /// Returns the number for comparisons of times; infinity if it lies among failures, which are above every
+    /// number.
     pub fn or_infinity(self) -> f64 {
         self.exact().unwrap_or(f64::INFINITY)
     }
@@ -107,11 +108,11 @@ pub enum Estimate {
     },
     /// There are too few values for an interval of the percentile.
     NotEnough {
-        /// Number available, including failures.
+        /// Number of counted objects that are available, including failures.
         n: u64,
-        /// Number required.
+        /// Number of counted objects that are required.
         need: u64,
-        /// The counted objects.
+        /// What is counted: values, requests or gaps.
         of: Counted,
     },
 }
@@ -249,7 +250,8 @@ impl Ordered<'_> {
 
     /// Estimates the percentile and its interval, given the effective number of independent values.
     pub(super) fn known(&self, percentile: Percentile, interval: Option<Interval>, worth: f64) -> Estimate {
-        // If the upper end of a tail is unknown, the tail is marked like one with few values.
+        // If the upper end of a tail percentile's interval is unknown, the percentile is marked as if it had
+        // few values.
         let is_open = interval.is_none_or(|interval| interval.high.is_none());
         let mark = quantile::unmarked_from(percentile) as f64;
         Estimate::Is {
@@ -278,7 +280,7 @@ fn lerp(a: f64, b: f64, share: f64) -> f64 {
 pub struct Summary {
     /// Number of values, including failures.
     pub n: u64,
-    /// Number of these that are failures. In percentiles, failures are worse than every other value (above
+    /// Number of failures among the values. In percentiles, failures are worse than every other value (above
     /// for times, below for rates); mean and deviation exclude them.
     pub failures: u64,
     /// Mean of the completed requests; `None` if there are none.
@@ -302,7 +304,7 @@ pub struct Summary {
 /// The effective numbers of gaps, which come in clusters because gaps of the same request are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clustered {
-    /// Requests that have gaps.
+    /// Number of requests that have gaps.
     pub requests: u64,
     /// For each percentile, in the order of [`quantile::ALL`], the equivalent number of independent gaps,
     /// which is gaps / design effect.

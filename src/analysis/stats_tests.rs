@@ -15,7 +15,7 @@ fn sample(n: usize) -> Vec<f64> {
     std::iter::repeat_with(uniform).take(n).map(|u| -(1.0 - u).ln() * 10.0).collect()
 }
 
-/// n, the six percentiles, mean, standard deviation and maximum, computed with numpy 2:
+/// For each n: the six percentiles, mean, standard deviation and maximum, computed with numpy 2:
 ///
 /// ```python
 /// def lcg(n):
@@ -77,8 +77,8 @@ fn percentiles_and_moments_are_numpys() {
 
 #[test]
 fn quantiles_below_their_minimum_are_still_type_7() {
-    // The verdict's halves and read delays need quantiles of few values, so the formula has no
-    // minimum.
+    // The verdict computes quantiles of few values, for the halves of a window and for read delays, so the
+    // formula does not require a minimum number of values.
     let values = [1.0, 2.0, 4.0];
     let at = |index: u64| values[index as usize];
     let ordered = Ordered { observed: 3, at: &at, failures: 0, largest: None };
@@ -138,7 +138,8 @@ fn a_rank_exactly_below_the_failures_is_exact() {
 fn intervals_are_order_statistics() {
     let values: Vec<f64> = (1..=1000).map(f64::from).collect();
     let summary = Summary::of(values, 0, None);
-    // scipy: binomial.rs stores (469, 532) for n = 1000, p = 0.5, and (983, 997) for p = 0.99.
+    // Ranks by scipy for n = 1000, as tested in `binomial.rs`: 469 and 532 for p = 0.5, 983 and 997 for p =
+    // 0.99.
     let ends = |p| summary.percentile(p).interval().map(|i| (i.low.unwrap(), i.high.unwrap()));
     assert_eq!(ends(Percentile::P50), Some((Value::Exact(469.0), Value::Exact(532.0))));
     assert_eq!(ends(Percentile::P99), Some((Value::Exact(983.0), Value::Exact(997.0))));

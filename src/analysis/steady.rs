@@ -72,9 +72,10 @@ struct Moved {
     change: Change,
     /// The position of a step, in seconds since the beginning of the window.
     seconds: f64,
-    /// The levels before and after the step; for a trend, the levels of the first and second half.
+    /// The levels before and after the step; for a trend, the levels of the first and second half of the
+    /// window.
     levels: [f64; 2],
-    /// The size of the change, as a share of the mean of both levels.
+    /// The size of the change, as a share of the mean of the two levels.
     share: f64,
     /// Factor by which the plan's limit is multiplied.
     times: f64,
@@ -202,7 +203,7 @@ fn rates(rows: &[Measured], emitted: &Emitted, facts: &Facts) -> Result<Option<M
     Ok(change::find(&residuals, None).filter(Change::is_shown).and_then(|change| {
         let moved = Moved::of_rate(change, &series, what);
         let at = place(&change, parts.count);
-        // Each side may contain one wave more or one wave less.
+        // Each side of the step may contain one wave more or one wave less.
         let wave = |count: usize| parts.typical / (count as f64 * parts.part_ns);
         let wave = if facts.open_loop { 0.0 } else { wave(at) + wave(parts.count - at) };
         let [before, behind] = moved.levels;
@@ -211,7 +212,7 @@ fn rates(rows: &[Measured], emitted: &Emitted, facts: &Facts) -> Result<Option<M
     }))
 }
 
-/// Returns the first of `n` values after a step; for a trend, the middle.
+/// Returns the index of the first of `n` values after a step; for a trend, the index of the middle value.
 fn place(change: &Change, n: usize) -> usize {
     match change.form {
         Form::Step => (change.at * n as f64).round() as usize,
@@ -238,7 +239,7 @@ fn latencies(rows: &[Measured], facts: &Facts, unchecked: &mut Option<String>) -
     all.into_iter().filter_map(|of| moved(&members, facts, of, carried.as_ref())).collect()
 }
 
-/// The mean number of requests in flight between two instants.
+/// The requests in flight over the window, from which the mean between any two instants is computed.
 struct Carried {
     averages: Vec<f64>,
     /// Number of swings of the requests in flight over the window.
@@ -273,8 +274,8 @@ impl Carried {
         self.areas[part] + (place - part as f64) * (self.areas[part + 1] - self.areas[part])
     }
 
-    /// Returns the mean number of requests in flight over the time in which a request was in flight in
-    /// the window.
+    /// Returns the mean number of requests in flight over the part of the window in which the request of
+    /// `row` was in flight.
     fn of(&self, row: &Measured, facts: &Facts) -> f64 {
         let (from, to) = (self.place(row.scheduled_ns), self.place(window::request(row, facts).end_ns()));
         // For a request that is shorter than a part, the mean is taken over the length of a part.

@@ -12,10 +12,10 @@ const MS: u64 = 1_000_000;
 const REQUEST: u64 = 100 * MS;
 const WINDOWS: Windows =
     Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: 100 * REQUEST, end_ns: 101 * REQUEST };
-/// Deviations of the parts of a half from the half's mean. They sum to zero and have no slope. Here,
-/// neighbors differ.
+/// Deviations of the parts of one half of the window from the mean of that half. They sum to zero and have no
+/// slope. In this pattern, neighbors differ.
 const APART: [f64; 10] = [1.0, -1.0, -1.0, 1.0, 0.0, 0.0, 1.0, -1.0, -1.0, 1.0];
-/// Deviations in which neighbors are alike.
+/// Deviations like those of [`APART`], but in a pattern in which neighbors are alike.
 const ALIKE: [f64; 10] = [1.0, 1.0, -1.0, -1.0, 0.0, 0.0, -1.0, -1.0, 1.0, 1.0];
 
 /// Returns a run in which the requests of a part have this many tokens and this time to first token (ns).

@@ -21,7 +21,7 @@ pub struct Run {
     pub ttft: u64,
     /// Time between tokens, ns.
     pub itl: u64,
-    /// Tokens requested and returned.
+    /// Number of output tokens that each request requests and receives.
     pub tokens: u32,
     /// Random variation of every duration, as a share.
     pub jitter: f64,

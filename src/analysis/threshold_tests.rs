@@ -1,5 +1,5 @@
-//! Tests thresholds that depend on two facts, from both sides, and the plan's threshold of each reason
-//! that has one.
+//! Tests thresholds that depend on two facts, from both sides, and the thresholds that a plan can set for
+//! reasons.
 
 use super::tests::{clean, slowing, spoil};
 use super::*;
@@ -58,7 +58,8 @@ fn only_an_open_loop_is_saturated() {
     assert_eq!([found(&facts), found(&closed)], [true, false]);
 }
 
-/// TTFT is exactly 500 ms, so 5 ms are allowed; the clean run already uses 0.02 ms.
+/// TTFT is exactly 500 ms, so a lateness of 5 ms is allowed; requests of the clean run are already 0.02 ms
+/// late.
 #[test]
 fn late_is_more_than_one_percent_of_ttft() {
     let late = |by: u64| {
@@ -116,7 +117,8 @@ fn few_samples_for_any_latency_of_the_slo() {
     assert!(!found(Slo::default()));
 }
 
-/// A clean run in which 3 % of the requests have the same defect.
+/// A reason, its limits in a plan, and a function that gives a clean run a defect of 3 %, which the reason
+/// reports.
 type Spoilt = (&'static str, fn(&mut Validity) -> &mut Limits, fn(&mut Vec<Record>, &mut Facts));
 
 const SPOILT: [Spoilt; 6] = [

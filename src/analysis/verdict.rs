@@ -192,8 +192,8 @@ impl Evidence<'_> {
         self.members().filter_map(move |row| window::request(row, self.facts).observe(metric).value())
     }
 
-    /// Checks for a window without requests. Such a run must not look valid, and no other reason applies
-    /// to it.
+    /// Checks for a window without requests. A run with an empty window must not look valid, and no other
+    /// reason applies to it.
     fn empty_window(&self) -> Finding {
         let text = "no request was scheduled inside the measure window".to_string();
         Ok((self.counts.requests == 0).then_some((State::Invalid, text)))

@@ -22,7 +22,8 @@ pub(super) fn clean() -> (Vec<Record>, Facts) {
     (records, facts)
 }
 
-/// Spoils records of the window one by one. They are spread out, so that both halves stay alike.
+/// Spoils `count` records of the window. They are spread out, so that the two halves of the window stay
+/// alike.
 pub(super) fn spoil(records: &mut [Record], facts: &Facts, count: usize, mut with: impl FnMut(&mut Record)) {
     let windows = facts.windows;
     let inside = records.iter_mut().filter(|record| window::contains(&windows, record.row.scheduled_ns));
@@ -109,7 +110,7 @@ fn client_late() {
     let ask = |count, by| state_of("client_late", count, late(by));
     assert_eq!([ask(10, 2 * MS), ask(11, 2 * MS)], [None, Some(State::Suspect)]);
     assert_eq!([ask(100, 2 * MS), ask(101, 2 * MS)], [Some(State::Suspect), Some(State::Invalid)]);
-    // A request is late after more than 1 ms; the clean run already uses 20 µs.
+    // A request is late if it is sent more than 1 ms late; requests of the clean run are already 20 µs late.
     assert_eq!([ask(500, 980_000), ask(500, 981_000)], [None, Some(State::Invalid)]);
 }
 
@@ -155,7 +156,7 @@ fn warm_cache() {
     assert_eq!(state(900, None), None);
 }
 
-/// Metrics are used if responses do not report cached tokens.
+/// The server's metrics are used if its responses do not report cached tokens.
 #[test]
 fn warm_cache_by_the_server_s_metrics() {
     let (mut records, mut facts) = clean();
@@ -173,7 +174,7 @@ fn warm_cache_by_the_server_s_metrics() {
         url: Some(0),
         ..Sample::default()
     };
-    // From the scrape before the load to the scrape after it.
+    // Returns the samples of three scrapes: before the load, at the start of the window and after the load.
     let scraped = |hits: f64, preemptions: f64| -> Vec<Sample> {
         let of = |(at, share): (u64, f64)| {
             [
@@ -353,7 +354,7 @@ fn client_saturated() {
     assert_eq!(judged(&records, &facts).to_string(), "suspect: client_saturated");
 }
 
-/// Returns a server for which all times in the second half of the run are longer by `factor`.
+/// Returns a run in which all times of the server in the second half are multiplied by `factor`.
 pub(super) fn slowing(factor: f64) -> (Vec<Record>, Facts) {
     let fast = Run { seconds: 10.0, ..Run::default() };
     let slow = |nanos: u64| (nanos as f64 * factor) as u64;

@@ -117,7 +117,7 @@ fn a_closed_loop_keeps_its_slots_busy() {
     let metrics = measured(&records, &facts);
     let concurrency = metrics.flow.achieved_concurrency.unwrap();
     assert!((7.9..=8.0).contains(&concurrency), "{concurrency}");
-    // 8 slots × 16 tokens / (20 + 15 × 4 ms).
+    // Eight slots produce 8 × 16 tokens every 20 + 15 × 4 ms.
     let direct = metrics.flow.output_throughput.unwrap();
     assert!((direct / 1600.0 - 1.0).abs() < 0.02, "{direct}");
     assert!((metrics.derived_server_throughput.unwrap() / direct - 1.0).abs() < 0.02);

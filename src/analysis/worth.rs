@@ -67,10 +67,10 @@ pub(super) fn nearby(allowed: f64) -> f64 {
 const MIDDLE_FLIGHT: u32 = 44;
 const MIDDLE_VALUES: u32 = 20;
 
-/// Two-sided levels: of an interval, and of a test, whose one-sided level is half of it.
+/// Two-sided levels: of an interval, and of a test, whose one-sided level is half as large.
 pub(super) const INTERVAL: f64 = 0.05;
 pub(super) const TEST: f64 = 0.10;
-/// Maximum reasonable multiple of the length of a run.
+/// A suggested window is at most this many times as long as the window of the run.
 pub(crate) const MOST_TIMES: f64 = 100.0;
 /// The probability that a test gives a wrong answer.
 const WRONG: f64 = TEST / 2.0;
@@ -373,12 +373,14 @@ fn excess(runs: &[&Evidence], share: f64) -> Option<(f64, f64)> {
         mixed += weight * weight * variance;
         mixed_own += (weight * weight * variance).powi(2);
     }
-    // The trace of the squared matrix of the quadratic form and the runs' variances.
+    // The trace of (A V)², where A is the matrix of the quadratic form and V is the diagonal matrix of the
+    // runs' variances.
     let squares = own + mixed * mixed - mixed_own;
     Some((scatter / expected, (expected * expected / squares).max(1.0)))
 }
 
-/// Returns the reduction of the worth due to a variance estimated from few batches: (z / t)².
+/// Returns the factor by which the worth is reduced because its variance is estimated from few batches: (z /
+/// t)².
 pub(super) fn few_batches(batches: usize, claim: f64) -> f64 {
     few_degrees(batches as f64 - 1.0, claim)
 }

@@ -72,7 +72,7 @@ impl Answered {
         }
     }
 
-    /// Returns the part of this answer that a table of many runs needs.
+    /// Returns the facts about this run that a table of many runs needs.
     pub(super) fn judged(&self) -> Judged {
         Judged { state: self.verdict.state, pressure: Pressure::of_metrics(&self.metrics) }
     }
@@ -111,8 +111,8 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     Ok(Answered { labels, metrics, verdict, plan_metrics, slo, classes, tokens, pulse, cost })
 }
 
-/// If the server's own metrics were scraped during a run, adds them to `metrics`, with the parts of the
-/// time that requests took.
+/// If the server's own metrics were scraped during a run, adds them to `metrics`, together with a breakdown
+/// of the time that requests took.
 fn scraped(samples: &[Sample], facts: &Facts, run: &RunReader, metrics: &mut RunMetrics) -> Result<(), RowsError> {
     let tokens = metrics.flow.output_throughput.map(|rate| rate * facts.windows.measure_secs());
     metrics.server = server::figures(samples, facts, tokens, metrics.reuse.declared);
@@ -148,8 +148,8 @@ pub(crate) fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool
     verdict().is_ok_and(|verdict| verdict.state == State::Invalid)
 }
 
-/// Returns the committed run that corresponds to a planned run, with the plan's names; `None` if the
-/// planned run is not committed. A damaged run is an error.
+/// Returns the committed run that corresponds to a planned run, with the plan's names; `None` if the planned
+/// run is not committed. A damaged or unreadable run is an error.
 pub(super) fn answer(
     store: &Store,
     run: &PlannedRun,
@@ -165,14 +165,15 @@ pub(super) fn answer(
     Ok(Some((record, answered)))
 }
 
-/// Returns the record of a planned run; `None` if it is not committed. A run that is not whole is an error.
+/// Returns the record of a planned run; `None` if it is not committed. A damaged or unreadable run is an
+/// error.
 fn usable(store: &Store, run: &PlannedRun) -> Result<Option<RunRecord>, StoreError> {
     let Some(listed) = store.run(&run.id.short())? else { return Ok(None) };
     listed.unusable().map_or(Ok(listed.record), Err)
 }
 
-/// Returns the verdict of a planned run; `None` if the run is not committed. If the verdict is cached,
-/// the rows of the run are not read. A run that is not whole is an error.
+/// Returns the verdict of a planned run; `None` if the run is not committed. If the verdict is cached, the
+/// rows of the run are not read. A damaged or unreadable run is an error.
 fn judged(
     store: &Store,
     run: &PlannedRun,
@@ -199,7 +200,7 @@ pub(super) fn committed(store: &Store, id: &RunId, plan: &Plan) -> Option<(RunRe
     Some((record, answered))
 }
 
-/// Returns a run's headline figures, for programs that follow a sweep.
+/// Returns a run's headline figures, which accompany the event that reports its commit.
 pub(super) fn headline(answered: &Answered) -> Headline {
     let (metrics, verdict) = (&answered.metrics, &answered.verdict);
     let at = |summary: &Summary, percentile| summary.percentile(percentile).exact();
@@ -215,8 +216,8 @@ pub(super) fn headline(answered: &Answered) -> Headline {
     }
 }
 
-/// Returns a run's headline figures in one line, for the progress of a sweep; only `committed` if the run
-/// could not be read.
+/// Returns a run's headline figures in one line, for the progress of a sweep. If the run could not be read,
+/// the line is just `committed`.
 pub(super) fn one_line(answered: Option<&Answered>) -> String {
     let Some(answered) = answered else { return "committed".to_owned() };
     let metrics = &answered.metrics;
@@ -236,8 +237,8 @@ pub(super) fn one_line(answered: Option<&Answered>) -> String {
     parts.join(" · ")
 }
 
-/// Returns a note that a run does not decide the objective, with the window length that would decide it,
-/// which is the longest that any undecided limit needs; `None` if the run decides the objective.
+/// Returns a note that a run does not decide the objective; `None` if the run decides it. The note includes
+/// the window length that would decide every limit, if there is one.
 fn objective_undecided(tests: &[SloTest]) -> Option<String> {
     let open = || tests.iter().filter(|test| test.answer == Answer::Undecided);
     if tests.is_empty() || slo::answer(tests) != Answer::Undecided {
@@ -256,8 +257,8 @@ fn objective_undecided(tests: &[SloTest]) -> Option<String> {
 /// Maximum number of characters of a server's message in a run's line.
 const LONGEST_SAID: usize = 100;
 
-/// Returns how many requests failed and how, and the message of the most frequent failure; `None` if no
-/// request failed.
+/// Returns the number of failed requests, their outcomes, and the message of the most frequent outcome that
+/// has one; `None` if no request failed.
 fn errors(metrics: &RunMetrics) -> Option<String> {
     let counts = metrics.counts;
     let Failures(failures) = &metrics.failures;
@@ -320,7 +321,8 @@ const MOST_IN_TABLE: usize = 10_000;
 /// Maximum number of given-up runs listed below a table.
 const MOST_GIVEN_UP: usize = 20;
 
-/// Returns the text below a table about runs that were given up, because they have no row in it.
+/// Returns the text about given-up runs. It is printed below a table, because these runs have no row in the
+/// table.
 fn given_up(store: &Store, plan: &Plan, (runs, left_out): (&[&PlannedRun], &LeftOut)) -> String {
     let known = GivenUpRuns::of(store, Some(plan), left_out);
     let has_result = |run: &PlannedRun| {
@@ -362,7 +364,7 @@ pub(super) fn are_many(runs: usize) -> bool {
     runs > if cfg!(debug_assertions) { chosen().unwrap_or(MOST_IN_TABLE) } else { MOST_IN_TABLE }
 }
 
-/// Collects the contents of a table, run by run.
+/// Collects the facts and notes that accompany a table, run by run.
 #[derive(Default)]
 struct Gathered {
     shown: Shown,
@@ -383,7 +385,7 @@ impl Gathered {
         }
     }
 
-    /// Adds the notes on servers to the text of the table.
+    /// Returns the text of the table with the notes on servers, and the facts about its runs.
     fn finish(mut self, text: String) -> (String, Shown) {
         self.shown.doubtful = self.shown.invalid.first().cloned().or(self.suspect);
         let mut text = few_once(&text);
@@ -392,8 +394,8 @@ impl Gathered {
     }
 }
 
-/// Returns the table of the committed runs among `runs`, followed by a table that aggregates the repeats of
-/// each cell; and facts about the runs in the table.
+/// Returns a table of the committed runs among `runs`, followed by a table that aggregates the repeats of
+/// each cell. Also returns facts about these runs.
 fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (bool, &LeftOut)) -> (String, Shown) {
     if are_many(runs.len()) {
         return count_only(store, plan, (runs, left_out));

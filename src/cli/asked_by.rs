@@ -11,7 +11,7 @@ use crate::expand::PlannedRun;
 pub(super) struct AskedBy {
     /// The sweep of the search or ladder.
     sweep: String,
-    /// The cell, without the load.
+    /// The name of the cell, without the load.
     cell: String,
     /// What requests the runs: search, ladder or optimize.
     chooses: &'static str,
@@ -28,8 +28,7 @@ pub(super) struct AskedBy {
 }
 
 impl AskedBy {
-    /// Returns the search or ladder of a run of the plan; `None` if the run's sweep lists its runs in the
-    /// plan.
+    /// Returns the search or ladder to which a run of the plan belongs; `None` if it belongs to none.
     pub(super) fn of(workspace: &Workspace, run: &PlannedRun) -> Option<AskedBy> {
         let mut pools = workspace.expansion.pools.iter().zip(&workspace.trails);
         let (load, trail) = pools.find_map(|(pool, trail)| {
@@ -67,7 +66,7 @@ impl AskedBy {
         })
     }
 
-    /// Returns the description as text.
+    /// Returns the purpose of the run, or why it was not requested, as text.
     pub(super) fn said(&self) -> &str {
         &self.said
     }

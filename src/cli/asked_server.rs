@@ -85,8 +85,8 @@ enum EngineName {
 }
 
 /// Returns the address of the server's API, and the server's description of itself. If only a host and port
-/// are given, a scheme and `/v1` are added. If the address has no list of models, it is tried again with
-/// `/v1` added or removed.
+/// are given, a scheme and `/v1` are added. If there is no list of models at the address, the query is
+/// repeated with `/v1` added or removed.
 fn found(args: &AskedServer, typed: &str) -> Result<(String, Description), Failure> {
     // The error does not repeat the typed text, which may contain a key.
     let is_no_url =

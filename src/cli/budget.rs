@@ -1,9 +1,9 @@
-//! The budget of a plan: how much all runs of the plan take, by the same estimate as in `preview`, and
-//! which optional sweeps are skipped to stay within the budget.
+//! The budget of a plan: how much time, how many tokens and how much money its runs take, estimated as in
+//! `preview`; and which optional sweeps are skipped to stay within the budget.
 //!
 //! Decisions use the worst case, so the skipped sweeps are known before anything is sent, and the remaining
-//! sweeps stay within the budget. The worst case shrinks as results come in, because searches end and
-//! repeats turn out to be unnecessary. A skipped sweep may then fit within the budget.
+//! sweeps stay within the budget. The worst case shrinks as results come in, because searches end and repeats
+//! turn out to be unnecessary. A skipped sweep may then fit within the budget.
 
 use std::collections::HashSet;
 
@@ -196,7 +196,7 @@ pub(super) struct TooLittle {
 }
 
 impl TooLittle {
-    /// The remedy.
+    /// The remedy for a limit that does not allow even one run.
     const REMEDY: &str = "write at least that value, or shorten `phases`";
 
     /// Returns the error and the remedy.

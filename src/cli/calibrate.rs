@@ -166,7 +166,7 @@ pub(super) fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
     keep(&calibration, &not_known, &writer, &args, &screen)
 }
 
-/// Returns the loads that earlier sweeps have not found yet, with the reason, without duplicates.
+/// Returns the loads that earlier sweeps have not found, each with the reason, without duplicates.
 fn unknown_loads(expansion: &Expansion) -> Vec<String> {
     let is_unknown = |pending: &&Pending| matches!(pending.state, Waits::Pending | Waits::Blocked);
     let line = |pending: &Pending| {

@@ -74,8 +74,8 @@ impl Changes {
     /// Rejects the changes if there is no plan to apply them to.
     pub(super) fn need(&self, plan: Option<&Path>) -> Result<(), Failure> {
         match plan {
-            None if !self.set.is_empty() => Err(Failure::Usage("--set needs a plan: name one".to_owned())),
-            None if self.allow_outside => Err(Failure::Usage("--allow-outside needs a plan: name one".to_owned())),
+            None if !self.set.is_empty() => Err(Failure::Usage("--set needs a plan: give its path".to_owned())),
+            None if self.allow_outside => Err(Failure::Usage("--allow-outside needs a plan: give its path".to_owned())),
             _ => Ok(()),
         }
     }

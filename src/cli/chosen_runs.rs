@@ -59,8 +59,8 @@ impl<'a> Chooser<'a> {
         choose(pool, self)
     }
 
-    /// Returns the state of the cells of a series, which is one of `all`; runs for which `is_open` returns
-    /// true have yet to be measured.
+    /// Returns the state of the cells of a series. `all` are the series of the plan, including this one; runs
+    /// for which `is_open` returns true have yet to be measured.
     pub(super) fn stand(
         &self,
         series: &Series,
@@ -70,7 +70,7 @@ impl<'a> Chooser<'a> {
         stand(series, tests(all, series), &Without { chooser: self, is_open })
     }
 
-    /// Combines the finished runs of one load in a rung, and applies `make` to the rung.
+    /// Combines the finished runs of one load into a rung, and applies `make` to the rung.
     pub(super) fn with_rung<T>(&self, runs: &[&PlannedRun], make: impl FnOnce(&Rung) -> T) -> T {
         let (known, given_up) = (self.known.borrow(), self.given_up.borrow());
         let abandoned: Vec<_> =
@@ -222,12 +222,12 @@ fn aimed(answered: &Answered, aim: Aim) -> Option<(f64, f64)> {
         Aim::Goodput => {
             let goodput = metrics.goodput.as_ref()?;
             let (missing, rate) = (goodput.missing, goodput.missing.n as f64 / answered.metrics.flow.seconds?);
-            // One request is added on either side, so that an observed share of 0 or 1 does not yield a
-            // deviation of 0.
+            // One request that misses and one that does not are added, so that an observed share of 0 or 1
+            // does not yield a deviation of 0.
             let share = (missing.above as f64 + 1.0) / (missing.n as f64 + 2.0);
             let of_share = (share * (1.0 - share) / missing.worth.requests.max(1.0)).sqrt() * rate;
-            // In an open loop, the arrivals are the same for all settings; in a closed loop, the
-            // server determines the rate.
+            // In an open loop, the arrivals are the same for all settings, so the rate adds no deviation. In
+            // a closed loop, the server determines the rate.
             let is_open = answered.labels.qps.is_some();
             let value = goodput.share * rate;
             let of_rate = if is_open { 0.0 } else { value * unevenness(answered) };

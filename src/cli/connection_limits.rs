@@ -1,6 +1,6 @@
 //! Checks whether this machine can open all connections that the runs need. If it cannot, the sweep is
-//! rejected before it starts, with the remedy; otherwise the shortage would show as failed requests an hour
-//! later.
+//! rejected before it starts, and the error names the remedy. Without this check, the shortage would only
+//! show as failed requests, perhaps an hour later.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -167,7 +167,7 @@ impl Looks {
         Ok(told)
     }
 
-    /// Returns a line for each queried server, for the case that no run has to be executed.
+    /// Returns a line for each queried server. `run` prints these lines if it has nothing to execute.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |(endpoint, said): (&String, &Option<SelfDescription>)| match said {
             None => format!("{endpoint}: its server did not respond, so its version was not compared"),
@@ -179,7 +179,8 @@ impl Looks {
         self.asked.iter().map(line).collect()
     }
 
-    /// Returns the properties of servers that a sweep expects.
+    /// Returns the server versions that a sweep expects, and the fingerprints that it requires if the plan
+    /// pins its servers.
     pub(super) fn expected(&self, workspace: &Workspace, decisions: &[Option<Decision>]) -> Expected {
         let version =
             |(name, said): (&String, &Option<SelfDescription>)| Some((name.clone(), said.as_ref()?.version.clone()?));

@@ -16,22 +16,22 @@ use crate::sweep::resume::OnDisk;
 use crate::units::Currency;
 use crate::workload::lengths::{Expected, expected};
 
-/// The rule for requests.
+/// The rule by which requests are counted.
 pub(crate) const REQUESTS_RULE: &str = "in an open loop, the rate multiplied by the length of stabilize, the window \
                                         and half of fill (with a profile, the total of its rates; if conversations \
                                         arrive, also multiplied by their turns); in a closed loop, an estimate from \
                                         the latest result of the same endpoint, model, scenario, axes and batch \
                                         size, scaled to the length of the phases; unknown without such a result";
-/// The rule for tokens.
+/// The rule by which tokens are counted.
 pub(crate) const TOKENS_RULE: &str = "the lengths that the scenario requests, on average if they vary, including a \
                                       conversation's history; an output may be shorter";
-/// The rule for time.
+/// The rule by which time is estimated.
 pub(crate) const TIME_RULE: &str = "idle, fill, stabilize, measure and the cooldown of each run, without drain; with \
                                     min_requests, an open loop's window is the longer of `for` and the expected time \
                                     of that many requests, up to `at_most`; a closed loop's window counts as `for`, \
                                     because its speed depends on the server; runs on one resource are sequential, and \
                                     up to --jobs resources run in parallel";
-/// The rule for money.
+/// The rule by which money is estimated.
 pub(crate) const MONEY_RULE: &str = "price_per_hour of the endpoint times the duration of its runs and their cooldowns";
 
 /// The cost of a group of runs that will be executed.

@@ -41,7 +41,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Returns the description, for the manual.
+    /// Returns the description of the exit status in the manual.
     pub(crate) fn meaning(self) -> &'static str {
         self.get_documentation().unwrap_or_default()
     }

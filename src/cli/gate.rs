@@ -23,7 +23,7 @@ use crate::rows::{GivenUp, RunLabels};
 use crate::store::Store;
 use crate::sweep::event::planned_cell;
 
-/// The result of a gate.
+/// The result of `run --gate`.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     /// Failures, one line for each.
@@ -60,11 +60,11 @@ pub(super) fn is_one(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Tests the cells of the committed runs among `runs` against the plan's SLO, each cell with all of its
-/// repeats, and the plan's arms against their baselines. Loads that a search or ladder chose are not
-/// tested, because searches and ladders go up to a load that misses. Invalid runs do not count, unless they
-/// are invalid because the server failed so many requests. A run that was given up because the server does
-/// not sustain its load counts as a miss. The gates of the sweeps of `runs` and of waiting cells are also
-/// included.
+/// repeats, and the plan's arms against their baselines. Loads that a search or ladder chose are not tested,
+/// because searches and ladders go up to a load that misses. Invalid runs do not count, unless they are
+/// invalid because too many of their requests failed at the server. A run that was given up because the
+/// server does not sustain its load counts as a miss. The gates of the sweeps of `runs` and of waiting cells
+/// are also included.
 pub(super) fn check(
     workspace: &Workspace,
     store: &Store,
@@ -267,7 +267,7 @@ impl Gate {
             .collect()
     }
 
-    /// Whether a question is undecided.
+    /// Whether a question about the SLO is undecided, or the plan's comparison has no result.
     pub(crate) fn is_undecided(&self) -> bool {
         self.untested.is_some() || !self.undecided.is_empty()
     }

@@ -80,7 +80,8 @@ fn gates(gates: &[GateState]) -> String {
     out
 }
 
-/// Returns the overall verdict. Its conditions are tested in the order of the exit codes.
+/// Returns the overall verdict. A failure takes precedence over missing results, and missing results take
+/// precedence over undecided questions.
 fn verdict(gate: &Gate, waiting: &[Pending]) -> &'static str {
     let is_so = |state: Waits| waiting.iter().any(|pending| pending.state == state);
     if !gate.missed.is_empty() || is_so(Waits::Stopped) {

@@ -86,7 +86,7 @@ pub(crate) struct Entry {
     cause: SpoilCause,
     /// The cause in a few words, with the number of retries and the number allowed: `429 (3 of 3)`.
     reason: String,
-    /// The server's message.
+    /// The details of the cause, with the server's message.
     detail: String,
     /// Whether the server does not sustain the load, so the load misses the objective. If false, nothing is
     /// known about the load.

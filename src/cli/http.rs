@@ -48,7 +48,7 @@ pub(super) async fn serve(listener: TcpListener, answer: Arc<Answer>, mut stop: 
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(32 * 1024);
-            // Connections that clients break off are ignored.
+            // An error, for example because the client has closed the connection, is ignored.
             let _ = http.serve_connection(TokioIo::new(stream), answer).await;
             drop(place);
         });

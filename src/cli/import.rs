@@ -33,8 +33,8 @@ pub struct ImportArgs {
     /// Fail without writing a plan if a setting has no counterpart in sweepline
     #[arg(long)]
     strict: bool,
-    /// In addition to the full phases, add short ones for a first look of 2 minutes, and a variable that
-    /// selects between them
+    /// Add short phases for a first look of 2 minutes next to the full ones, and a variable that selects
+    /// between them
     #[arg(long)]
     quick: bool,
     /// The model, overriding the one in FILE
@@ -82,7 +82,8 @@ pub(super) fn run(args: ImportArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Reports how many settings the plan contains, and which ones it does not.
+/// Reports how many settings the plan contains, which ones are missing, and which ones have a different
+/// meaning in the plan.
 fn tell(made: &Imported) {
     stderr::complain(&summary(made.counts, made.missing.len()));
     made.look.iter().for_each(|look| stderr::complain(look));

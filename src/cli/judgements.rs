@@ -104,7 +104,7 @@ impl<'a> Judgements<'a> {
             return Err(ErrorKind::InvalidInput.into());
         }
         let mut out = OpenOptions::new().create(true).append(true).open(&self.file)?;
-        // The last line may have been cut short.
+        // The last line of the file may be incomplete, so the first write begins with a line end.
         out.write_all(format!("\n{line}").as_bytes())?;
         self.out = Some(out);
         Ok(())
@@ -123,8 +123,8 @@ impl<'a> Judgements<'a> {
         }
     }
 
-    /// Returns the key of a run: the digest of everything that its verdict depends on. `None` if its
-    /// `run.json` has no digest.
+    /// Returns the key of a run: the digest of everything that its verdict depends on. `None` if any of this
+    /// is unknown, for example because `run.json` has no digest.
     pub(super) fn key(&self, record: &RunRecord) -> Option<Key> {
         let dir = self.store.layout().run(&record.id);
         let mut hasher = Sha256::new();
@@ -161,7 +161,7 @@ fn check(text: &str) -> String {
     hex(&Sha256::digest(text)[..CHECK])
 }
 
-/// Parses a line; `None` if the line does not match its checksum.
+/// Parses a line; `None` if the line is malformed or does not match its checksum.
 fn of_line(line: &[u8]) -> Option<(Key, Judged)> {
     let (text, found) = std::str::from_utf8(line).ok()?.rsplit_once(' ')?;
     if found != check(text) {

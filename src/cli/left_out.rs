@@ -35,7 +35,7 @@ impl LeftOut {
         self.any.get()
     }
 
-    /// For a command that has no result to show: fails if results were excluded.
+    /// Fails if results were excluded. Called by commands that have no result to show.
     pub(crate) fn nothing_left(&self) -> Result<(), Failure> {
         if self.any() { Err(Failure::Said(Exit::Store)) } else { Ok(()) }
     }

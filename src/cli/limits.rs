@@ -9,7 +9,7 @@ const TIME_WAIT_SECS: f64 = 60.0;
 /// Seconds after which the port of a closed connection may be reused, if the kernel allows it.
 const REUSE_SECS: f64 = 1.0;
 
-/// The limits of this machine.
+/// The limits of this process and machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Limits {
     /// Maximum number of open files of this process; `None` if there is no limit.

@@ -52,8 +52,8 @@ fn calibrated(calibration: &Calibration) -> Calibrated {
 
 fn held(measured: &Measured) -> Held {
     let load = &measured.load;
-    // A window's average is slightly lower than the requested rate. Plans state requested rates, so the
-    // higher of the two is used.
+    // The average over a window is slightly lower than the requested load. Plans state requested loads, so
+    // the higher of the measured and the requested load is used.
     let at_least = |seen: f64, asked: f64| seen.max(asked);
     let seen = measured.pressure;
     let asked = match load.load {

@@ -55,7 +55,7 @@ struct OneRun<'a> {
     /// The full id of the run; if its run.json cannot be read, the name of its folder, which is the beginning
     /// of the id.
     id: &'a str,
-    /// whole, or `corrupt: ` or `unreadable: ` with the problem.
+    /// whole; or `corrupt: ` or `unreadable: `, followed by the problem.
     state: String,
     /// The contents of the run's run.json; absent if it cannot be read.
     #[serde(flatten)]
@@ -76,8 +76,8 @@ struct Recorded<'a> {
     spec: &'a RunSpec,
 }
 
-/// A run that was committed and whose folder is gone. All fields except its id are null if its entry in the
-/// inventory is damaged.
+/// A run that was committed and whose folder is gone. If its entry in the inventory is damaged, `attempt`,
+/// `ended` and `name` are null.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Gone<'a> {
     /// The full id of the run; only the beginning if its entry is damaged.
@@ -105,7 +105,7 @@ struct TriedRun {
     /// The outcome of the attempts, as text: `interrupted 14:43`, `failed: connection refused`, `given up:
     /// 429 (3 of 3)`.
     state: String,
-    /// The outcome in machine-readable form.
+    /// The outcome of the attempts, in machine-readable form.
     tries: Tried,
 }
 
@@ -279,7 +279,8 @@ fn row(run: &Listed) -> [String; 9] {
     }
 }
 
-/// Returns what a run measures, with the cell's values on other axes: `chat server.max_num_seqs=64`.
+/// Returns what a run measures, followed by its values on axes that have no column: `chat
+/// server.max_num_seqs=64`.
 fn with_axes(what: &str, spec: &RunSpec) -> String {
     let axes = spec.labels.axes.iter().map(|(axis, value)| format!(" {}={}", plain(axis), plain(value)));
     std::iter::once(plain(what)).chain(axes).collect()

@@ -43,7 +43,8 @@ pub(super) fn run(args: ManArgs, program: Command) -> Result<Exit, Failure> {
 
 /// One page of the manual.
 struct Page {
-    /// `sweepline` or `sweepline-run`; the file has this name with the ending `.1`.
+    /// The name of the page, like `sweepline` or `sweepline-run`. Its file has this name with the extension
+    /// `.1`.
     name: String,
     text: String,
 }

@@ -205,8 +205,8 @@ pub enum Command {
     },
 }
 
-/// Prints why a command line is invalid, or the requested help, and returns the exit code. The echoed input
-/// may contain control characters.
+/// Prints why a command line is invalid, or the requested help, and returns the exit code. Control characters
+/// in the echoed input are replaced.
 pub fn refuse(error: &clap::Error) -> std::process::ExitCode {
     if !error.use_stderr() {
         error.exit();

@@ -37,7 +37,7 @@ impl Folder {
         writer(self.store()?, None)
     }
 
-    /// Rejects shared results, for commands that require an ordinary results folder.
+    /// Rejects shared results. Called by commands that require an ordinary results folder.
     pub(crate) fn must_be_own(&self, what: &str) -> Result<(), Failure> {
         match shared::address(&self.results) {
             Some(url) => Err(Failure::Usage(format!(

@@ -17,7 +17,7 @@ use crate::rows::Fingerprint;
 use crate::server::{Found, SelfDescription, Way};
 use crate::sweep::{ask, secrets_of};
 
-/// Maximum number of a server's models listed in text output; JSON lists all.
+/// Maximum number of models listed per server in text output; JSON lists all.
 const FEW_MODELS: usize = 20;
 
 /// The arguments of `probe`.
@@ -33,7 +33,7 @@ pub struct ProbeArgs {
     format: TextOrJson,
 }
 
-/// The servers of a plan.
+/// The state of the servers of a plan.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Document<'a> {
     /// Every endpoint, in the plan's order.
@@ -68,7 +68,7 @@ pub(crate) struct ProbedEndpoint {
     /// The same data as `fingerprint`, for any model.
     #[serde(skip)]
     pub(crate) said: SelfDescription,
-    /// Whether waiting does not help: the endpoint will not become ready without a change.
+    /// Whether waiting is useless, because the endpoint will not become ready without a change.
     #[serde(skip)]
     is_final: bool,
 }
@@ -79,7 +79,8 @@ impl ProbedEndpoint {
         self.state == Readiness::Ready
     }
 
-    /// Whether the endpoint's runs would be executed.
+    /// Returns false only if the server has to be ready but is not. Servers that sweepline starts itself, and
+    /// unused endpoints, count as measurable.
     pub(crate) fn can_be_measured(&self) -> bool {
         self.state != Readiness::Unready
     }
@@ -124,7 +125,7 @@ pub(super) fn exit(asked: &[ProbedEndpoint]) -> Exit {
     }
 }
 
-/// Whether all of the servers are ready.
+/// Whether every endpoint can be measured.
 pub(crate) fn are_ready(asked: &[ProbedEndpoint]) -> bool {
     asked.iter().all(ProbedEndpoint::can_be_measured)
 }

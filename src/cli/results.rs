@@ -231,7 +231,7 @@ impl PlanRuns {
     }
 }
 
-/// Whether two plans are equal, so that both judge a run alike.
+/// Whether two plans are equal, which means that they judge runs alike.
 fn is_same_plan(one: &Plan, other: &Plan) -> bool {
     let text = |plan: &Plan| serde_json::to_string(plan).ok();
     text(one).is_some_and(|one| text(other) == Some(one))
@@ -328,8 +328,8 @@ impl Readings {
         )
     }
 
-    /// Returns the results of `measured` for the runs with results, interleaved with the given-up runs for
-    /// which `wanted` returns true.
+    /// Applies `measured` to the runs with results, and returns the points in plan order, interleaved with
+    /// the given-up runs for which `wanted` returns true.
     fn in_order<'r>(
         &'r self,
         measured: impl Fn(&'r RunResult) -> Option<Run<'r>>,
@@ -357,7 +357,7 @@ impl Readings {
         measured.chain(self.given_up.iter().flat_map(|one| &one.classes).map(String::as_str))
     }
 
-    /// Returns the runs that were given up, for programs.
+    /// Returns the runs that were given up, as entries of a JSON document.
     pub(crate) fn given_up_entries(&self) -> Vec<Entry> {
         self.given_up.iter().map(|one| Entry::of(&one.sweep, &one.labels, &one.given_up)).collect()
     }

@@ -70,7 +70,7 @@ pub struct SearchArgs {
     quiet: bool,
 }
 
-/// A load that can be searched.
+/// The kind of load that a search varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Axis {
     /// Requests per second.

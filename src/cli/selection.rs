@@ -74,7 +74,7 @@ impl Selection {
         });
     }
 
-    /// Whether nothing is excluded.
+    /// Whether the selection excludes nothing.
     pub(crate) fn is_everything(&self) -> bool {
         self.only.is_none() && self.skip.is_none()
     }
@@ -101,8 +101,8 @@ impl Selection {
         }
     }
 
-    /// Returns the selected runs, for commands that read results. It is an error if everything
-    /// selected waits for an earlier sweep.
+    /// Returns, for each run, whether it is selected; used by commands that read results. It is an error if
+    /// everything selected waits for an earlier sweep.
     pub(super) fn pick_runs(&self, plan: &Plan, expansion: &Expansion) -> Result<Vec<bool>, Failure> {
         let picked = self.pick(plan, expansion)?;
         match picked.cells(&expansion.pending).as_slice() {
@@ -196,7 +196,7 @@ impl<'a> Of<'a> {
 struct Filter<'t, 'o, 'a> {
     environment: Environment<'t>,
     text: &'t str,
-    /// The expression with its flag, as it begins an error.
+    /// The expression with its flag, with which error messages begin.
     what: String,
     /// The names in the expression.
     used: Vec<String>,
@@ -375,7 +375,8 @@ mod tests {
         parse("plan.yaml".as_ref(), &plan.to_string(), Format::Yaml).expect("a plan").plan
     }
 
-    /// Returns the runs that the expression matches, even if there are none.
+    /// Returns, for each run, whether the expression matches it. An expression that matches no run is not an
+    /// error.
     fn holds(text: &str) -> Result<Vec<bool>, Failure> {
         let plan = plan();
         let runs = expand(&plan).expect("expands").runs;

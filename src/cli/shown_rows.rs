@@ -7,9 +7,10 @@ use crate::sweep::calibrate::Loaded;
 /// Facts about the runs in a table of results.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Shown {
-    /// The id of the first run.
+    /// The id of the first run; `None` if the table is empty.
     pub first: Option<String>,
-    /// The id of the first invalid run, or if there is none, of the first suspect run.
+    /// The id of the first invalid run or, if there is none, of the first suspect run; `None` if every run is
+    /// valid.
     pub doubtful: Option<String>,
     /// The ids of invalid runs.
     pub invalid: Vec<String>,

@@ -81,7 +81,7 @@ impl Stages {
     }
 }
 
-/// Returns the loads that runs to do take from earlier sweeps, one line for each.
+/// Returns the loads that earlier sweeps found for the runs to do, one line for each.
 pub(super) fn taken<'w>(workspace: &'w Workspace, decisions: &'w [Option<Decision>]) -> Vec<String> {
     let work = workspace.expansion.runs.iter().zip(decisions);
     let work = work.filter(|(_, decision)| decision.as_ref().is_some_and(|one| one.action.is_work()));
@@ -89,7 +89,7 @@ pub(super) fn taken<'w>(workspace: &'w Workspace, decisions: &'w [Option<Decisio
     lines.into_iter().collect()
 }
 
-/// Returns the loads that the plan's runs take from earlier sweeps, one line for each.
+/// Returns the loads that earlier sweeps found for the plan's runs, one line for each.
 pub(super) fn all_taken(workspace: &Workspace) -> Vec<String> {
     let lines = workspace.expansion.runs.iter().flat_map(lines_of);
     lines.collect::<IndexSet<String>>().into_iter().collect()
@@ -99,7 +99,7 @@ fn lines_of(run: &PlannedRun) -> impl Iterator<Item = String> {
     run.spec.taken.iter().map(|taken| plain(&format!("{}: {}", run.sweep, taken.words())))
 }
 
-/// Returns the cells without runs because of an earlier sweep, one line for each sweep and reason.
+/// Describes the cells that have no runs (yet), with one line for each sweep, state and reason.
 pub(crate) fn pending(cells: &[Pending]) -> Vec<String> {
     let mut groups: IndexMap<(&str, Waits, &str), usize> = IndexMap::new();
     for pending in cells {

@@ -9,10 +9,10 @@ use crate::sweep::event::planned_name;
 /// Maximum number of cells listed if none matches.
 const MOST_NAMED: usize = 5;
 
-/// Cells of a sweep.
+/// The selected cells of a sweep.
 pub(super) struct SweepCell<'a> {
     sweep: &'a str,
-    /// Values that the cells have, on any axis; empty for all cells.
+    /// Values, on any axis, that a cell must have to be selected; empty if all cells are selected.
     values: Vec<&'a str>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> SweepCell<'a> {
         workspace.trails.iter().filter(|trail| self.means(&trail.sweep, &trail.cell)).collect()
     }
 
-    /// Returns the runs of the selected cells that are among the runs of the plan.
+    /// Returns the plan's runs in the selected cells.
     pub(super) fn runs<'w>(&self, workspace: &'w Workspace) -> Vec<&'w PlannedRun> {
         let is_meant = |run: &&PlannedRun| self.means(&run.sweep, &run_name(run));
         workspace.expansion.runs.iter().filter(is_meant).collect()

@@ -158,7 +158,7 @@ impl Goals {
         StepGoal { load: member.load, purpose, of }
     }
 
-    /// Adds the findings of the runs of one load about each objective.
+    /// Adds what the runs of one load show about each objective.
     fn saw(&mut self, chooser: &Chooser, runs: &[&PlannedRun], member: &Member) {
         for (of, probes) in &mut self.seen {
             probes.push(chooser.said(runs, *of).probe((member.load, member.confirms), true));

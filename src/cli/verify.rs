@@ -43,7 +43,7 @@ pub(super) struct Document<'a> {
     damaged_packs: &'a [String],
 }
 
-/// One run.
+/// One run, and the results of its checks.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneRun<'a> {
     /// The name of the run's folder, which is the beginning of the run's id.
@@ -182,8 +182,8 @@ fn text(store: &Store, (verified, packs): (&Verified, &[String]), folder: &Folde
     Ok(lines.join("\n"))
 }
 
-/// Returns the remedies. A sweep checks only `run.json` and file sizes, so other damage requires
-/// --force.
+/// Returns the remedies for damaged runs and for the inventory. A sweep checks only `run.json` and file
+/// sizes, so other damage requires --force.
 fn remedies(store: &Store, verified: &Verified, folder: &str) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     let mut hidden = Vec::new();

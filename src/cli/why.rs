@@ -1,7 +1,7 @@
 //! `sweepline why RUN` explains one decision.
 //!
-//! For a run, it explains the planned action; for a sweep that searches or ends early, which loads it
-//! requested and why; for a cell without runs (yet), the findings on which it depends.
+//! For a run, it explains the planned action; for a sweep with searches or ladders, which loads it requested
+//! and why; for a cell without runs (yet), the findings on which it depends.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -42,8 +42,9 @@ const GIVEN_UP: &str = "given_up";
 #[derive(Debug, Args)]
 pub struct WhyArgs {
     /// The run to explain: any unambiguous prefix of its id (`preview` and `list` show ids), or an
-    /// expression as for --only, like "qps == 5 and repeat == 0". SWEEP explains the decisions of a
-    /// sweep's searches and ladders, and SWEEP/CELL those of one cell, or why the cell has no run yet
+    /// expression as for --only, like "qps == 5 and repeat == 0". Or the name of a sweep, to explain the
+    /// decisions of its searches and ladders; or SWEEP/CELL, to explain the decisions for one cell, or why
+    /// it has no run yet
     #[arg(value_name = "RUN")]
     run: String,
     /// The plan that contains the run; without it, only the results folder is used
@@ -100,13 +101,13 @@ pub(super) struct ExplainedRun {
     /// Without a plan: committed, corrupt, unreadable, deleted, given_up or new. A run that a ladder skips
     /// is pruned, and a run that a search does not request is not_asked.
     state: &'static str,
-    /// The reason.
+    /// The reason for the state, as text.
     reason: String,
     /// The search or ladder to which the run belongs; null if the sweep declares its loads, or if there
     /// is no plan.
     asked_by: Option<AskedBy>,
-    /// The fields in which the run differs from the closest result; empty if these do not explain
-    /// anything.
+    /// The fields in which the run differs from the closest result; empty if differences do not explain the
+    /// action.
     changed: Vec<Changed>,
     /// The result that the run's result replaced; null if there was none.
     replaced: Option<Replaced>,
@@ -114,7 +115,7 @@ pub(super) struct ExplainedRun {
     server: Option<Fingerprint>,
     /// The outcomes of attempts that did not become results.
     attempts: Vec<String>,
-    /// The outcome of the attempts since the last commit, for programs; null if there are none.
+    /// The outcome of the attempts since the last commit, in machine-readable form; null if there are none.
     tries: Option<Tried>,
     /// The run's identity: the entries from which its id is computed. Absent if only the run's folder is
     /// known.
@@ -345,7 +346,7 @@ fn of_deleted(deleted: &Deleted, attempts: &Attempts) -> ExplainedRun {
     }
 }
 
-/// Returns the explanation of a run that has only attempts.
+/// Returns the explanation of a run that has attempts but no result.
 fn of_attempt(attempt: &ListedAttempt, attempts: &Attempts) -> ExplainedRun {
     let tries = attempts.tries.get(&attempt.id);
     let state = if tries.is_some_and(|tries| tries.given_up.is_some()) { GIVEN_UP } else { "new" };

@@ -82,8 +82,8 @@ impl Workspace {
         }
     }
 
-    /// Rejects a budget that does not allow even one run before anything is sent, and reports its
-    /// place.
+    /// Before anything is sent, rejects a budget that does not allow even one run. The error names the
+    /// budget's place in the plan.
     pub(super) fn budget_allows_a_run(&self) -> Result<(), Failure> {
         let too_little = self.budget.as_ref().and_then(|state| budget::below_one_run(&self.asked(), state));
         let Some(too_little) = too_little else { return Ok(()) };
@@ -97,8 +97,8 @@ impl Workspace {
         self.budget.as_ref().is_some_and(|state| state.limits.iter().any(|limit| limit.runs_not_counted > 0))
     }
 
-    /// Returns why the budget skips a run, based on the current results, if all sweeps that request it
-    /// are optional and no longer fit.
+    /// Returns why the budget skips a run, based on the current results: all sweeps that request the run are
+    /// optional and no longer fit. Otherwise `None`.
     pub(super) fn over_budget(&self, run: &PlannedRun) -> Option<String> {
         let plan = &self.loaded.plan;
         let asking = || self.expansion.runs.iter().filter(|other| other.id == run.id).map(|other| &*other.sweep);
@@ -152,8 +152,8 @@ impl Workspace {
         }
     }
 
-    /// Decides again on repeats that are not needed because of results that will be measured again. These
-    /// repeats may be needed after all.
+    /// Decides again on repeats that the current results make unnecessary, if any of these results will be
+    /// measured again. Such repeats may be needed after all.
     pub(crate) fn reopen(&self, decisions: &mut [Option<Decision>]) {
         let is_again = |decision: &Option<Decision>| decision.as_ref().is_some_and(|d| d.action == Action::Redo);
         let runs = || self.expansion.runs.iter().zip(decisions.iter());

@@ -1,7 +1,6 @@
 //! Reads CSV (RFC 4180): extracts records of bounded size, and their fields.
 //!
-//! The records are extracted by our own code, because the buffer of a CSV crate would grow without limit
-//! after a quote that is never closed.
+//! No CSV crate is used, because its buffer would grow without limit after a quote that is never closed.
 
 use super::error::Bad;
 use super::skipped::Reason;

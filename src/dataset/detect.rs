@@ -9,7 +9,7 @@ use super::shape::needs;
 use super::text;
 use super::value::{Fields, get, shown};
 
-/// The way in which a file contains its entries.
+/// How a file stores its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Container {
     /// One JSON array.
@@ -22,10 +22,10 @@ pub(super) enum Container {
     Parquet,
 }
 
-/// Size of the beginning of a file from which its container is detected, in bytes.
+/// Number of bytes at the beginning of a file from which its container is detected.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-/// Beginnings of files that cannot be read directly, each with the problem and the remedy.
+/// The first bytes of the kinds of files that cannot be read directly, each with the problem and the remedy.
 const FOREIGN: [(&[u8], &str, &str); 5] = [
     (b"\x1f\x8b", "it is compressed (gzip)", "unpack it first: gunzip FILE"),
     (b"\x28\xb5\x2f\xfd", "it is compressed (zstd)", "unpack it first: unzstd FILE"),

@@ -1,4 +1,4 @@
-//! Entries of files.
+//! The type of one entry of a file.
 
 use super::error::Bad;
 use super::record::Place;

@@ -38,11 +38,11 @@ pub enum Field {
     System,
     /// The column with the whole conversation: a list of {role, content} or {from, value}.
     Messages,
-    /// The column with the prompt's tokens.
+    /// The column with the number of prompt tokens.
     InputTokens,
-    /// The column with the response's tokens.
+    /// The column with the number of response tokens.
     OutputTokens,
-    /// The column with the arrival of the request: a date, or a number.
+    /// The column with the arrival time of the request: a date, or a number.
     Time,
     /// The column with the names of the prompt's blocks of 512 tokens.
     HashIds,

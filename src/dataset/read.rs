@@ -25,7 +25,7 @@ pub struct Dataset {
     container: Container,
     format: Format,
     entries: Entries,
-    /// The first readable entry, from which the format was detected; `None` once it was returned.
+    /// The first readable entry, from which the format was detected; `None` once it has been returned.
     first: Option<Entry>,
     ids: HashSet<u64>,
     hasher: RandomState,

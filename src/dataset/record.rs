@@ -72,20 +72,20 @@ pub struct Record {
     /// alternately, beginning with the user.
     #[serde(rename = "messages", skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
-    /// Number of prompt tokens of the first request, as declared in the file.
+    /// Number of prompt tokens of the first request, as declared in the file; `None` if it is not declared.
     pub input_tokens: Option<u32>,
-    /// Number of output tokens of the first request, as declared in the file.
+    /// Number of output tokens of the first request, as declared in the file; `None` if it is not declared.
     pub output_tokens: Option<u32>,
-    /// Arrival of the request, relative to the first time in the file; `None` if the file has no times.
+    /// Arrival time of the request, relative to the first time in the file; `None` if the file has no times.
     #[serde(rename = "offset_ns", serialize_with = "number_of_nanos")]
     pub offset: Option<Nanos>,
     /// Names of the prompt's blocks of 512 tokens, from its beginning. Blocks with equal names have equal
     /// text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hash_ids: Vec<u64>,
-    /// The name of the conversation, if its requests are separate records.
+    /// The name of the conversation, if its requests are separate records; otherwise `None`.
     pub conversation: Option<String>,
-    /// The language, as declared in the file.
+    /// The language, as declared in the file; `None` if it is not declared.
     pub language: Option<String>,
 }
 

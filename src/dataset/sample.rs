@@ -62,7 +62,7 @@ mod tests {
         for seed in 0..20_000 {
             first[order(10, Seed(seed), 0)[0] as usize] += 1;
         }
-        // Each is expected to occur 2 000 times, with a deviation of 42; six deviations are
+        // Each is expected to occur 2 000 times, with a standard deviation of 42; six standard deviations are
         // allowed.
         assert!(first.iter().all(|count| count.abs_diff(2_000) < 260), "{first:?}");
     }

@@ -67,7 +67,7 @@ impl Reason {
     }
 }
 
-/// Number of entries skipped for one reason.
+/// The entries skipped for one reason: their number, and the first of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Skips {
     /// The number of entries.

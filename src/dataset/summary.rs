@@ -70,7 +70,8 @@ pub struct Summary {
     pub prompt_tokens: Option<Figures>,
     /// Number of tokens in a record's first response; null if no record has a response.
     pub output_tokens: Option<Figures>,
-    /// Time from the file's first time to the last kept one, in seconds; null if the file has no times.
+    /// Time from the first timestamp in the file to that of the last kept record, in seconds; null if the
+    /// file has no times.
     pub span_s: Option<f64>,
     /// Number of named conversations; null if records do not name conversations.
     pub conversations: Option<u64>,

@@ -3,10 +3,10 @@
 //! stood still. A late canary in an I/O thread's loop shows that this thread had no core or was busy with
 //! earlier work.
 //!
-//! A canary that oversleeps counts every tick that it missed, each with its own delay: a stall of one
-//! second is a hundred late ticks, not one. Each tick is counted at the instant at which it was due. If a
-//! stall extends beyond the end of the measure window, the ticks that were due in the window still count in
-//! the window, whatever the phase is when the stall ends.
+//! A canary that oversleeps counts every tick that it missed, each with its own delay: a stall of one second
+//! is a hundred late ticks, not one. Each tick is counted at the instant at which it was due. If a stall
+//! extends beyond the end of the measure window, the ticks that were due in the window still count in the
+//! window, no matter in which phase the stall ends.
 
 use std::future::poll_fn;
 
@@ -32,7 +32,7 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    /// Creates ticks every `every` nanoseconds, of which the first is due that long after `now`.
+    /// Creates a tick every `every` nanoseconds; the first one is due `every` nanoseconds after `now`.
     pub(crate) fn new(every: u64, now: u64) -> Ticks {
         Ticks { every, next: now + every }
     }
@@ -47,8 +47,7 @@ impl Ticks {
         self.next += now.saturating_sub(self.next).div_ceil(self.every) * self.every;
     }
 
-    /// Takes the ticks that were due at `now` or before, and returns how late each of them is, in
-    /// nanoseconds.
+    /// Takes the ticks that were due by `now`, and returns how late each of them is, in nanoseconds.
     pub(crate) fn take_due(&mut self, now: u64) -> impl Iterator<Item = u64> {
         std::iter::from_fn(move || {
             let late = now.checked_sub(self.next)?;
@@ -58,11 +57,10 @@ impl Ticks {
     }
 }
 
-/// Asks the kernel to wake the calling thread as exactly as possible. By default, the kernel delays
+/// Asks the kernel to wake the calling thread as precisely as possible. By default, the kernel delays
 /// wake-ups by up to 50 µs to combine them with others.
 pub(crate) fn be_exact() {
-    // If the kernel refuses, wake-ups are 50 µs late, which is still far below the delays that
-    // matter.
+    // If the kernel refuses, wake-ups are up to 50 µs late, which is still far below the delays that matter.
     let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
@@ -73,8 +71,8 @@ pub(crate) fn sleep_until(clock: Clock, at: u64) {
     while clock_nanosleep_absolute(ClockId::Monotonic, &time) == Err(Errno::INTR) {}
 }
 
-/// Registers the calling thread with the run as a thread that sends requests and reads responses, and
-/// starts the canary in its loop, which runs as long as the thread's runtime is polled.
+/// Registers the calling thread with the run as an I/O thread, and starts a canary in the thread's loop. The
+/// canary runs as long as the thread's runtime is polled.
 pub(crate) fn attend(observer: &Observer, clock: Clock, name: &str) {
     let member = observer.enlist(name);
     let watching = watch_loop(observer.clone(), clock);

@@ -15,12 +15,12 @@ pub(crate) struct Checks {
     check: Check,
     answer: UnboundedSender<Checked>,
     answers: UnboundedReceiver<Checked>,
-    /// A result that arrived while the executor was waiting, and that has not been taken yet.
+    /// A result that arrived while the executor was waiting and has not been taken yet.
     came: Option<Checked>,
 }
 
 impl Checks {
-    /// Creates the value; no check is in progress yet.
+    /// Creates an instance without any checks in progress.
     pub(crate) fn new(check: Check) -> Checks {
         let (answer, answers) = unbounded_channel();
         Checks { check, answer, answers, came: None }
@@ -57,7 +57,7 @@ struct Answer(Option<UnboundedSender<Checked>>);
 
 impl Answer {
     fn tell(mut self, checked: Checked) {
-        // Errors do not matter: the receiver is gone if the run is over.
+        // An error only means that the run is over and the receiver is gone.
         drop(self.0.take().map(|answer| answer.send(checked)));
     }
 }

@@ -1,4 +1,5 @@
-//! Performs one request, from the moment at which it is due to its record. Failed requests are not retried.
+//! Performs one request, from the time at which it is due until its row is complete. Failed requests are not
+//! retried.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -41,8 +42,8 @@ const MAX_ERROR_BODY: usize = 64 << 10;
 /// The maximum size of a streamed response, in bytes; the text of the response is kept in memory
 /// until the response ends.
 const MAX_STREAM: u64 = 256 << 20;
-/// After a connection breaks, how many times and at what interval the client checks whether the
-/// server process has ended.
+/// After a connection breaks, how many times, and at what interval, the client checks whether the server
+/// process has ended.
 const NEWS_OF_DEATH: (u32, Duration) = (20, Duration::from_millis(5));
 /// The longest pause that is honored if a server requests one (`Retry-After`), in seconds.
 const LONGEST_RETRY_AFTER_SECS: u64 = 3_600;
@@ -317,9 +318,9 @@ impl Client {
         tally.row.trace_id = told.id().map(|id| self.presentable(id));
     }
 
-    /// Reads the rest of a response whose head has arrived. `status` and `retry_after` come from the head;
-    /// the latter is the pause that the server requested, in seconds. Returns true if no bytes arrived
-    /// after the end of the response.
+    /// Reads the rest of a response whose head has arrived. `status` and `retry_after` (the pause that the
+    /// server requested, in seconds) come from the head. Returns true if no bytes arrived after the end of
+    /// the response.
     async fn answered(
         &self,
         answer: &mut Answer<'_>,
@@ -357,7 +358,7 @@ impl Client {
                 more = matches!(read.await, Ok(Progress::More));
             }
         };
-        // If time runs out, the part that has arrived is enough for an error message.
+        // If the time limit is reached, the part that has arrived is enough for an error message.
         let _ = tokio::time::timeout(ERROR_BODY_TIME, read).await;
         text.truncate(MAX_ERROR_BODY);
         Failure::new(Outcome::Http(status), crate::protocol::server_words(&text))
@@ -404,8 +405,7 @@ impl Client {
         }
     }
 
-    /// Parses `bytes`, which arrived with the read `read`, and passes every event that they complete to
-    /// `tally`.
+    /// Parses `bytes`, which arrived with `read`, and passes every completed event to `tally`.
     fn take(&self, tally: &mut Tally, parser: &mut sse::Parser, mut bytes: &[u8], read: Read) -> Result<(), Failure> {
         let mut tokens = 0;
         let result = loop {
@@ -498,8 +498,8 @@ impl Answer<'_> {
     }
 }
 
-/// Converts the pause that a server requested, in seconds, and limits it to the longest pause that is
-/// honored.
+/// Converts the pause that a server requested (`secs`, in seconds) to an [`Aside`], capped at the longest
+/// pause that is honored.
 fn left_alone(secs: u64) -> Aside {
     Aside::RetryAfter(Nanos::from_secs(secs.min(LONGEST_RETRY_AFTER_SECS)))
 }

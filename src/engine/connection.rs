@@ -28,7 +28,7 @@ thread_local! {
 /// One HTTP/1.1 connection.
 pub(crate) struct Connection {
     socket: Socket,
-    /// Bytes that were read but not processed yet: an incomplete head, or what followed a complete one.
+    /// Bytes that were read but not processed yet: an incomplete head, or the bytes after a complete one.
     unread: Vec<u8>,
     /// The times at which the connection's socket was read and written.
     pub stamps: Rc<Stamps>,
@@ -40,13 +40,13 @@ pub(crate) struct Connection {
 pub(crate) struct Outgoing {
     bytes: Vec<u8>,
     written: usize,
-    /// Why the rest of the request cannot be sent; `None` without an error. Reported only if no response
-    /// arrives either.
+    /// Why the rest of the request cannot be sent; `None` without an error. The error is reported only if no
+    /// response arrives.
     error: Option<io::Error>,
 }
 
 impl Outgoing {
-    /// Creates a request with these encoded bytes, of which nothing has been written yet.
+    /// Creates a request from its encoded bytes, none of which have been written yet.
     pub(crate) fn new(bytes: Vec<u8>) -> Outgoing {
         Outgoing { bytes, written: 0, error: None }
     }

@@ -57,12 +57,12 @@ impl Connector {
         self.clock = clock;
     }
 
-    /// Returns the clock by which this connector's connections are stamped.
+    /// Returns the clock that stamps this connector's connections.
     pub(crate) fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Returns the target's host and port, as in `Host`.
+    /// Returns the target's host and port, as sent in the `Host` header.
     pub(crate) fn authority(&self) -> &str {
         &self.target.authority
     }

@@ -4,7 +4,7 @@
 //! A conversation with a real history contains the received responses, so each of its turns is encoded when
 //! the turn starts. Scripted conversations do not depend on responses, so their first turns are prepared
 //! ahead. When a scripted turn starts, a separate thread begins to prepare the next turn of that
-//! conversation; it has the duration of the response and the think time to do so. Only conversations
+//! conversation, which may take as long as the response and the think time together. Only conversations
 //! between two turns are held in memory.
 
 use std::cmp::Ordering;
@@ -34,15 +34,15 @@ pub(crate) struct Conversations {
     script: Option<Script>,
     /// Conversations between two turns in a closed loop, by the slot that continues them.
     by_slot: HashMap<u32, Pending>,
-    /// Conversations between two turns in an open loop, where any arrival may continue them; the one that
-    /// was ready first comes first.
+    /// Conversations between two turns in an open loop, where any arrival may continue them, ordered by when
+    /// their users became ready.
     pool: BinaryHeap<Waiting>,
 }
 
 /// A turn in progress. The caller passes it to `give_back` when the turn has ended.
 pub(crate) struct Turn {
     number: u64,
-    /// The index of the turn that follows.
+    /// The index of the next turn.
     next: u32,
     slot: Option<u32>,
     /// The rest of the conversation; `None` if it ends with this turn.
@@ -51,7 +51,7 @@ pub(crate) struct Turn {
 
 /// A conversation whose next turn has not started.
 enum Pending {
-    /// With a real history: the next turn can only be created with the response.
+    /// With a real history: the next turn cannot be created before the response has arrived.
     Real(Box<Conversation>),
     /// Scripted: the next turn is being prepared, or is ready.
     Scripted(oneshot::Receiver<Made>),
@@ -176,8 +176,8 @@ impl Script {
         Ok(Script { first_turns, orders })
     }
 
-    /// Returns the turn that was requested in advance (`pending`), or without one, the first turn of the
-    /// next conversation.
+    /// Returns the turn whose preparation was requested in advance (`pending`); if this is `None`, the first
+    /// turn of the next conversation.
     async fn take(&mut self, pending: Option<Pending>, clock: Clock, waits: &mut Waits) -> Option<Made> {
         let Some(Pending::Scripted(mut ordered)) = pending else {
             return self.first_turns.next(clock, waits).await;

@@ -1,4 +1,4 @@
-//! Computes the connections that a run needs before it starts: how many at once, how many per second, and
+//! Computes, before a run starts, the connections that it needs: how many at once, how many per second, and
 //! how many are opened ahead. The result depends only on the spec.
 
 use crate::expand::{Course, Http2, Load, RunSpec};
@@ -54,7 +54,7 @@ fn connections(spec: &RunSpec, requests: u32) -> u32 {
     (0..threads).map(of).sum()
 }
 
-/// Returns the part of `whole` for thread number `thread` of `threads`.
+/// Returns the part of `whole` that thread number `thread` of `threads` receives.
 pub(crate) fn share(whole: u32, thread: u32, threads: u32) -> u32 {
     whole / threads + u32::from(thread < whole % threads)
 }
@@ -97,7 +97,7 @@ mod tests {
     use crate::expand::expand;
     use crate::plan::ResolvedPlan;
 
-    /// Returns the spec of a run with these axes, of two seconds after a fill of two.
+    /// Returns the spec of a run with these axes: two seconds of fill, one of measure and one of drain.
     fn spec(matrix: Value, connections: &str) -> RunSpec {
         let mut axes = json!({ "endpoint": "e", "model": "m" });
         axes.as_object_mut().unwrap().extend(matrix.as_object().unwrap().clone());
@@ -127,7 +127,8 @@ mod tests {
     #[test]
     fn a_cap_bounds_an_open_loop_and_so_do_its_requests() {
         assert_eq!(needs(json!({ "qps": 1000, "batch_size": 50 }), "warm"), (Some(50), None, 50));
-        // Three seconds of requests are 30, plus six times the square root of 30.
+        // The mean is 30 requests (fill counts as one second at the full rate); six times its square root is
+        // added.
         assert_eq!(needs(json!({ "qps": 10, "batch_size": 100_000 }), "warm"), (Some(64), None, 64));
         assert_eq!(needs(json!({ "qps": 10, "batch_size": 5 }), "per_request"), (Some(5), Some(10.0), 0));
     }

@@ -123,12 +123,12 @@ impl Opened {
 impl Threads {
     fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Completed>) {
         let number = order.start.slot.map_or(order.start.request, u64::from);
-        // Divided because the request numbers of a share may all be even, for example; the threads would
-        // then get unequal loads.
+        // The division is needed because the request numbers of a share may, for example, all be even.
+        // Without it, the threads would get unequal loads.
         let number = number / u64::from(self.share.count());
         let thread = &self.threads[(number % self.threads.len() as u64) as usize];
         if let Some(orders) = &thread.orders {
-            // A thread accepts orders as long as this sender exists.
+            // The result is ignored because a thread accepts orders as long as this sender exists.
             let _ = orders.send((order, ticket, ended.clone()));
         }
     }

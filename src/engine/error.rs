@@ -11,7 +11,7 @@ pub enum EngineError {
     /// The run was stopped.
     #[error("stopped")]
     Stopped,
-    /// The system refused something that every run needs.
+    /// The system refused a resource that every run needs.
     #[error("cannot start the run: {0}; check the limit of open files (ulimit -n)")]
     Setup(#[source] std::io::Error),
     /// The model's tokenizer or its chat template cannot be used.

@@ -38,7 +38,7 @@ const MOST_AT_ONCE: usize = 256;
 /// missed, because it could not have been sent in time.
 const END_TOLERANCE_NS: u64 = 10_000_000;
 /// How long before the desired instant the kernel's timer is set to fire, in nanoseconds. The rest of the
-/// wait is spent polling the clock. A timer fires about this late.
+/// wait is spent polling the clock. Timers typically fire about this late.
 const LEAD_NS: u64 = 50_000;
 /// Like `LEAD_NS`, for plans that set `timer: spin`. A timer rarely fires later than this.
 const SPIN_LEAD_NS: u64 = 200_000;
@@ -54,10 +54,10 @@ const HELD_BACK_NS: u64 = 200_000_000;
 pub(crate) struct Executor {
     common: Arc<Common>,
     hands: Hands,
-    /// Whether every wait ends by polling the clock, however short it is.
+    /// Whether every wait, however short, ends by polling the clock.
     spins: bool,
-    /// The instant before which the clock is polled, in nanoseconds since the run's start; `None` if it is
-    /// not polled.
+    /// The due time for which the timer was set to fire early, in nanoseconds since the run's start, so that
+    /// the rest of the wait polls the clock; `None` if the clock is not polled.
     led: Option<u64>,
     pacer: Pacer,
     phases: PhaseClock,
@@ -66,7 +66,7 @@ pub(crate) struct Executor {
     ended: UnboundedReceiver<Completed>,
     tell_ended: UnboundedSender<Completed>,
     counts: Counts,
-    /// Detects outages; `None` if the plan measures errors too.
+    /// Detects outages; `None` if the plan measures errors instead of ending the attempt.
     outage: Option<Outage>,
     checks: Checks,
     /// Coordinates the run's end with the processes that send the rest of the load; `None` if there are none.
@@ -111,7 +111,7 @@ pub(crate) struct Parts {
     pub hands: Hands,
     /// When each request starts.
     pub(crate) pacer: Pacer,
-    /// Whether every wait ends by polling the clock, however short it is.
+    /// Whether every wait, however short, ends by polling the clock.
     pub spins: bool,
     /// The phases of the run.
     pub phases: PhaseClock,
@@ -119,7 +119,7 @@ pub(crate) struct Parts {
     pub(crate) feed: Feed,
     /// The destination of rows.
     pub(crate) recorder: Recorder,
-    /// Detects outages; `None` if errors are measured too.
+    /// Detects outages; `None` if the plan measures errors instead of ending the attempt.
     pub outage: Option<Outage>,
     /// Checks whether the endpoint is reachable.
     pub(crate) checks: Checks,
@@ -158,8 +158,8 @@ impl Executor {
         }
     }
 
-    /// Runs to the end, or until `stop` becomes true. However the run ends, all rows up to then are in the
-    /// sink.
+    /// Runs to the end, or until `stop` becomes true. However the run ends, the sink has received all rows
+    /// recorded until then.
     pub(crate) async fn run(mut self, stop: watch::Receiver<bool>) -> Result<Done, EngineError> {
         let error = match self.go(stop).await {
             Ok(end) => {
@@ -172,7 +172,7 @@ impl Executor {
             self.cut_short().await;
         }
         match (error, self.recorder.finish()) {
-            // Only the writer has the reason for its failure.
+            // Only the writer's own result contains the reason for its failure.
             (EngineError::WriterGone, Err(reason)) => Err(EngineError::Sink(reason)),
             (error, _) => Err(error),
         }
@@ -386,10 +386,11 @@ impl Executor {
         Ok(())
     }
 
-    /// Whether a slot of a closed loop waits after a request with this outcome, before it sends the next.
-    /// Otherwise a server that is starting or failing, and rejects requests at once, would receive
-    /// thousands of them per second. If outages are measured, this applies after every connection that
-    /// could not be opened. Arrivals of an open loop are not delayed.
+    /// Whether a slot of a closed loop waits after a request with this outcome before it sends the next one.
+    /// Without this wait, a server that is starting or failing, and rejects requests at once, would receive
+    /// thousands of requests per second. Slots wait after a failure while the server may be unreachable; if
+    /// the plan measures errors, they wait after every connection that could not be opened. Arrivals of an
+    /// open loop are not delayed.
     fn holds_back(&self, outcome: Outcome) -> bool {
         let may_be_away = match &self.outage {
             Some(outage) => !outcome.is_ok() && outage.suspects_a_row(),
@@ -415,7 +416,8 @@ impl Executor {
         self.take(step)
     }
 
-    /// Processes the results of endpoint checks, and looks for an outage after time has passed.
+    /// Processes the results of endpoint checks, and checks whether enough time has passed to suspect or
+    /// confirm an outage.
     fn look_for_outage(&mut self) -> Result<(), EngineError> {
         let now = now(&self.common, self.counts);
         while let Some(checked) = self.checks.take() {

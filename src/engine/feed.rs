@@ -110,12 +110,12 @@ impl Feed {
 }
 
 fn make_ahead(lanes: &[Lane], lineup: Lineup, observer: Observer) -> std::io::Result<Ahead<Content>> {
-    // Turns of conversations are prepared by `Conversations`.
+    // Lanes with conversations are skipped, because `Conversations` prepares their turns.
     let lanes: Vec<Option<Lane>> =
         lanes.iter().map(|lane| (!lane.bodies.shape().conversation).then(|| lane.clone())).collect();
     // The size of a body is estimated as four bytes of text per token.
     let most = lanes.iter().flatten().map(|lane| lane.generator.most_prompt_tokens() as usize).max().unwrap_or(0);
     let contents = lineup.filter_map(move |(lane, number)| Some(lanes[lane].as_ref()?.request(number)));
-    // If requests differ in length, each counts as much memory as the longest one.
+    // If requests differ in length, each one is assumed to take as much memory as the longest one.
     Ahead::start(contents, move |content| content.body.len().max(most.saturating_mul(4)), observer)
 }

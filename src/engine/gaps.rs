@@ -1,5 +1,5 @@
-//! The gaps between the token events of one request, stored compactly, because every request in flight
-//! holds its gaps until it is written.
+//! The gaps between the token events of one request, stored compactly, because every request in flight holds
+//! its gaps until its row is written.
 
 /// The gaps between successive events in nanoseconds, each stored as a LEB128 number (seven bits per byte,
 /// lowest first). Events that arrived together take one byte, and gaps of up to 268 ms take four.

@@ -1,15 +1,15 @@
 //! Counts durations in buckets. Memory is bounded, and adding a value neither locks nor allocates.
 //!
-//! Every octave has 16 buckets, so a bucket is at most 1/16 of its values wide, whatever their size. A
-//! percentile is reported as the middle of its bucket, which is exact within 4 %; the largest value is
-//! stored exactly. Only the behavior of the load generator itself is measured in this way. The metrics of
-//! requests are computed from the rows, which are exact.
+//! Every octave has 16 buckets, so the width of a bucket is at most 1/16 of the values in it, whatever their
+//! size. A percentile is reported as the middle of its bucket, which is accurate to within 4 %; the largest
+//! value is stored exactly. Only the behavior of the load generator itself is measured in this way. The
+//! metrics of requests are computed from the rows, which are exact.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::rows::Spread;
 
-/// Number of binary digits after a value's first one that select its bucket within the octave.
+/// Number of binary digits, after the leading one, that select a value's bucket within its octave.
 const DIGITS: u32 = 4;
 /// Number of buckets in each octave.
 const PER_OCTAVE: usize = 1 << DIGITS;
@@ -71,8 +71,8 @@ impl Counted {
         found.map_or(self.largest, middle).min(self.largest)
     }
 
-    /// Returns, for each octave that has values, the power of two that is its upper limit and the number of
-    /// its values.
+    /// Returns, for each octave that contains values, its upper limit (a power of two) and the number of
+    /// values in it.
     pub(crate) fn octaves(&self) -> impl Iterator<Item = (u128, u64)> {
         let counted = |(octave, counts): (usize, &[u64])| (1 << (octave + DIGITS as usize), counts.iter().sum());
         self.counts.chunks(PER_OCTAVE).enumerate().map(counted).filter(|(_, count)| *count > 0)

@@ -23,8 +23,8 @@ use tokio::net::TcpStream;
 use super::clock::Clock;
 use super::stamp::{self, Now};
 
-/// Number of bytes that may be read without a pause; then time limits are checked and other requests get
-/// their turn. Otherwise a server that sends an endless stream without content (only interim responses)
+/// Number of bytes that may be read without a pause. After that, time limits are checked and other requests
+/// get their turn. Otherwise a server that sends an endless stream without content (only interim responses)
 /// would block all other requests, and its own request's time limit would never take effect.
 const MOST_AT_ONCE: usize = 256 << 10;
 
@@ -81,7 +81,7 @@ impl Stamps {
         self.armed.set(true);
     }
 
-    /// Makes the next read use the socket itself, whatever the runtime's readiness state.
+    /// Makes the next read use the socket itself, regardless of the runtime's readiness state.
     pub(crate) fn doubt(&self) {
         self.doubted.set(true);
     }

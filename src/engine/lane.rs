@@ -59,7 +59,7 @@ pub(super) struct Lane {
     trails: RefCell<Trails>,
 }
 
-/// The trails of beginnings that many requests have in common, so that each is created only once.
+/// A cache of the trails of common prompt beginnings, so that each is created only once.
 #[derive(Clone, Default)]
 struct Trails {
     same: Option<Arc<Trail>>,
@@ -86,7 +86,7 @@ impl Lane {
         }
     }
 
-    /// Creates request `number` of the class, which is not a turn of a conversation.
+    /// Creates request `number` of a class without conversations.
     pub(crate) fn request(&self, number: u64) -> Content {
         let prompt = self.generator.request(number);
         Content { trail: self.trail(&prompt), ..self.content(&prompt, self.bodies.write(&[], &prompt)) }

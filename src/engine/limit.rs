@@ -20,8 +20,8 @@ const LINGER: Duration = Duration::from_millis(100);
 /// A timer that successive requests reuse, because resetting a timer is cheaper than creating one.
 pub(crate) type Timer = Pin<Box<Sleep>>;
 
-/// The request timeout and the stall timeout of one request. Both use one timer, which is reset only when
-/// it fires.
+/// The request timeout and the stall timeout of one request. The two timeouts share one timer, which is reset
+/// only when it fires.
 pub(crate) struct Limit {
     clock: Clock,
     timeouts: Timeouts,

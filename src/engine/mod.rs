@@ -1,7 +1,7 @@
 //! Executes one run: schedule, executor, HTTP client, SSE, recorder.
 //!
-//! This module is independent of plans, tables, terminals and files. It takes a `RunSpec`, sends what
-//! `workload` prepares, and passes rows to a sink and counters to observers.
+//! This module is independent of plans, tables, terminals and files. It takes a `RunSpec`, sends the contents
+//! that `workload` prepares, and passes rows to a sink and counters to observers.
 
 mod canary;
 mod checks;
@@ -115,7 +115,7 @@ pub struct Job {
     pub target: Target,
     /// The prefix of every `x-request-id`, so that a server's log can be matched with the rows.
     pub id_prefix: String,
-    /// The key from which this attempt's nonces derive.
+    /// The key from which this attempt's nonces are derived.
     pub nonce_key: NonceKey,
     /// The model's tokenizer, which determines the length of prompts; `None` if the plan does not name one.
     pub tokenizer: Option<Arc<Tokenizer>>,
@@ -218,9 +218,9 @@ struct Began {
     ending: Option<Ending>,
 }
 
-/// Leaves the server idle, opens connections, and starts the run's clock. If other processes send the rest
-/// of the load, each of these steps waits for the coordinator's cue; the coordinator itself leaves the
-/// server idle.
+/// Leaves the server idle, opens connections, and starts the run's clock. If other processes send the rest of
+/// the load, the coordinator leaves the server idle, and this process waits for its cues to open connections
+/// and to start the clock.
 async fn begin(
     (spec, share, part): (&Arc<RunSpec>, Share, Option<Part>),
     target: &Arc<Target>,
@@ -323,11 +323,10 @@ fn phases(spec: &RunSpec, trace: Option<Trace>, share: Share) -> PhaseClock {
 }
 
 /// Returns the seed of arrival times. It is derived from the plan's seed, the scenario and the repeat, so
-/// that endpoints and loads share the same gaps. It is independent of the seed of contents.
+/// that endpoints and loads share the same gaps. It is independent of the seed of request contents.
 fn timing_seed(spec: &RunSpec) -> [u8; 32] {
-    // Fields that must not change arrival times are set to a fixed value. A cold variant has the same
-    // arrival times as its warm variant, and neither the settings of conversations nor the origin of texts
-    // matter.
+    // Fields that must not change arrival times are set to a fixed value. A cold variant has the same arrival
+    // times as its warm variant, and neither the conversation settings nor the origin of texts matters.
     let data = spec.scenario.data.as_ref().map(Corpus::bare);
     let scenario = Content { cache: Cache::Warm, talk: Talk::PLAIN, data, ..spec.scenario.clone() };
     let scenario = serde_json::to_vec(&scenario).expect("a scenario is plain data");

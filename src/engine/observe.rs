@@ -49,9 +49,8 @@ impl Enlisted {
     }
 }
 
-/// Registers a thread with the run until this value is dropped. The drop records the thread's CPU usage, so
-/// that it remains available after the thread has ended; on a busy machine the sampling thread may run
-/// later.
+/// Registers a thread with the run until this value is dropped. The drop records the thread's CPU usage,
+/// because on a busy machine the sampling thread may run only after this thread has ended.
 #[derive(Debug)]
 #[must_use = "the thread leaves the run when this is dropped"]
 pub(crate) struct Membership(Arc<Enlisted>);
@@ -133,7 +132,7 @@ impl Backlog {
         self.waiting.load(Relaxed)
     }
 
-    /// Returns the largest number of batches that waited at a time since the last call.
+    /// Returns the largest number of batches that have waited at the same time since the last call.
     pub(crate) fn take_most(&self) -> u64 {
         self.most.swap(self.waiting(), Relaxed)
     }

@@ -10,15 +10,14 @@
 //!   a wrong key does not occur by chance: a server that responds like this three times will continue to do
 //!   so. This conclusion is wrong for a gateway that sheds load with 429; for such a gateway, set `errors:
 //!   measured` in the plan.
-//! - *Five refused or reset connections, 502 or 503 in a row without a success, followed by two
-//!   checks that do not reach the endpoint.* A server that sheds load still returns its list of
-//!   models, or streams to the requests that it has accepted. So a token, a completed request or
-//!   any other response since the first of the five failures removes the suspicion. While a request
-//!   that was in flight before the first failure continues, the server may be working on it and
-//!   rejecting all others. In this case, the endpoint must be unreachable for as long as a silence
-//!   must last to count as a sign. This conclusion is wrong if a gateway rejects everything,
-//!   including its list of models, for longer than the longest response takes, and then recovers:
-//!   the attempt is spoiled although the server was only full.
+//! - *Five failures in a row (refused or reset connections, 502 or 503) without a success in between,
+//!   followed by two checks that do not reach the endpoint.* A server that sheds load still returns its list
+//!   of models, or streams to the requests that it has accepted. So a token, a completed request or any other
+//!   response since the first of the five failures removes the suspicion. While a request that was in flight
+//!   before the first failure continues, the server may be working on it and rejecting all others. In this
+//!   case, the endpoint must be unreachable for as long as a silence must last to count as a sign. This
+//!   conclusion is wrong if a gateway rejects everything, including its list of models, for longer than the
+//!   longest response takes, and then recovers: the attempt is spoiled although the server was only full.
 //! - *Silence.* Nothing was received for ten seconds with requests in flight, and two checks directly
 //!   afterwards get no response within ten seconds each. A single-threaded server responds to nothing else
 //!   while it computes, so its longest silence that ended with data serves as the reference: only a silence
@@ -38,16 +37,15 @@ use super::tally::Aside;
 /// This many responses with 429, with 404, or with 401 or 403 end the attempt, because they do not occur by
 /// chance.
 const TURNED_AWAY: u32 = 3;
-/// This many refused or reset connections, 502 and 503 in a row are a reason to check the endpoint.
+/// This many failures in a row (refused or reset connections, 502 or 503) are a reason to check the endpoint.
 const IN_A_ROW: u32 = 5;
-/// Time between the two checks after a row of failures, in nanoseconds. A server that only sheds load
+/// Time between the two checks after a series of failures, in nanoseconds. A server that only sheds load
 /// completes a request in this time.
 const BETWEEN_CHECKS: u64 = 200_000_000;
-/// Minimum time between two suspicions caused by rows of failures, in nanoseconds, because checks
-/// must not add load.
+/// Minimum time between two suspicions caused by series of failures, in nanoseconds, because checks must not
+/// add load.
 const BETWEEN_SUSPICIONS: u64 = 1_000_000_000;
-/// Without streaming, silence before the first response is too long after this multiple of the usual
-/// patience.
+/// Without streaming, a silence before the first response may last this many times the usual patience.
 const UNTIL_FIRST_ANSWER: u64 = 6;
 
 /// What a check of the endpoint includes.
@@ -126,7 +124,7 @@ pub(crate) struct Outage {
     row: Option<Row>,
     silence: Silence,
     inquiry: Option<Inquiry>,
-    /// A row of failures is not a reason to check before this instant, in nanoseconds since the run's
+    /// A series of failures is not a reason to check before this instant, in nanoseconds since the run's
     /// start.
     next_row: u64,
     /// Silence is not a reason to check before this instant, in nanoseconds since the run's start.
@@ -135,16 +133,16 @@ pub(crate) struct Outage {
     cut: Option<(u64, u64)>,
 }
 
-/// A row of failures without a success in between.
+/// A series of failures without a success in between.
 #[derive(Debug)]
 struct Row {
     since: u64,
-    /// Number of token events received when the row began.
+    /// Number of token events that had been received when the series began.
     tokens: u64,
     count: u32,
-    /// Requests with a lower number were sent before the row began.
+    /// Requests with a lower number were sent before the series began.
     before: u64,
-    /// How many of the requests that were sent before the row are still in flight.
+    /// How many of the requests that were sent before the series are still in flight.
     older: u64,
     /// Whether all failures had the same cause.
     alike: bool,
@@ -166,8 +164,8 @@ struct Silence {
     goes_on: bool,
 }
 
-/// Detects that the server turns a run away (with 401, 403, 404 or 429), across all processes that share
-/// the run's load. `Outage` does this within one process.
+/// Detects that the server rejects a run's requests (with 401, 403, 404 or 429), across all processes that
+/// share the run's load. `Outage` does this within one process.
 #[derive(Debug)]
 pub struct TurnedAway(Outage);
 
@@ -196,7 +194,7 @@ impl TurnedAway {
 #[derive(Debug)]
 struct Inquiry {
     about: About,
-    /// When the row of failures or the silence began.
+    /// When the series of failures or the silence began.
     since: u64,
     /// When the second check is due; `None` while a check is in progress.
     next: Option<u64>,
@@ -421,7 +419,7 @@ impl Outage {
         if about == Some(About::Row) && is_idle { Depth::Generation } else { Depth::Presence }
     }
 
-    /// Updates the silence with the data that was received in the meantime.
+    /// Updates the silence according to the data received since the last call.
     fn hear(&mut self, now: Now) {
         let silence = &mut self.silence;
         if now.received != silence.received {
@@ -515,7 +513,7 @@ impl Row {
     }
 }
 
-/// Returns the reason for a run whose server process, started by sweepline, has ended.
+/// Returns the reason why an attempt is spoiled if the server process that sweepline started has ended.
 pub fn server_died() -> Spoiled {
     let detail = "the server process ended during the run".to_owned();
     Spoiled { cause: SpoilCause::ServerDied, detail, retry_after: None }

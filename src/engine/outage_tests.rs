@@ -81,8 +81,8 @@ fn five_in_a_row_and_two_checks_that_find_it_away_are_an_outage() {
 
 #[test]
 fn anything_good_takes_the_suspicion_away() {
-    // Four cases: a token between the checks, a token between the failures, the first check finds
-    // the endpoint well, the second check finds it well.
+    // Four cases: a token between the checks, a token between the failures, a response to the first check, a
+    // response to the second check.
     let now = |ms: u64, received| at(SECOND + ms * MS, received, 0);
     let mut outage = watching(true);
     assert_eq!(five(&mut outage, Outcome::Reset, SECOND, 0), Step::Check);
@@ -103,7 +103,7 @@ fn anything_good_takes_the_suspicion_away() {
         }
         assert_eq!(outage.answered(now(310, 7), Checked::Well), Step::GoOn);
         assert!(!outage.asks());
-        // The count restarts, and checks must not add load.
+        // The count restarts, and no check follows within a second, because checks must not add load.
         let steps: Vec<Step> = (0..40).map(|n| outage.ended(now(311 + n, 7), seen(n, Outcome::Reset), n + 1)).collect();
         assert!(steps.iter().all(|step| *step == Step::GoOn), "not within a second");
         assert_eq!(outage.look(now(1_311, 7)), Step::Check);
@@ -176,7 +176,7 @@ fn a_silence_that_ended_with_data_makes_longer_ones_likely() {
     assert_eq!(outage.answered(at(28 * SECOND, 1, 1), Checked::TimedOut), Step::GoOn, "its prefill took that long");
     assert_eq!(outage.look(at(83 * SECOND, 1, 1)), Step::GoOn);
     assert_eq!(outage.look(at(84 * SECOND, 1, 1)), Step::Check);
-    // The response to a check is not data, but it is a response.
+    // A response to a check is not data, but it shows that the server is alive.
     assert_eq!(outage.answered(at(85 * SECOND, 1, 1), Checked::Well), Step::GoOn);
     assert_eq!(outage.look(at(100 * SECOND, 1, 1)), Step::GoOn, "not checked again at once");
 }
@@ -201,7 +201,7 @@ fn the_end_of_a_run_waits_for_what_is_being_asked() {
     let mut outage = watching(true);
     assert_eq!(five(&mut outage, Outcome::Reset, SECOND, 0), Step::Check);
     outage.answered(at(SECOND + 10 * MS, 7, 0), Checked::Well);
-    // Five more failures, but a second has not passed.
+    // Five more failures do not cause a check, because the last suspicion was less than a second ago.
     assert!((0..5).all(|n| outage.ended(at(SECOND + 20 * MS, 7, 0), seen(n, Outcome::Reset), n + 1) == Step::GoOn));
     assert_eq!(outage.at_the_end(at(SECOND + 30 * MS, 7, 0)), Step::Check);
     assert!(outage.asks());
@@ -216,8 +216,8 @@ fn the_end_of_a_run_waits_for_what_is_being_asked() {
 }
 
 proptest! {
-    /// If something succeeds between any five failures, and there is no 429 or 404, nothing is
-    /// checked and nothing ends.
+    /// If data arrives between any five failures, and there is no 429 or 404, the endpoint is never checked
+    /// and the attempt never ends.
     #[test]
     fn sporadic_failures_are_measurements(
         rounds in prop::collection::vec((prop::collection::vec(0..7usize, 0..5), any::<bool>(), 1..2_000u64), 1..200),
@@ -242,8 +242,8 @@ proptest! {
         }
     }
 
-    /// Whatever the events, no run ends except through three 429 or 404, a dead process, or two checks that
-    /// did not find the endpoint.
+    /// Whatever the events, an attempt ends only after three responses with 429 or three with 404, the end of
+    /// the server process, or two checks that did not reach the endpoint.
     #[test]
     fn nothing_ends_without_its_reason(events in prop::collection::vec((0..16usize, 0..4_000u64, 0..3u64), 1..300)) {
         let kinds = [
@@ -294,11 +294,11 @@ proptest! {
     }
 }
 
-/// A server with a queue, and its behavior.
+/// A simulated server with a queue.
 #[derive(Debug, Clone, Copy)]
 struct Queue {
     slots: usize,
-    /// Waiting places; beyond them requests get 503.
+    /// Number of requests that can wait in the queue; further requests get a 503.
     places: usize,
     /// Time from the beginning of service to the first token.
     prefill: u64,
@@ -307,32 +307,34 @@ struct Queue {
     streams: bool,
     /// Arrival rate relative to the server's capacity.
     load: f64,
-    /// Probabilities per thousand: a 500, a reset, a 503 on arrival.
+    /// Probabilities, per thousand, that an arriving request gets a 500, is reset, or gets a 503.
     chances: [u32; 3],
     check: Door,
-    /// The instant from which the server is away.
+    /// When the server goes away, and the outcome of all requests from then on; `None` if it stays available.
     gone: Option<(u64, Outcome)>,
 }
 
-/// How a check gets its response.
+/// How the server responds to a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Door {
-    /// The check gets its response independently of the queue.
+    /// The server responds to the check independently of the queue.
     Own,
     /// A gateway rejects the check if the queue is full.
     Gateway,
-    /// The only computing thread responds when the current request is done.
+    /// The server's only thread responds to the check when the requests in service are done.
     Thread,
 }
 
-/// Simulates `secs` of load in steps of twenty milliseconds; returns how the attempt was spoiled, and when.
+/// Simulates `secs` seconds of load in steps of twenty milliseconds. Returns why and when the attempt was
+/// spoiled; `None` if it was not.
 fn simulate(seed: u64, queue: Queue, secs: u64) -> Option<(Spoiled, u64)> {
     const STEP: u64 = 20 * MS;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut outage = watching(queue.streams);
     let rate = queue.load * queue.slots as f64 / (queue.service as f64 / 1e9);
     let mut next = 0u64;
-    // For each request: its number, when it arrived, when its service began.
+    // Waiting requests, each with its number and arrival time; requests in service also have the time at
+    // which their service began.
     let mut waiting: Vec<(u64, u64)> = Vec::new();
     let mut served: Vec<(u64, u64, u64)> = Vec::new();
     let (mut request, mut received) = (0, 0);
@@ -414,13 +416,13 @@ fn simulate(seed: u64, queue: Queue, secs: u64) -> Option<(Spoiled, u64)> {
     None
 }
 
-/// Creates a queue by seed, with a load in this range.
+/// Creates a random queue from `seed`; `load` is the range of its load.
 fn queue(seed: u64, load: std::ops::Range<f64>) -> Queue {
     let mut rng = ChaCha8Rng::seed_from_u64(!seed);
     let streams = rng.random::<bool>();
     let slots = rng.random_range(1..12usize);
-    // A single-threaded server, too: the slowest response within twenty seconds, or within eighty
-    // without streaming.
+    // Service takes at most twenty seconds, or forty without streaming, so even a single-threaded server is
+    // never silent for long enough to count as an outage.
     let service = rng.random_range(50..if streams { 20_000 } else { 40_000u64 }) * MS;
     Queue {
         slots,
@@ -435,8 +437,8 @@ fn queue(seed: u64, load: std::ops::Range<f64>) -> Queue {
     }
 }
 
-/// `SWEEPLINE_OUTAGE_RUNS=100000` sets the number of simulations; the default is the number in
-/// docs/METRICS.md.
+/// Returns the number of simulations: the value of `SWEEPLINE_OUTAGE_RUNS` (for example 100000), or else
+/// `default`, as in docs/METRICS.md.
 fn runs(default: u64) -> u64 {
     std::env::var("SWEEPLINE_OUTAGE_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(default)
 }
@@ -464,7 +466,7 @@ fn a_server_that_goes_away_is_missed_soon() {
     let mut found = 0;
     for seed in 0..200 {
         let mut queue = queue(seed, 0.5..0.9);
-        // There are enough requests for five of them to fail.
+        // Limits the service time, so that enough requests arrive for five of them to fail.
         (queue.service, queue.prefill) = (queue.service.min(500 * MS), queue.prefill.min(200 * MS));
         for (outcome, within) in [(Outcome::Connect, 25), (Outcome::Http(503), 25), (Outcome::Timeout, 60)] {
             let gone = 40 * SECOND;

@@ -75,8 +75,8 @@ impl Pacer {
         Pacer::Sessions(Box::new(Sessions::new(schedule, cap, share)))
     }
 
-    /// Returns the next instant at which a request is due (to start, or to wait for the cap) without
-    /// another request ending first; `None` after the last.
+    /// Returns the next instant at which a request is due (to start, or to wait for the cap) even if no other
+    /// request ends before then; `None` after the last one.
     pub(crate) fn next_due(&self) -> Option<u64> {
         match self {
             Pacer::Closed(closed) => closed.next_due(),
@@ -249,7 +249,7 @@ mod tests {
     use crate::expand::Course;
     use crate::plan::Process;
 
-    /// Returns an arrival every 10 ns.
+    /// Creates a schedule with an arrival every 10 ns.
     fn every_ten() -> Schedule {
         Schedule::drawn(Process::Constant, Course::steady(1e9 / 10.0, 0), [0; 32])
     }

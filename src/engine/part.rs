@@ -80,8 +80,8 @@ impl Ending {
         deadline.min(self.finish.at())
     }
 
-    /// Returns when a process whose requests in the measure window have ended checks again for the end of
-    /// the run; `None` before they have ended.
+    /// Returns when this process must check again for the end of the run; `None` as long as requests of the
+    /// measure window have not ended.
     pub(crate) fn next_look(&self, now: u64) -> Option<u64> {
         self.is_measured.then(|| self.finish.at().min(now + LOOK_NS))
     }

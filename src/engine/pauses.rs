@@ -1,6 +1,6 @@
-//! Pauses: times in which the canary with its own thread was not woken. No thread of sweepline ran then,
-//! whatever the run was doing. Pauses are stored as spans of time, not by phase, because a process that
-//! stood still notices a new phase too late.
+//! Pauses: periods in which the canary with its own thread was not woken. No thread of sweepline ran in these
+//! periods, whatever the run was doing. Pauses are stored as spans of time, not by phase, because a process
+//! that stood still notices a new phase too late.
 
 use crate::rows::{Pauses, Standstill, Windows};
 
@@ -112,8 +112,8 @@ mod tests {
     const WINDOWS: Windows =
         Windows { stabilize_ns: 1000 * MS, measure_start_ns: 2000 * MS, measure_end_ns: 7000 * MS, end_ns: 8000 * MS };
 
-    /// Records one pause between these milliseconds and returns the number of pauses that concern the
-    /// measurement, their time in the window, and the length of the longest.
+    /// Records one pause between `from` and `to`, in milliseconds. Returns the number of pauses that affect
+    /// the measurements, their time in the window, and the length of the longest one, in milliseconds.
     fn after(from: u64, to: u64) -> (u64, u64, u64) {
         let mut book = Book::default();
         book.slept(from * MS, to * MS, Some(0));

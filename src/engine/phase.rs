@@ -72,7 +72,8 @@ impl PhaseClock {
         (self.in_window, self.min_requests) = (0, 0);
     }
 
-    /// Records that no further request will be due, so that the measure window is not extended in vain.
+    /// Records that no further request will be due, so that the measure window is not extended to wait for
+    /// more.
     pub(crate) fn no_more(&mut self) {
         self.min_requests = self.min_requests.min(self.in_window);
     }

@@ -49,7 +49,7 @@ const IN_A_ROW: u32 = 3;
 /// A close within this time after a response is attributed to the response, not to an idle timeout, because
 /// servers keep idle connections for seconds.
 const BEHIND_ANSWER: Duration = Duration::from_secs(1);
-/// If a server closes after every response, it has closed the connection when this time has passed.
+/// A server that closes the connection after every response does so within this time.
 const SETTLED: Duration = Duration::from_millis(20);
 
 /// A connection that is not in use.

@@ -48,7 +48,7 @@ impl<T: Send + 'static> Ahead<T> {
         Ok(Ahead { batch: Vec::new().into_iter(), batches })
     }
 
-    /// Takes the next item, and adds the time that this had to wait, measured by `clock`, to `waits`.
+    /// Takes the next item, and adds any time spent waiting for it, as measured by `clock`, to `waits`.
     /// `None` if the thread that prepares items is gone.
     pub(crate) async fn next(&mut self, clock: Clock, waits: &mut Waits) -> Option<T> {
         loop {

@@ -1,4 +1,4 @@
-//! Stores the prompts that the server has received as a tree of their beginnings. It determines how much of
+//! Stores the prompts that the server has received, as a tree of their beginnings. It determines how much of
 //! each prompt an unlimited prefix cache could serve, that is, the beginning that the prompt shares with an
 //! earlier one.
 //!
@@ -28,8 +28,8 @@ const PAGE_BITS: u32 = 12;
 /// Number of parts of the table of forks. Each part grows separately, so that growing takes little extra
 /// memory.
 const SHARDS: usize = 64;
-/// Bytes per entry of a hash table: the entry and one byte for its state, where at most 7 of 8 places are
-/// used.
+/// Bytes per entry of a hash table: the entry itself and one byte for its state. At most 7 of 8 places of a
+/// table are used.
 const ENTRY_BYTES: usize = (size_of::<((u32, u32), u32)>() + 1) * 8 / 7;
 
 /// A node of the tree, at which prompts diverge or end, with the edge that leads to it.
@@ -40,7 +40,7 @@ struct Node {
     length: u32,
 }
 
-/// The number of the root node, which has no edge.
+/// The number of the root node, to which no edge leads.
 const ROOT: u32 = 0;
 
 /// A growing list of items, stored in pages that are never moved.
@@ -92,7 +92,7 @@ impl<T: Copy> Pages<T> {
         }
     }
 
-    /// Returns the size of all items in bytes after `more` items are added.
+    /// Returns the size of all pages after `more` items are added, in bytes.
     fn bytes_with(&self, more: usize) -> usize {
         (self.len() as usize + more).div_ceil(1 << PAGE_BITS) * ((1 << PAGE_BITS) * size_of::<T>())
     }
@@ -115,8 +115,8 @@ impl PrefixTree {
         PrefixTree { chunks: Pages::new(), nodes, forks, fork_bytes: 0, most_bytes, is_full: false, has_others: false }
     }
 
-    /// Makes the tree return a result only for prompts that were sent here completely before, because other
-    /// processes may have sent any other text.
+    /// Makes the tree return a result only for prompts that this process has sent in full before, because
+    /// other processes may have sent any other text.
     pub(crate) fn beside_others(self) -> PrefixTree {
         PrefixTree { has_others: true, ..self }
     }
@@ -153,8 +153,8 @@ impl PrefixTree {
         at
     }
 
-    /// Appends an edge of `chunks` to `node`. If `split` is set to a child and a length, the child's edge
-    /// is split after that length, and the new edge is appended there.
+    /// Appends an edge of `chunks` to `node`. If `split` contains a child and a length, the child's edge is
+    /// split after that many chunks, and the new edge is appended there.
     fn grow(&mut self, node: u32, split: Option<(u32, u32)>, chunks: &[u32]) {
         let Ok(length) = u32::try_from(chunks.len()) else { return };
         // When a table grows, it doubles its size, and its old and new memory exist at the same time.
@@ -230,8 +230,8 @@ mod tests {
 
     #[test]
     fn the_bound_holds_for_what_a_run_may_have() {
-        // Short questions, for which tables and nodes take much of the memory, and long prompts.
-        // All of them are distinct.
+        // All prompts are distinct: short questions, for which tables and nodes take much of the memory, and
+        // long prompts.
         for (bytes, least) in [(200, 80_000_000), (10_000, 350_000_000)] {
             let mut trail = Trail::new(0);
             trail.say(Role::User, &"x".repeat(bytes), 1);

@@ -23,8 +23,8 @@ use super::transcripts::Texts;
 
 /// Number of entries in a batch. Passing on entries one at a time was measured to cost a quarter more.
 const BATCH: usize = 16;
-/// When the gaps, beginnings and texts in a batch reach this size, in bytes, the batch is passed on before
-/// it is full, so that the memory of a full channel is bounded, too.
+/// When the gaps, prompt beginnings and texts in a batch reach this size, in bytes, the batch is passed on
+/// before it is full, so that the memory of a full channel is bounded, too.
 const BATCH_BYTES: usize = 32 << 10;
 /// Number of batches that may wait for the writer, with at most 32 MiB of gaps. A full channel blocks the
 /// engine, which shows in its lateness; no entry is lost.

@@ -1,5 +1,5 @@
-//! Compares arrivals with their distribution. If a profile changes the rate, applying its Λ reverts the
-//! change, so the result must be the process at rate 1.
+//! Compares arrivals with their distribution. If a profile changes the rate, applying its Λ to the arrivals
+//! reverts the change, so the result must be the process at rate 1.
 
 use super::*;
 use crate::expand::{Load, Phases};
@@ -18,7 +18,7 @@ fn steady(process: Process, qps: f64, fill: u64, seed: u8) -> Schedule {
     Schedule::drawn(process, Course::steady(qps, fill), [seed; 32])
 }
 
-/// Returns the rate profile of `arrivals`, as written in plans, after 2 s of fill and 3 s of stabilize.
+/// Returns the rate profile of `arrivals` (as written in plans), with 2 s of fill and 3 s of stabilize.
 fn course(arrivals: &str, qps: u32) -> Course {
     let arrivals: Arrivals = serde_json::from_str(arrivals).unwrap();
     let qps = arrivals.own_rate().unwrap_or(Decimal::from(qps));
@@ -40,8 +40,8 @@ fn gaps(times: &[u64], unit: f64) -> Vec<f64> {
     times.windows(2).map(|w| (w[1] - w[0]) as f64 / unit).collect()
 }
 
-/// Returns the largest distance of the sample's distribution from `cdf`, times √n. It exceeds 1.95 in one
-/// of a thousand samples.
+/// Returns the largest distance of the sample's distribution from `cdf`, times √n. It exceeds 1.95 for one in
+/// a thousand samples that follow `cdf`.
 fn kolmogorov_smirnov(mut sample: Vec<f64>, cdf: impl Fn(f64) -> f64) -> f64 {
     sample.sort_by(f64::total_cmp);
     let n = sample.len() as f64;
@@ -80,7 +80,8 @@ fn gaps_have_the_distribution_of_their_process() {
     for hundredths in [25, 50, 100, 200] {
         let shape = (hundredths as f64 / 100.0).powi(-2);
         let law = GammaLaw::new(shape, shape).unwrap();
-        // At one arrival per second, a nanosecond resolves the short gaps of a large cv.
+        // At one arrival per second, the resolution of a nanosecond is fine enough for the short gaps of a
+        // large cv.
         let times = first(steady(cv(hundredths), 1.0, 0, 7), 20_000);
         let ks = kolmogorov_smirnov(gaps(&times, 1e9), |x| law.cdf(x.max(1e-12)));
         assert!(ks < RARE, "gamma cv {hundredths}/100: {ks}");
@@ -97,8 +98,8 @@ fn gaps_have_the_mean_and_the_cv_of_their_process() {
         let (mean, cv) = mean_and_cv(&sample);
         // docs/PLAN.md quotes these values.
         eprintln!("{process}: mean {mean:.4}, cv {cv:.4}");
-        // Five standard errors of the mean; for the cv, a bound that allows for its kurtosis (3 + 6
-        // cv²).
+        // The mean may differ by five standard errors. The tolerance for the cv takes the kurtosis of the
+        // gaps (3 + 6 cv²) into account.
         let n = (sample.len() as f64).sqrt();
         assert!((mean - 1.0).abs() < 5.0 * expected / n, "{process}: mean {mean}");
         let room = 5.0 * (2.0 + 6.0 * expected * expected).sqrt() / 2.0 / n;
@@ -122,7 +123,8 @@ const PROFILES: [&str; 8] = [
 fn undone_by_its_own_course_every_profile_is_its_process_at_rate_one() {
     for profile in PROFILES {
         let course = course(profile, 100);
-        // At a larger cv many gaps are shorter than the resolution of arrivals, which is nanoseconds.
+        // A larger cv is not tested here, because many of its gaps are shorter than a nanosecond, the
+        // resolution of arrivals.
         for (process, shape) in [(Process::Poisson, 1.0), (cv(125), 0.64), (cv(50), 4.0)] {
             let times = first(Schedule::drawn(process, course.clone(), [5; 32]), 20_000);
             let undone: Vec<f64> = times.iter().map(|at| course.expected(*at as f64 / 1e9)).collect();
@@ -161,15 +163,15 @@ fn the_rate_scales_the_same_gaps() {
 fn a_rate_that_sinks_to_nothing_ends_the_arrivals() {
     let course = course(r#"{ "ramp": { "from": 10, "to": 0, "over": "20s" } }"#, 1);
     let times = first(Schedule::drawn(Process::Constant, course.clone(), [0; 32]), 1_000);
-    // At 10 per second, half of fill, all of stabilize and half of the ramp give 140 arrivals, and
-    // the last would arrive at the very end.
+    // At 10 arrivals per second, half of fill, all of stabilize and half of the ramp give 140 arrivals, of
+    // which the last one would arrive at the very end.
     assert_eq!(times.len(), 139);
     assert!(times.last().is_some_and(|last| *last <= 25 * SECOND));
     assert_eq!(course.at(141.0), None);
 }
 
-/// The arithmetic of releases before rate profiles were added: earlier measurements keep their
-/// arrivals to the nanosecond.
+/// Compares arrivals with the formula of the releases before rate profiles were added, because plans from
+/// that time must keep their arrivals to the nanosecond.
 #[test]
 fn without_a_profile_arrivals_are_what_they_always_were() {
     for (rate, fill_ns, seed) in [(0.3, 0, 1), (7.0, 3_333_333_333, 2), (1234.567, 30 * SECOND, 3), (50.0, SECOND, 4)] {

@@ -49,8 +49,8 @@ impl Sessions {
         }
     }
 
-    /// Returns the next instant at which a turn is due (to start, or to wait for the cap) without another
-    /// request ending first; `None` if there is none.
+    /// Returns the next instant at which a turn is due (to start, or to wait for the cap) even if no other
+    /// request ends before then; `None` if there is none.
     pub(crate) fn next_due(&self) -> Option<u64> {
         let waiting = self.oldest_waiting().filter(|_| self.in_flight < self.cap);
         let thinking = self.thinking.peek().map(|Reverse((due, _))| *due);
@@ -147,7 +147,7 @@ mod tests {
     use crate::expand::Course;
     use crate::plan::Process;
 
-    /// Creates a conversation every 100 ns.
+    /// Creates a load in which a conversation arrives every 100 ns.
     fn sessions(cap: Option<u32>) -> Sessions {
         Sessions::new(Schedule::drawn(Process::Constant, Course::steady(1e7, 0), [0; 32]), cap, Share::WHOLE)
     }
@@ -164,11 +164,11 @@ mod tests {
         // The user of conversation 0 thinks until 250; conversation 1 begins meanwhile.
         assert_eq!(pacer.ended(150, 0, Some(100)), None);
         assert_eq!(pacer.next_due(), Some(200));
-        // A late wake-up moves no instant.
+        // A late wake-up does not change when requests are scheduled or released.
         let late: Vec<_> = std::iter::from_fn(|| told(pacer.take_due(310))).collect();
         assert_eq!(late, [(1, 200, 200, 1), (2, 250, 250, 0), (3, 300, 300, 2)]);
         assert_eq!(pacer.next_due(), Some(400));
-        // Without think time the next turn is due at once; without a next turn the conversation is gone.
+        // Without think time the next turn is due at once; without a next turn the conversation has ended.
         assert_eq!(told(pacer.ended(320, 1, Some(0))), Some((4, 320, 320, 1)));
         assert_eq!((pacer.ended(330, 0, None), pacer.waiting()), (None, 0));
     }

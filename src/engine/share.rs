@@ -12,7 +12,7 @@ impl Share {
     /// The whole load.
     pub const WHOLE: Share = Share { index: 0, count: 1 };
 
-    /// Creates share number `index` of `count`; `None` if there is no such share.
+    /// Creates share number `index` (counted from 0) of `count`; `None` unless `index` is below `count`.
     pub fn new(index: u32, count: u32) -> Option<Share> {
         (index < count).then_some(Share { index, count })
     }

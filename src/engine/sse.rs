@@ -144,8 +144,8 @@ impl Parser {
                 self.name.clear();
                 self.name.extend_from_slice(value);
             }
-            // Comments (with an empty field name), `id`, `retry`, and fields that must be ignored according
-            // to the standard.
+            // Ignores comments (with an empty field name), `id`, `retry`, and all fields that must be ignored
+            // according to the standard.
             _ => {}
         }
         Ok(false)

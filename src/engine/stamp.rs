@@ -38,8 +38,8 @@ pub(crate) fn keep_enabled() {
 /// Room for the one requested control message (`cmsghdr` and a `timespec`), aligned as the kernel requires.
 type Control = [u64; 8];
 
-/// Reads from `socket` into `into` without waiting. Returns the number of bytes, and the kernel's stamp in
-/// nanoseconds of the wall clock (`None` without a stamp). Zero bytes mean that the other side has closed
+/// Reads from `socket` into `into` without waiting. Returns the number of bytes, and the kernel's stamp as a
+/// wall-clock time in nanoseconds (`None` without a stamp). Zero bytes mean that the other side has closed
 /// the connection.
 #[expect(unsafe_code, reason = "no safe call reads into uninitialized memory and returns control messages")]
 pub(crate) fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> io::Result<(usize, Option<i64>)> {
@@ -51,8 +51,8 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> i
     message.msg_iovlen = 1;
     message.msg_control = (&raw mut control).cast();
     message.msg_controllen = size_of::<Control>() as _;
-    // SAFETY: the header points to `part`, which describes `into`, and to `control`; all of them outlive the call, and the
-    // kernel writes no further than the lengths given.
+    // SAFETY: the header points to `part`, which describes `into`, and to `control`; all of them outlive the
+    // call, and the kernel does not write beyond the given lengths.
     let read = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
     let read = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
     Ok((read, stamp(&message)))
@@ -80,7 +80,7 @@ thread_local! {
 /// nanoseconds. After a larger change, the clocks are read again. The limit is more than NTP adjusts a
 /// clock between two readings, and less than any error that matters.
 const MOST_DRIFT: i64 = 2_000;
-/// Number of readings from which the closest ones are used.
+/// Number of times that the clocks are read; the readings that lie closest together are used.
 const TRIES: usize = 8;
 
 /// The monotonic clock and the wall clock, read together.
@@ -125,8 +125,8 @@ impl Now {
 /// `earliest` is an instant before which the bytes cannot have arrived. A stamp before that instant, or in
 /// the future, shows that the wall clock was set in the meantime.
 pub(crate) fn arrival(kernel: Option<i64>, now: Now, earliest: u64) -> (u64, Option<u64>) {
-    /// Tolerance for these comparisons, in nanoseconds, because the kernel's stamp and our clocks may be
-    /// read on different processors.
+    /// Tolerance, in nanoseconds, for comparing the kernel's stamp with our clocks, because they may be read
+    /// on different processors.
     const SKEW: u64 = 50_000;
     let delay = kernel.and_then(|kernel| u64::try_from((now.wall - kernel).max(-(SKEW as i64)).max(0)).ok());
     let in_future = kernel.is_some_and(|kernel| kernel - now.wall > SKEW as i64);
@@ -182,7 +182,7 @@ mod tests {
             let before = Now::read().wall;
             writer.write_all(b"hello").unwrap();
             let mut wait = [nix::libc::pollfd { fd: reader.as_raw_fd(), events: nix::libc::POLLIN, revents: 0 }];
-            // SAFETY: one descriptor, alive.
+            // SAFETY: the array contains one descriptor, and the descriptor is open.
             #[expect(unsafe_code, reason = "a test that waits for one descriptor")]
             unsafe {
                 nix::libc::poll(wait.as_mut_ptr(), 1, -1)

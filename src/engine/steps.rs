@@ -102,7 +102,9 @@ pub fn record(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Re
 /// Processes one stream `requests` times and passes each entry to the writer thread, as the executor does.
 /// Returns when all records are in `sink`.
 ///
-/// # Errors The sink's own.
+/// # Errors
+///
+/// The errors of the sink.
 pub fn hand_over(
     pieces: &[&[u8]],
     tokens: u32,
@@ -146,7 +148,9 @@ pub fn stamped(socket: &impl AsFd) {
 /// Reads without waiting and determines when the bytes arrived, as a measured connection does. Returns the
 /// number of bytes.
 ///
-/// # Errors Nothing can be read, or the socket is broken.
+/// # Errors
+///
+/// Fails if nothing can be read now, or if the socket is broken.
 pub fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
     let (read, kernel) = stamp::receive(socket, into)?;
     std::hint::black_box(stamp::arrival(kernel, Now::read(), 0));

@@ -78,7 +78,7 @@ pub(crate) struct Asks {
     pub bytes: usize,
     /// The index of the request's class in the run, counted from 0.
     pub class: usize,
-    /// Number of requested vectors or scores; 0 if the request is for text.
+    /// Number of requested vectors or scores; 0 if text is requested.
     pub values: usize,
 }
 
@@ -103,13 +103,12 @@ pub(crate) struct Tally {
     protocol: &'static dyn Protocol,
     /// The request's parameters.
     asked: Asks,
-    /// The first eight bytes of the SHA-256 of the response's text; `None` until it is complete, or if
+    /// The first eight bytes of the SHA-256 of the response's text; `None` until the text is complete, or if
     /// there is no text.
     digest: Option<[u8; 8]>,
     /// Whether the end of the response has arrived: `[DONE]`, or the last event of the protocol.
     marked_done: bool,
-    /// When the last byte of the body arrived, from which time the request's slot is free; `None` if it has
-    /// not arrived.
+    /// When the last byte of the body arrived, which freed the request's slot; `None` if it has not arrived.
     freed: Option<u64>,
     /// The recorded texts; `None` if the run does not record them.
     words: Option<Box<RequestTexts>>,
@@ -203,8 +202,8 @@ impl Tally {
         self.words = Some(Box::new(RequestTexts::new(body)));
     }
 
-    /// Processes one event of the stream, which arrived with the read `read`. Returns true if the event
-    /// contained text.
+    /// Processes one event of the stream, which arrived with `read`. Returns true if the event contained
+    /// text.
     pub(crate) fn event(&mut self, event: &Event, read: Read) -> Result<bool, Failure> {
         if self.marked_done {
             return Ok(false);

@@ -55,7 +55,7 @@ pub struct Target {
     pub api_key: Option<Secret>,
     /// Headers of the endpoint. Requests that are not measured carry only these.
     pub of_endpoint: Headers,
-    /// The secret values of headers, by the plan's reference to each.
+    /// The secret values of headers, keyed by the plan's references to them.
     pub secrets: BTreeMap<SecretRef, Secret>,
     /// Whether any certificate is accepted.
     pub insecure_tls: bool,

@@ -17,7 +17,7 @@ const MAX_EVENT: usize = 4096;
 pub(crate) struct Template {
     /// The bytes before the text, followed by the bytes after it.
     around: Vec<u8>,
-    /// Where the bytes after the text begin in `around`; `None` before the first event.
+    /// Where the bytes after the text begin in `around`; `None` if no shape has been learned yet.
     split: Option<usize>,
     channel: Channel,
 }

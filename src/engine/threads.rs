@@ -76,9 +76,9 @@ pub(crate) fn step_back() {
 impl Thread {
     /// Returns a handle to the calling thread.
     pub(crate) fn current() -> Thread {
-        // In Linux, the number of a thread's CPU clock consists of the complement of the thread's id and
-        // three low bits that mean "of a thread, by the scheduler's count". glibc's pthread_getcpuclockid
-        // computes it in this way.
+        // On Linux, the id of a thread's CPU clock consists of the complement of the thread's id and three
+        // low bits that mean "of a thread, by the scheduler's count". glibc's pthread_getcpuclockid computes
+        // it in this way.
         const SCHEDULED_OF_THREAD: i32 = 0b110;
         let id = rustix::thread::gettid().as_raw_nonzero().get();
         let clock = ClockId::from_raw((!id << 3) | SCHEDULED_OF_THREAD);

@@ -1,11 +1,11 @@
 //! Reads the times and the request id that a server reports in the head of its response. Only the id is
 //! allocated.
 //!
-//! `Server-Timing` (W3C, "Server Timing", 2.1: names with a `dur` in milliseconds) does not prescribe
-//! names; sweepline reads `queue`, `prefill`, `decode` and `total`, in upper or lower case. Text Generation
-//! Inference (3.3.7, `router/src/server.rs`, `generate_internal`) has `x-queue-time` and `x-total-time` in
-//! whole milliseconds; other servers may use both names, so they are read only together with TGI's
-//! `x-compute-type`. `traceparent` is defined in W3C's "Trace Context", 3.2.
+//! `Server-Timing` (W3C, "Server Timing", 2.1: names with a `dur` in milliseconds) does not prescribe names;
+//! sweepline reads `queue`, `prefill`, `decode` and `total`, in upper or lower case. Text Generation
+//! Inference (3.3.7, `router/src/server.rs`, `generate_internal`) sends `x-queue-time` and `x-total-time` in
+//! whole milliseconds. Other servers may use the same names, so these fields are read only together with
+//! TGI's `x-compute-type`. `traceparent` is defined in W3C's "Trace Context", 3.2.
 
 use crate::protocol::nanos;
 use crate::rows::ServerTimes;

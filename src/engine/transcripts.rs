@@ -106,7 +106,7 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// Buffers the texts on their way into the file.
+/// Buffers the texts until they are written to the file.
 pub(crate) struct Texts {
     sink: Box<dyn TextSink>,
     target: Arc<Target>,

@@ -3,7 +3,7 @@
 //! All numbers are derived here from the bits of ChaCha8, so that no new release of a library changes the
 //! arrivals of a run. Exponential gaps use the inverse transform. Gamma gaps use the method of Marsaglia &
 //! Tsang (2000), which needs a normal variate from Marsaglia's polar method. The golden values in
-//! `tests/schedule.rs` pin the results.
+//! `schedule_tests` pin the results.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// Number of waiting periods that are kept. For a request that was released before the oldest of them, only
-/// these are counted.
+/// Number of waiting periods that are kept. For a request that was released before the oldest of these
+/// periods, earlier waits are not counted.
 const KEPT: usize = 64;
 
 /// The latest periods of waiting, oldest first, in nanoseconds since the run's start. They do not overlap

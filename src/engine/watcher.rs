@@ -1,5 +1,5 @@
-//! The sampling thread. It ticks as a canary every 10 ms, takes samples every second, and takes two
-//! snapshots at the borders of the measure window, from which the facts of the run are computed.
+//! The sampling thread. It acts as a canary with a tick every 10 ms, takes a sample every second, and takes a
+//! snapshot at each border of the measure window. The facts of the run are computed from the two snapshots.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) struct Seen {
     pub samples: Result<u64, SinkError>,
     /// The observations in the measure window; `None` if the window was too short to be observed.
     pub window: Option<Observed>,
-    /// The times in which no thread of sweepline ran; `None` if the sampling thread did not reach the end
+    /// The periods in which no thread of sweepline ran; `None` if the sampling thread did not reach the end
     /// of the run.
     pub pauses: Option<Book>,
 }
@@ -190,8 +190,8 @@ impl Watcher {
         }
     }
 
-    /// Returns the observations in the measure window, from the two snapshots at its borders; `None` if
-    /// there are not two snapshots.
+    /// Returns the observations in the measure window, from the two snapshots at its borders; `None` unless
+    /// both snapshots were taken.
     fn window(&self) -> Option<Observed> {
         let (opened, closed) = (self.opened.as_ref()?, self.closed.as_ref()?);
         let observer = &self.observer;

@@ -23,7 +23,7 @@ pub(crate) struct Workers {
     idle: RefCell<Vec<Rc<Worker>>>,
 }
 
-/// A task's next request, and the waker with which the task waits for it.
+/// A task's next request, and the waker of the task while it waits for a request.
 #[derive(Default)]
 struct Worker {
     handed: RefCell<Option<Handed>>,

@@ -80,13 +80,13 @@ fn truth(cell: &Cell, axis: &str) -> Result<Option<bool>, Mistake> {
     })
 }
 
-/// Returns how the arrivals of an open loop are spaced, if an axis sets it.
+/// Returns the spacing of an open loop's arrivals, if an axis sets it.
 pub(super) fn arrivals(cell: &Cell) -> Result<Option<Arrivals>, Mistake> {
     let expected = "poisson or constant, or gamma cv 2";
     word(cell, "arrivals", expected, |text| text.parse::<Process>().ok().map(Arrivals::from))
 }
 
-/// Returns how requests get their connections, if an axis sets it.
+/// Returns the way in which requests get their connections, if an axis sets it.
 pub(super) fn connections(cell: &Cell) -> Result<Option<Connections>, Mistake> {
     choice(cell, "connections", (&Connections::ALL, Connections::name), "warm, cold or per_request")
 }

@@ -33,7 +33,8 @@ pub(super) fn without_load(finding: &Finding) -> String {
     }
 }
 
-/// Formats a measured value as `ttft_p99 is 512 ms (498 ms to 530 ms)`; empty for other findings.
+/// Formats a measured value as `ttft_p99 is 512 ms (498 ms to 530 ms)`; returns an empty string for other
+/// findings.
 pub(super) fn measured(finding: &Finding) -> String {
     let Says::Measured { value, ends, .. } = &finding.says else { return String::new() };
     let metric = finding.metric;

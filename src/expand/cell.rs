@@ -11,9 +11,9 @@ use crate::plan::{Scalar, Step, Take};
 /// A value that cells of a sweep may have on an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
-    /// The axis.
+    /// Name of the axis.
     pub axis: Arc<str>,
-    /// The value.
+    /// The value on the axis.
     pub value: Scalar,
     /// The value as text.
     pub text: Arc<str>,

@@ -41,7 +41,7 @@ pub enum Mistake {
     Undivided {
         /// Number of processes.
         workers: u32,
-        /// The reason.
+        /// Why the load cannot be divided.
         why: &'static str,
         /// What to change.
         remedy: &'static str,
@@ -70,19 +70,19 @@ pub enum Mistake {
          effect: add `launch`, or restrict the axis to other endpoints with `when`"
     )]
     NoLaunch {
-        /// The axis.
+        /// Name of the axis that sets the flag.
         axis: Box<str>,
-        /// The endpoint.
+        /// Name of the endpoint without a `launch`.
         endpoint: Box<str>,
     },
     /// An expression that cannot be evaluated in the cell.
     #[error("`{field}` of endpoint `{endpoint}`: {mistake}")]
     OfCell {
-        /// The endpoint.
+        /// Name of the endpoint whose field contains the expression.
         endpoint: Box<str>,
-        /// The field.
+        /// Name of the field that contains the expression.
         field: Box<str>,
-        /// The reason.
+        /// Why the expression cannot be evaluated.
         mistake: Box<CellMistake>,
     },
     /// An axis that every cell needs is missing.
@@ -99,15 +99,15 @@ pub enum Mistake {
     UnknownName {
         /// The axis on which the name is used.
         axis: &'static str,
-        /// The name.
+        /// The unknown name.
         name: String,
     },
     /// A value that its axis does not accept.
     #[error("`{axis}: {value}` is not valid: write {expected}")]
     WrongType {
-        /// The axis.
+        /// Name of the axis.
         axis: String,
-        /// The value.
+        /// The value that the axis does not accept.
         value: Scalar,
         /// A description of the accepted values.
         expected: &'static str,
@@ -143,9 +143,9 @@ pub enum Mistake {
         misfit.what, api.name(), misfit.remedy
     )]
     OtherProtocol {
-        /// The scenario.
+        /// Name of the scenario.
         scenario: Box<str>,
-        /// The endpoint.
+        /// Name of the endpoint.
         endpoint: Box<str>,
         /// The endpoint's protocol.
         api: Api,
@@ -158,7 +158,7 @@ pub enum Mistake {
          requested output; write {needs} or more, or shorten prompt_tokens, output_tokens or system_tokens"
     )]
     ContextTooShort {
-        /// The limit.
+        /// The plan's `context_limit`, in tokens.
         limit: u32,
         /// Tokens of a first turn including its output.
         needs: u64,
@@ -170,9 +170,9 @@ pub enum Mistake {
         .needs.spoken()
     )]
     SmallBudget {
-        /// The budget.
+        /// The budget that the plan sets.
         budget: Nanos,
-        /// Number of settings.
+        /// Number of different settings.
         settings: usize,
         /// The total time if each setting has one run.
         needs: Nanos,

@@ -19,7 +19,7 @@ pub(super) struct Stop {
 }
 
 /// Returns the state and the reason for every sweep that is stopped by its own gate, or by the gate of a
-/// sweep that it comes after.
+/// sweep that it directly or indirectly comes after.
 pub(super) fn gates(plan: &Plan, known: &Known) -> HashMap<String, Stop> {
     let stop_of = |name: &str| {
         let (at, stop) = gates_before(plan, name).find_map(|(at, gate)| Some((at, stopped(gate, known)?)))?;
@@ -29,8 +29,8 @@ pub(super) fn gates(plan: &Plan, known: &Known) -> HashMap<String, Stop> {
     plan.sweeps.keys().filter_map(|name| stop_of(name)).collect()
 }
 
-/// The gates that a sweep depends on, each with its sweep: first its own gate, then the gates of the
-/// sweeps that it comes after.
+/// The gates that a sweep depends on, each with its sweep: first its own gate, then the gates of the sweeps
+/// that it directly or indirectly comes after.
 pub(super) fn gates_before<'p>(plan: &'p Plan, name: &str) -> impl Iterator<Item = (&'p str, &'p Gate)> {
     let first = plan.sweeps.get_key_value(name).map(|(name, _)| name.as_str());
     let (mut open, mut seen) = (Vec::from_iter(first), BTreeSet::new());

@@ -52,7 +52,7 @@ pub struct ConcreteHook {
     pub action: HookAction,
     /// The action as written in the plan.
     pub written: HookAction,
-    /// The time limit.
+    /// The time within which the hook must end.
     pub within: Nanos,
     /// What happens if the hook fails.
     pub on_failure: OnFailure,

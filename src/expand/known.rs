@@ -24,7 +24,7 @@ pub struct Finding {
     pub metric: AskedMetric,
     /// The cell's values on all axes except the load; for a metric, on all axes.
     pub cell: Vec<(String, String)>,
-    /// The result.
+    /// The result that the sweep found in the cell.
     pub says: Says,
     /// The runs that the finding is based on.
     pub runs: Vec<RunId>,
@@ -35,9 +35,9 @@ pub struct Finding {
 pub enum Says {
     /// There is no result yet; contains the current state as text.
     Open(String),
-    /// A load.
+    /// The highest load that meets the objective.
     Load {
-        /// The highest load that meets the objective.
+        /// The highest load that is observed to meet the objective.
         load: Decimal,
         /// The highest load that is shown to meet the objective: `load` if its runs show this at 95 %,
         /// otherwise the load that is one step of the search's resolution lower. `None` if that lower load is
@@ -54,7 +54,7 @@ pub enum Says {
         value: f64,
         /// The ends of the value's 95 % interval; `None` if unknown.
         ends: Option<[f64; 2]>,
-        /// Number of runs.
+        /// Number of runs that the value is based on.
         runs: usize,
     },
     /// The lightest load that was run already misses the objective.

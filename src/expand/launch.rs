@@ -1,7 +1,7 @@
-//! The launched server of an endpoint in a cell: its flags, its command, its hardware and facts.
+//! The launched server of an endpoint in a cell: its flags, its command, its hardware and its facts.
 //!
-//! The flags of a cell are the declared ones (`server: { flags: … }`), overridden by its `server.FLAG`
-//! axes. They are treated like declared facts, so that comparisons of facts include them.
+//! The flags of a cell are the declared ones (`server: { flags: … }`), overridden by its `server.FLAG` axes.
+//! They are treated like declared facts, so that comparisons of facts include them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

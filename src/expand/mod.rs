@@ -150,8 +150,8 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// Creates the pools of a sweep whose runs are selected by measurements: one pool for each cell without
-    /// its load.
+    /// Creates the pools of a sweep whose runs are selected by measurements: one pool for all cells that
+    /// differ only in the selected values.
     fn pools_of(
         &mut self,
         name: Arc<str>,

@@ -1,15 +1,15 @@
-//! The order of runs: one seeded, shuffled block per repeat, so that a drift of the machine does not
-//! look like an effect.
+//! The order of runs: one seeded, shuffled block per repeat, so that a drift of the machine does not look
+//! like an effect.
 //!
 //! The cells of a comparison run one after another, as a round. Of every four consecutive rounds, two are
-//! reversed (BA instead of AB), so that a drift affects both arms alike. The two are drawn at random. If each
-//! run is influenced by the previous run on the machine, equal servers look different in more than the
-//! nominal 5 of 100 comparisons. The more regularly rounds alternate, the more often this happens: in up to
-//! 7.1 of 100 comparisons with strict alternation, which puts two runs of one arm next to each other at every
-//! boundary between rounds; in up to 6.4 if one of every two rounds is reversed; and in up to 5.8 with this
-//! scheme. After any number of rounds, the number of rounds in which an arm came first differs by at most two
-//! between the arms, and after three rounds, no arm has come first in all of them. The order of a round does
-//! not depend on the number of rounds, because repeats may be added later.
+//! reversed (BA instead of AB), so that a drift affects both arms alike. Which two are reversed is drawn at
+//! random. If each run is influenced by the previous run on the machine, equal servers look different in more
+//! than the nominal 5 of 100 comparisons. The more regularly rounds alternate, the more often this happens:
+//! in up to 7.1 of 100 comparisons with strict alternation, which puts two runs of one arm next to each other
+//! at every boundary between rounds; in up to 6.4 if one of every two rounds is reversed; and in up to 5.8
+//! with this scheme. After any number of rounds, the number of rounds in which an arm came first differs by
+//! at most two between the arms, and after three rounds, no arm has come first in all of them. The order of a
+//! round does not depend on the number of rounds, because repeats may be added later.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

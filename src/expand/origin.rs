@@ -141,8 +141,8 @@ impl Place<'_> {
         chain(name, &self.plan.scenarios).map_or_else(Vec::new, |(chain, _)| chain)
     }
 
-    /// The text shared by a scenario's requests depends on its built-in scenario, which the last `base`
-    /// names.
+    /// Returns the place that determines the text shared by a scenario's requests. This text depends on the
+    /// built-in scenario, which the last `base` of the chain names.
     fn base(&self) -> Vec<Step> {
         match self.chain().last() {
             Some((name, _)) => keys(&["scenarios", name, "base"]),
@@ -150,8 +150,8 @@ impl Place<'_> {
         }
     }
 
-    /// A field of a request is set by the axis, then the scenario, then (for `stream`) the sweep and the
-    /// plan.
+    /// Returns the place of a field of a request. The axis takes precedence, then the scenario, then (for
+    /// `stream`) the sweep and the plan.
     fn request_field(&self, field: &str) -> Vec<Step> {
         // Lengths determine both token counts, and a single count overrides them.
         let fields: &[&str] = match field {
@@ -177,8 +177,8 @@ impl Place<'_> {
         }
     }
 
-    /// A field of a class of a mix is set by an axis, then the other fields of the mix, then the
-    /// scenario of the class, then its entry in the mix.
+    /// Returns the place of a field of a class of a mix. An axis takes precedence, then the other fields of
+    /// the mix, then the scenario of the class, then its entry in the mix.
     fn of_class(&self, path: &str) -> Vec<Step> {
         let (number, field) = path.split_once('.').unwrap_or((path, ""));
         let name = field.rsplit('.').next().unwrap_or(field);
@@ -205,8 +205,8 @@ impl Place<'_> {
         }
     }
 
-    /// A field of `extra` is set by the scenario for the engine, then by the scenario for all engines,
-    /// then by the endpoint.
+    /// Returns the place of a field of `extra`. The scenario's fields for the engine take precedence, then
+    /// its fields for all engines, then the endpoint's.
     fn extra(&self, field: &str, chain: &[(&str, &Scenario)]) -> Vec<Step> {
         let endpoint = self.name_on("endpoint");
         let engine = self.plan.endpoints.get(&endpoint).map_or("", |endpoint| endpoint.engine.name());
@@ -223,7 +223,7 @@ impl Place<'_> {
         }
     }
 
-    /// A field of a table of the scenario, like `prefix.tokens`.
+    /// Returns the place of a field of a table of the scenario, like `prefix.tokens`.
     fn table_of_request(&self, table: &str, field: &str) -> Vec<Step> {
         let mut steps = self.request_field(table);
         let field = match (table, field) {
@@ -281,8 +281,8 @@ impl Place<'_> {
         }
     }
 
-    /// Each phase comes from one place as a whole, because a sweep's phase replaces the plan's. If the
-    /// phase is written as a table, its fields (`for`, `mode`, …) are below it.
+    /// Returns the place of a phase or of one of its fields (`for`, `mode`, …). Each phase comes from one
+    /// place as a whole, because a sweep's phase replaces the plan's.
     fn phase(&self, field: &str) -> Vec<Step> {
         let mut parts = field.split('.');
         let phase = parts.next().unwrap_or(field);

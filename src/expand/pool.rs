@@ -18,7 +18,7 @@ use super::error::Mistake;
 use super::planned::PlannedRun;
 use super::spec::RunSpec;
 
-/// The settings of a search.
+/// The parameters of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Searched {
     /// The searched axis: `qps` or `batch_size`.
@@ -33,10 +33,10 @@ pub struct Searched {
     pub limits: Vec<Objective>,
 }
 
-/// The settings of an optimization of server settings.
+/// The parameters of an `optimize`, which searches for the best server settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Optimized {
-    /// The quantity to optimize.
+    /// The quantity that the search optimizes.
     pub aim: Aim,
     /// Maximum total time of all runs.
     pub budget: Nanos,
@@ -72,7 +72,7 @@ pub enum Chooses {
     Ladder {
         /// The ascending axis: `qps` or `batch_size`.
         axis: &'static str,
-        /// The stop rule.
+        /// The rule that ends the ladder.
         stop: StopRule,
     },
 }
@@ -97,10 +97,10 @@ impl Chooses {
     }
 }
 
-/// A possible run.
+/// A run that measurements may select.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
-    /// The run.
+    /// The run itself.
     pub run: PlannedRun,
     /// The load of the run: requests per second, or requests in flight; 0 if settings are selected instead of
     /// loads.
@@ -166,7 +166,7 @@ impl Pool {
 }
 
 /// The repeat number of the second run on the first rung; the numbers for the other rungs follow. An
-/// `optimize` always has fewer rungs than this, so the numbers are distinct.
+/// `optimize` always has fewer rungs than this number, so the repeat numbers are distinct.
 const AGAIN_FROM: u32 = 100;
 
 /// Number of neighboring loads in a search that all have different arrivals and texts.
@@ -354,7 +354,7 @@ mod tests {
         let all = repeats(&pool(1.0, 200.0));
         for (at, (load, own)) in all.iter().enumerate() {
             assert_eq!(own.len(), (MOST_OF_A_LOAD + MOST_CONFIRMATIONS) as usize, "{load}");
-            // One end of the range is between two loads of the grid.
+            // The upper end of the range, 200, is skipped because it lies between two loads of the grid.
             for (other, theirs) in all[at + 1..].iter().take(6).filter(|(other, _)| other != "200") {
                 assert!(own.is_disjoint(theirs), "{load} and {other}");
             }

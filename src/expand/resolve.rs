@@ -27,7 +27,7 @@ use super::{
 
 /// The default length of drain.
 pub(super) const DRAIN: Nanos = Nanos::from_secs(30);
-/// Default maximum of a window that `min_requests` extends, as a multiple of its written length.
+/// Default maximum length of a window that `min_requests` extends, as a multiple of its written length.
 pub(super) const AT_MOST: u64 = 5;
 /// The phases of a run that measures a server start: it sends one request when the server is ready, and waits
 /// for the response.
@@ -180,7 +180,7 @@ impl<'p> Resolver<'p> {
         scenario.mix.iter().map(class).collect()
     }
 
-    /// How requests of `scenario` to `endpoint` are shaped.
+    /// Returns the fields of the requests of `scenario` to `endpoint` that do not depend on their content.
     fn shaping(&self, sweep: &Sweep, endpoint: &EndpointSpec, scenario: &Resolved) -> Shaping {
         let declared = self.plan.endpoints.get(&endpoint.name);
         let of_endpoint = declared.map(|endpoint| &endpoint.extra);

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Cell;
 
-/// Compared cells, grouped.
+/// The cells of a comparison, in groups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rounds {
     /// Groups of cells that are equal except for the compared axis, as positions. Groups are ordered by their

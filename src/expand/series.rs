@@ -43,7 +43,7 @@ pub struct CellEnd {
 /// The runs of one cell, in the order of their repeats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellRuns {
-    /// All possible runs.
+    /// All runs of the cell that may be executed.
     pub runs: Vec<PlannedRun>,
     /// The end of the repeats, if the results so far have determined it; see [`super::Expansion::end_early`].
     pub end: Option<CellEnd>,
@@ -57,7 +57,7 @@ pub struct Series {
     pub sweep: Arc<str>,
     /// The condition that ends the repeats.
     pub ends: Ends,
-    /// The cells.
+    /// The cells, each with its runs.
     pub cells: Vec<CellRuns>,
 }
 

@@ -269,7 +269,7 @@ impl Load {
         }
     }
 
-    /// The rate profile of an open loop; `None` if its rate is constant.
+    /// The rate profile of an open loop; `None` if its rate is constant, and for a closed loop.
     pub fn profile(&self) -> Option<&Profile> {
         match self {
             Load::Closed { .. } => None,

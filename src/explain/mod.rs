@@ -1,7 +1,7 @@
-//! One page for each code that `check` prints, errors (E…) and lints (M…) alike: its meaning, the reason, a
-//! wrong and a right example. The pages are `docs/codes/CODE.md`; this module contains the only list of
-//! them. `tests/it/explain.rs` checks that every code has a page and that the examples on each page behave
-//! as described.
+//! One page for each code that `check` prints, errors (E…) and lints (M…) alike: its meaning, the reason, and
+//! a wrong and a right example. The pages are `docs/codes/CODE.md`; this module contains the only list of
+//! them. `tests/it/explain.rs` checks that every code has a page and that the examples on each page behave as
+//! described.
 
 /// The page of one code.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +82,7 @@ fn whole_code(asked: &str) -> String {
 }
 
 impl Page {
-    /// The meaning of the code, in a few words.
+    /// Returns the meaning of the code, in a few words.
     pub fn title(&self) -> &'static str {
         let first = self.markdown.lines().next().unwrap_or_default();
         first.split_once(": ").map_or(first, |(_, title)| title)
@@ -107,7 +107,7 @@ impl Page {
         let mut in_example = false;
         let mut after_heading = false;
         for line in self.markdown.lines() {
-            // The text follows directly after its heading.
+            // The blank line after a heading is skipped.
             let skipped = after_heading && line.is_empty();
             after_heading = false;
             if let Some(language) = line.strip_prefix("```") {

@@ -33,7 +33,7 @@ const DRAWN: [&[&str]; 5] = [
 /// Maximum number of curves in a chart.
 const MOST_CURVES: usize = 6;
 
-/// Maximum number of charts in a workbook. The numbers of further charts can be found in the sheet `curves`.
+/// Maximum number of charts in a workbook. The sheet `curves` contains the numbers of the omitted charts.
 const MOST_CHARTS: usize = 60;
 
 /// Maximum number of characters in a title; Excel accepts 255.
@@ -88,7 +88,7 @@ struct Row {
 /// A chart.
 #[derive(Debug)]
 struct One {
-    /// The group of curves to which the row belongs. Each group begins a new row.
+    /// The group of curves to which the chart belongs. The charts of each group begin on a new row.
     group: usize,
     title: String,
     x: &'static str,
@@ -251,7 +251,7 @@ impl One {
         chart.legend().set_position(ChartLegendPosition::Bottom);
         chart.x_axis().set_name(self.x).set_min(0);
         chart.y_axis().set_name(&self.y).set_min(0);
-        // No line is drawn between two loads if one of them is n/a.
+        // No line is drawn between two loads if the value at either load is n/a.
         chart.show_empty_cells_as(ChartEmptyCells::Gaps);
         chart.set_width(SIZE[0]).set_height(SIZE[1]);
         chart.set_alt_text(format!("{}, over {}; its numbers are in the sheet {NUMBERS}", self.title, self.x));

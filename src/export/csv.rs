@@ -54,7 +54,7 @@ fn put(cell: &Cell, field: &mut String) {
     }
 }
 
-/// Appends the shortest digits that represent the number, never with an exponent, because some spreadsheets
+/// Appends the shortest text that represents the number, never with an exponent, because some spreadsheets
 /// interpret an exponent as text.
 fn float(value: f64, field: &mut String) {
     use std::fmt::Write;
@@ -73,8 +73,8 @@ mod tests {
     use crate::export::sheet::tests::{awkward, written};
 
     proptest::proptest! {
-        /// Numbers are as short as in the standard library's output, which may choose the other of two
-        /// equally close numbers.
+        /// The text of a number is as short as the standard library's, which may choose the other of two
+        /// equally close texts.
         #[test]
         fn numbers_are_written_shortest_and_without_an_exponent(bits: u64, tame in -1e6..1e6f64, int: i64) {
             let written = |cell: Cell| {

@@ -116,7 +116,7 @@ fn of_figure(reading: &Ordinate) -> Vec<Column> {
 }
 
 /// Returns the meaning of a figure and, for latencies, the instant from which they are measured. The column
-/// of the same name in `runs` always measures from the send.
+/// of the same name in `runs` always measures from the time at which a request is sent.
 fn meaning(reading: &Ordinate) -> String {
     let (open, closed) = (reading.metric(true), reading.metric(false));
     let of = match reading.percentile {

@@ -5,7 +5,7 @@ use crate::rows::EventRow;
 use super::breakdown::Named;
 use super::{Cell, Column, Kind, Sheet};
 
-/// The columns. The labels of a run are only in the table of requests; its rows are found by `sweep`,
+/// The columns. The labels of a run are only in the table of requests, to which an event belongs by `sweep`,
 /// `run_id` and `request`.
 pub fn columns() -> Vec<Column> {
     let int = |name, doc| Column::new(name, Kind::Int, doc);

@@ -171,7 +171,7 @@ impl DeclaredFacts {
 pub struct FoundHosts {
     /// Host and port of the endpoint's URL.
     pub address: Option<String>,
-    /// What the server reported about itself.
+    /// The facts that the server reported about itself.
     pub server: Fingerprint,
     /// GPUs of the client's machine.
     pub client_gpus: Vec<String>,

@@ -10,20 +10,20 @@ use super::facts::{DeclaredFacts, FoundHosts, VERSION};
 use super::run_row::{GivenUpRow, RunRow, axes};
 use super::{Cell, Column, Kind};
 
-/// Prefix of the column of a declared fact of the server: `declared.flags.max_num_seqs`,
+/// Prefix of the columns for declared facts of the server: `declared.flags.max_num_seqs`,
 /// `declared.tensor_parallel`.
 const DECLARED: &str = "declared.";
 
-/// Prefix of the column of a flag that the server reported: `read_back.max_model_len`.
+/// Prefix of the columns for flags that the server reported: `read_back.max_model_len`.
 const READ_BACK: &str = "read_back.";
 
-/// Prefix of the column that counts one kind of failure: `failed.http_500`.
+/// Prefix of the columns that each count one kind of failure: `failed.http_500`.
 const FAILED: &str = "failed.";
 
-/// Prefix of the column of a metric that the server reported: `server.requests_running_mean`.
+/// Prefix of the columns for metrics that the server reported: `server.requests_running_mean`.
 const SERVER: &str = "server.";
 
-/// Prefix of the column of a part of a latency: `parts.ttft_queue_ms`.
+/// Prefix of the columns for parts of latencies: `parts.ttft_queue_ms`.
 const PARTS: &str = "parts.";
 
 /// Prefix of a flag among the declared facts of a server.
@@ -86,8 +86,8 @@ impl Further {
         }
     }
 
-    /// The columns that distinguish servers: declared flags, and flags that were read back. Declared flags
-    /// that are axes are omitted, because they already have a column.
+    /// The names of the columns that distinguish servers: declared facts, and flags that were read back.
+    /// Declared flags that are axes are omitted, because they already have a column.
     pub(crate) fn telling(&self) -> impl Iterator<Item = String> {
         let is_axis = |fact: &str| {
             fact.strip_prefix(FLAGS).is_some_and(|flag| self.axes.contains(&format!("{SERVER_PREFIX}{flag}")))

@@ -71,7 +71,8 @@ impl Counts {
             _ => None,
         });
         let unmarked_from = quantile::unmarked_from(self.percentile) as i64;
-        // If requests failed, a missing end lies among the failures, so the interval is not open.
+        // If requests failed, a missing end of the interval lies among the failures, so the interval is not
+        // open.
         let is_open = matches!((&row[self.worse], &row[self.failures]), (Cell::Null, Cell::Int(0)));
         match (&row[self.at], streams) {
             (Cell::Float(value), _) if n < unmarked_from || unmarked_from > 0 && is_open => {
@@ -138,7 +139,7 @@ fn text(cell: &Cell, is_label: bool) -> String {
     }
 }
 
-/// Formats a number with four significant digits, but never fewer than all digits before the decimal point.
+/// Formats a number with four significant digits, or with more if its integer part is longer.
 fn rounded(value: f64) -> String {
     let whole = if value == 0.0 { 1 } else { value.abs().log10().floor() as i32 + 1 };
     format!("{value:.*}", (4 - whole).clamp(0, 6) as usize)

@@ -78,7 +78,7 @@ pub(crate) fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow]) 
         cells.push(run.started.clone().into());
         cells.push(ANALYSIS.into());
         cells.push("given_up".into());
-        // Reasons, labels and errors apply only to measured requests.
+        // Reasons, labels and errors exist only for runs with measured requests.
         cells.extend([Cell::Null, Cell::Null, Cell::Null]);
         cells.push(run.given_up.spoiled.detail.clone().into());
         cells.extend([run.given_up.reason().into(), Cell::Null]);
@@ -121,7 +121,7 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> Cell {
     (!names.is_empty()).then(|| names.join(" ")).into()
 }
 
-/// The column of a further axis, given the other columns.
+/// Returns the column of a further axis. If another column has the axis's name, the prefix `axis_` is added.
 pub(super) fn axis_column(axis: &str, others: &[Column]) -> Column {
     let taken = others.iter().any(|column| column.name == axis);
     let name = if taken { format!("axis_{axis}") } else { axis.to_owned() };
@@ -191,7 +191,7 @@ pub(super) mod tests {
     use crate::export::{Csv, Markdown, marked};
     use crate::plan::Validity;
 
-    /// Returns a closed and an open run; the second has its own axis.
+    /// Returns a closed-loop run and an open-loop run; only the second has a further axis, `output_tokens`.
     pub(crate) fn runs() -> Vec<RunRow> {
         let make = |run: Run, axis: Option<&str>| {
             let (records, facts) = run.make();
@@ -244,7 +244,7 @@ pub(super) mod tests {
         assert_eq!([&rows[0][at("output_tokens")], &rows[1][at("output_tokens")]], ["", "16"]);
         assert_eq!([&rows[1][at("derived_server_throughput_tokens_per_s")], &rows[0][at("reasons")]], ["", ""]);
         assert!(rows[0][at("ttft_p50_ms")].parse::<f64>().unwrap() > 19.0);
-        // 215 requests are too few for p99.
+        // The run's 215 requests are too few for p99.
         assert_eq!([&rows[1][at("ttft_p99_ms")], &rows[1][at("goodput_share")]], ["", ""]);
     }
 

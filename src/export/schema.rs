@@ -95,7 +95,7 @@ mod tests {
         old.iter().all(|name| new.any(|other| other == name))
     }
 
-    /// Readers use the names and may use the order, so neither changes without a new version.
+    /// Readers use the names and may use the order, so neither may change without a new version.
     #[test]
     fn columns_are_those_of_their_version_and_the_file_is_current() {
         let kept = std::fs::read_to_string(PATH).unwrap_or_default();

@@ -95,19 +95,19 @@ impl Column {
         Column { null: case.into(), ..self }
     }
 
-    /// The same column as a label.
+    /// Returns the same column, marked as a label.
     pub fn label(self) -> Column {
         Column { is_label: true, ..self }
     }
 
-    /// The column of a metric.
+    /// Returns the column of a metric.
     pub fn of(metric: &metric::Column) -> Column {
         let kind = if metric.counts() { Kind::Int } else { Kind::Float };
         Column { unit: metric.unit(), ..Column::new(&metric.name, kind, &metric.doc).null(&metric.null) }
     }
 }
 
-/// Returns the unit that follows from the suffix of a column's name; empty if there is none.
+/// Returns the unit that follows from the suffix of a column's name; empty if the suffix names no unit.
 fn unit_of(name: &str) -> &'static str {
     const ENDS: [(&str, &str); 5] =
         [("_ns", "ns"), ("_tokens_per_s", "tokens/s"), ("_ms", "ms"), ("_tokens", "tokens"), ("bytes", "bytes")];

@@ -210,7 +210,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Computes the properties from a table, which is consumed.
+    /// Determines which columns have values and which distinguish rows. Consumes the table.
     pub(crate) fn of(sheet: Sheet<'_>) -> Values {
         let mut of = vec![(false, false); sheet.columns.len()];
         let mut first: Option<Vec<Cell>> = None;
@@ -225,7 +225,7 @@ impl Values {
     }
 }
 
-/// The properties of a table that are known before its columns are chosen.
+/// The inputs that determine which columns of a table are shown.
 pub(crate) struct Choice<'a> {
     /// The names of the table's default columns, in reading order.
     pub(crate) names: &'a [&'a str],

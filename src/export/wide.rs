@@ -106,7 +106,7 @@ impl Load {
     }
 
     /// Orders loads: batch sizes come first, followed by rates; loads with the same rate are ordered by their
-    /// cap.
+    /// caps on requests in flight.
     fn order(&self, other: &Load) -> std::cmp::Ordering {
         let rate = |load: &Load| load.qps.unwrap_or(f64::NEG_INFINITY);
         rate(self).total_cmp(&rate(other)).then(self.batch_size.cmp(&other.batch_size))

@@ -93,8 +93,8 @@ impl Workbook {
         Ok(())
     }
 
-    /// Adds the sheet of charts and the sheet of their numbers. Both are created in memory, because charts
-    /// contain a copy of their numbers.
+    /// Adds the sheet of charts and the sheet of their numbers. These sheets are built in memory, because
+    /// charts contain a copy of their numbers.
     pub(crate) fn add_charts(&mut self, charts: &Charts) -> io::Result<()> {
         let sheet = self.book.add_worksheet();
         sheet.set_name(CHARTS).map_err(cause)?;

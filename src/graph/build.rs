@@ -64,7 +64,7 @@ pub fn build(expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Grap
     Ok(Graph { inner: builder.graph })
 }
 
-/// For the id of each run to execute, the positions of the run in `runs`. The ids are in execution order.
+/// Maps the id of each run to execute to the positions of the run in `runs`. The ids are in execution order.
 fn by_id(runs: &[PlannedRun], todo: &dyn Fn(usize) -> bool) -> IndexMap<RunId, Vec<usize>> {
     let mut groups: IndexMap<RunId, Vec<usize>> = IndexMap::new();
     for (at, run) in runs.iter().enumerate().filter(|(at, _)| todo(*at)) {
@@ -112,8 +112,8 @@ fn circle(sweeps: &IndexMap<String, Vec<String>>, turns: &HashMap<&str, usize>) 
     path
 }
 
-/// For each run on a launched server, its turn. The runs on one resource keep the same set of positions among
-/// all runs, but fill these positions in the order of their stays.
+/// Returns the turn of each run on a launched server. The runs on one resource keep the same set of positions
+/// among all runs, but fill these positions in the order of their stays.
 fn turns_of(stays: &[Stay]) -> HashMap<usize, usize> {
     let mut by_resource: IndexMap<&str, Vec<usize>> = IndexMap::new();
     for stay in stays {

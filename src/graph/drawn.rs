@@ -8,11 +8,12 @@ use serde::Serialize;
 
 use crate::expand::RunId;
 
-/// The runs of a sweep with more runs than this are drawn as one node, which shows their number.
+/// If a sweep has more runs than this, its runs are drawn as one node, which shows their number. The same
+/// limit applies to the cells of a sweep that are not runs.
 pub(crate) const DRAWN_RUNS: usize = 200;
 
 /// The drawing. Nodes are in execution order, followed by searches and series with the loads that they
-/// skip, and by the cells that have not become runs (yet). Edges are positions among the nodes.
+/// skip, and by the cells that are not runs, or not yet. Edges are positions among the nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Drawing {
     /// The nodes.
@@ -25,7 +26,7 @@ pub struct Drawing {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DrawnNode {
     /// The kind of node: serve, probe, run, runs (several runs, drawn as one), gate, search, ladder,
-    /// optimize, pruned (a load that a ladder skips) or cell (a cell that has not become a run (yet),
+    /// optimize, pruned (a load that a ladder skips) or cell (a cell that is not a run, or not yet,
     /// because it depends on the findings of an earlier sweep).
     pub kind: &'static str,
     /// The text of the node.

@@ -46,8 +46,8 @@ fn name(graph: &Graph, expansion: &Expansion, at: NodeIndex) -> String {
     }
 }
 
-/// Returns the names of the nodes in the order in which a walk returns them one at a time. All nodes
-/// succeed except `fails`.
+/// Returns the names of the nodes in the order of a walk with one job, and a description of each skipped
+/// node. All nodes succeed except the node called `fails`.
 fn walked(graph: &Graph, expansion: &Expansion, fails: &str) -> (Vec<String>, Vec<String>) {
     let (mut walk, mut order, mut skipped) = (Walk::new(graph, 1), Vec::new(), Vec::new());
     while let Some(at) = walk.next_node() {
@@ -211,7 +211,7 @@ fn cells_that_wait_stand_between_the_sweep_that_they_ask_and_their_own_gate() {
         (drawn.nodes[cell].kind, drawn.nodes[cell].count, drawn.nodes[cell].state),
         ("cell", 3, Some("pending"))
     );
-    // If there are several cells, all cells with the same reason are one node.
+    // If a sweep has many cells, all of its cells with the same state and reason are drawn as one node.
     let one = expansion.pending[0].clone();
     expansion.pending = vec![one.clone(); 200];
     expansion.pending.push(Pending { state: Waits::Blocked, why: "no answer".into(), ..one });
@@ -227,7 +227,7 @@ fn cells_that_wait_stand_between_the_sweep_that_they_ask_and_their_own_gate() {
 struct Case {
     sweeps: Vec<(Vec<&'static str>, Vec<u32>, Vec<usize>)>,
     jobs: usize,
-    /// The events: which running or waiting node does what.
+    /// The events: the index of a running or waiting node, and what happens to the node.
     steps: Vec<(usize, Step)>,
 }
 
@@ -235,11 +235,11 @@ struct Case {
 enum Step {
     Ends,
     Fails,
-    /// A running node waits for its server.
+    /// A running node begins to wait for its server.
     Waits,
-    /// A waiting node returns.
+    /// A waiting node returns to the queue.
     ComesBack,
-    /// A waiting node is lost.
+    /// A waiting node fails.
     IsLost,
 }
 
@@ -286,7 +286,7 @@ proptest! {
         let mut seen = BTreeMap::<NodeIndex, u32>::new();
         let (mut ended, mut back) = (HashSet::new(), HashSet::new());
         let mut steps = case.steps.iter().cycle();
-        // The walk always terminates, whatever events were drawn.
+        // After 400 turns, these steps end all nodes, so the walk terminates whatever events were drawn.
         let last = [(0, Step::Ends), (0, Step::ComesBack)];
         for turn in 0.. {
             if walk.is_finished() {

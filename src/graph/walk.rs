@@ -52,7 +52,7 @@ impl fmt::Display for SkipReason {
 pub struct Skipped {
     /// The node: a run, or the probe after a server start that failed.
     pub node: NodeIndex,
-    /// The reason.
+    /// Why the node is skipped.
     pub reason: SkipReason,
 }
 

@@ -45,8 +45,8 @@ pub(super) fn base(url: &str) -> (String, Option<&'static str>) {
     (if has_path { url.to_owned() } else { format!("{url}/v1") }, None)
 }
 
-/// Returns the base address of an API from user input, which may be `host:port`, lack `/v1`, or end with
-/// the call. Also returns whether the input contained a secret, which is removed.
+/// Returns the base address of an API from user input, which may have the form `host:port`, lack `/v1`, or
+/// end with the path of a call. Also returns whether the input contained a secret, which is removed.
 pub(crate) fn api_base(text: &str) -> Result<(String, bool), String> {
     let read = address(text)?;
     Ok((base(&read.url).0, read.had_secret))

@@ -1,5 +1,5 @@
-//! Converts the words of a command to options, parsed as by Python's argparse: `--a b`, `--a=b`, `_` for `-`.
-//! If an option is repeated, the last value counts, except for options that collect all values. Unknown
+//! Parses the words of a command into options, as Python's argparse does: `--a b`, `--a=b`, `_` in place of
+//! `-`. If an option is repeated, its last value counts, except for options that collect all values. Unknown
 //! options are listed in the notes.
 
 use std::cell::RefCell;
@@ -13,7 +13,8 @@ use super::secrets::{Secrets, names_headers, shown_headers};
 use super::shell::{marks, shown};
 use crate::units::secrecy::{is_scheme, names_secret};
 
-/// Options that only name or describe a run; they are skipped if a variable in them has no value.
+/// Options that only name or describe a run; they are skipped if their value contains a variable without a
+/// value.
 const IN_WORDS: [&str; 4] = ["experiment-name", "label", "metadata", "tag"];
 
 /// One option of a command.
@@ -26,13 +27,13 @@ struct Given {
     used: bool,
 }
 
-/// Whether a word, without its leading dashes, is a known option. The word may contain `=` and a value.
+/// Whether a word, given without its leading dashes, is a known option. The word may contain `=` and a value.
 fn is_known(table: &'static [Known], option: &str) -> bool {
     let name = option.split_once('=').map_or(option, |(name, _)| name);
     find(table, &name.replace('_', "-")).is_some()
 }
 
-/// Returns words with short options in their long form: `-m` as `--model`.
+/// Returns words with short options replaced by their long forms, such as `-m` by `--model`.
 pub(crate) fn long_forms(words: &[String], short: &[(&str, &str)]) -> Vec<String> {
     let long = |word: &String| {
         let (option, value) =
@@ -54,7 +55,7 @@ pub(crate) struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Parses the words after the name of a program that has these options.
+    /// Parses the words that follow the name of a program, whose options are in `table`.
     pub(crate) fn new(words: &[String], line: usize, table: &'static [Known], notes: &'a Notes<'a>) -> Arguments<'a> {
         let arguments = Arguments { line, given: RefCell::default(), notes, table };
         let mut words = words.iter().peekable();
@@ -80,8 +81,8 @@ impl<'a> Arguments<'a> {
                 Arity::Many => usize::MAX,
             };
             while values.len() < most {
-                // The text after `Bearer` is a key, whatever it begins with. The value of an option for
-                // secrets is also a key, unless it is itself an option.
+                // The word after `Bearer` is a key, even if it looks like an option. The first word after an
+                // option for secrets or headers is also a key, unless it is a known option.
                 let is_key = values.last().is_some_and(|word| is_scheme(word));
                 let holds_key = values.is_empty() && (names_headers(&name) || names_secret(&name));
                 let is_value = |word: &&String| match word.strip_prefix("--") {
@@ -144,7 +145,7 @@ impl<'a> Arguments<'a> {
         self.given.borrow().iter().any(|given| given.name == name)
     }
 
-    /// Removes a flag.
+    /// Removes a flag, and counts it as a setting.
     pub(crate) fn unset(&self, name: &str) {
         self.notes.setting(&format!("--{name}"), self.line);
         self.given.borrow_mut().retain(|given| given.name != name);
@@ -185,8 +186,8 @@ impl<'a> Arguments<'a> {
         self.needed_unless(false, place, name)
     }
 
-    /// Like [`Arguments::needed`], except that the option is read but not needed if another source provides
-    /// the value.
+    /// Like [`Arguments::needed`], except that variables in the option may lack a value if `is_known` is set,
+    /// that is, if another source provides the value.
     pub(crate) fn needed_unless(
         &self,
         is_known: bool,
@@ -204,7 +205,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Returns the origin of a flag if the flag is given, and marks it as used.
+    /// Returns the origin of a flag and marks the flag as used; `None` if it is not given.
     pub(crate) fn flag(&self, name: &str) -> Option<Said<()>> {
         self.many(name).map(|said| said.map(drop))
     }
@@ -221,12 +222,12 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Returns a whole number.
+    /// Returns the single value of an option as a whole number.
     pub(crate) fn whole(&self, name: &str) -> Option<Said<u32>> {
         self.number(name, "a whole number")
     }
 
-    /// Lists a setting without a counterpart.
+    /// Lists a setting that has no counterpart in a plan.
     pub(crate) fn missing(&self, what: &str, why: &str) {
         self.notes.missing(what, why, self.line);
     }

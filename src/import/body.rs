@@ -1,5 +1,5 @@
-//! Converts the body of a request, as a tool builds it from its own fields and from options, to fields
-//! of a scenario.
+//! Converts the body of a request, which a tool builds from its own fields and from options, to fields of a
+//! scenario.
 
 use serde_json::Value;
 
@@ -24,14 +24,15 @@ impl Body {
         self.0.push((key, value, origin.into()));
     }
 
-    /// Adds a field unless one of that name exists.
+    /// Adds a field unless a field of that name exists.
     pub(super) fn add_default(&mut self, key: &str, value: Value, origin: &str) {
         if !self.0.iter().any(|(known, ..)| known == key) {
             self.add(key, value, origin);
         }
     }
 
-    /// Adds the fields of a JSON object in a text; lists the text if it is not an object.
+    /// Parses a text as a JSON object and adds its fields. Any other text is noted as invalid, which makes
+    /// the import fail.
     pub(super) fn add_text(&mut self, said: Option<Said<String>>, notes: &Notes, line: usize) {
         let Some(Said { value, origin }) = said else { return };
         let option = origin.split(' ').next().unwrap_or_default().to_owned();

@@ -16,7 +16,7 @@ use crate::plan::foreign::{self, Placed, Value as Written};
 /// The parts of an address that are omitted because they may be secret.
 pub(super) const CREDENTIALS: &str = "user name, password or query of the address";
 pub(super) const WHY_CREDENTIALS: &str = "a plan holds no secrets: add api_key: { secret: env:NAME }";
-/// Fields that an entry requires.
+/// Fields without which an entry is invalid.
 const NEEDED: [&str; 5] = ["url", "id", "base", "engine", "api"];
 
 /// Adds the note that an address contained a user name, a password or a query.
@@ -42,7 +42,8 @@ pub(super) fn job(job: &mut Job, notes: &Notes) {
     }
 }
 
-/// Removes secrets from the values of a plan and lists them; fails if an entry requires the value.
+/// Removes secrets from the values of a plan and lists them; fails if an entry requires a value that contains
+/// a secret.
 pub(super) fn draft(draft: &mut Draft, file: &str, notes: &Notes) -> Result<(), ImportError> {
     names(draft, notes);
     let Draft { head, endpoints, models, scenarios, sections, sweeps, .. } = draft;

@@ -83,7 +83,7 @@ fn one_server(jobs: &[Job], context: &Context) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// The results of the commands that have been read so far.
+/// The results of the commands read so far.
 struct Taken<'a> {
     context: &'a Context<'a>,
     only: Option<&'static Importer>,

@@ -1,9 +1,10 @@
-//! Merges scenarios into one scenario and two axes if they differ only in their lengths, and combine each
-//! prompt length with each output length.
+//! Merges scenarios into one scenario and two axes if the scenarios differ only in their lengths and cover
+//! every combination of prompt length and output length.
 
 use super::draft::{Entries, Entry, Field};
 
-/// Minimum number of combinations to merge. With fewer, separate scenarios are just as short.
+/// Minimum number of combinations that are merged. For fewer combinations, axes would not make the plan
+/// shorter.
 const FEWEST: usize = 4;
 
 /// One scenario that replaces several.
@@ -16,7 +17,7 @@ pub(super) struct Crossed {
     pub axes: Vec<Field>,
 }
 
-/// The distinct values of one of the two lengths, and the words that specify them.
+/// The distinct prompt lengths or the distinct output lengths, and the words that specify them.
 #[derive(Default)]
 struct Side {
     values: Vec<String>,

@@ -21,7 +21,7 @@ pub(crate) enum Kind {
 pub(crate) struct Listed {
     /// The setting.
     pub what: String,
-    /// Why the setting is missing, and what the plan does instead.
+    /// Why the plan does not contain the setting unchanged, and what the plan does instead.
     pub why: String,
     /// The lines of the setting, from 1; empty if there are no lines.
     pub lines: Vec<usize>,
@@ -30,7 +30,7 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// Creates the entry for a setting without a counterpart.
+    /// Creates the entry for a setting that has no counterpart in a plan.
     pub(super) fn missing(what: impl Into<String>, why: impl Into<String>, line: usize) -> Listed {
         Listed { what: what.into(), why: why.into(), lines: vec![line], kind: Kind::Missing }
     }
@@ -114,20 +114,20 @@ pub(super) fn unused(names: &mut HashMap<String, usize>, name: &str) -> String {
     free
 }
 
-/// A sweep.
+/// A sweep of the plan.
 #[derive(Debug, Clone)]
 pub(super) struct Sweep {
     /// The name of the sweep.
     pub name: String,
-    /// The origin of the name; empty if the name was made up.
+    /// The origin of the name; empty if the name does not come from the source.
     pub origin: String,
     /// The axes of the sweep.
     pub matrix: Vec<Field>,
-    /// The fields next to the matrix.
+    /// The sweep's other fields, which belong next to the matrix.
     pub fields: Vec<Field>,
 }
 
-/// A table of the plan without entries: `phases`, `goodput`, …
+/// A table of the plan that does not contain entries, such as `phases` or `goodput`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Section {
     /// The key of the table.
@@ -143,19 +143,19 @@ pub(super) struct Section {
 /// A draft of a plan.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    /// `name`, `notes`, `seed`.
+    /// Top-level fields of the plan: `name`, `notes`, `seed`.
     pub head: Vec<Field>,
-    /// `endpoints`.
+    /// The table `endpoints`.
     pub endpoints: Entries,
-    /// `models`.
+    /// The table `models`.
     pub models: Entries,
-    /// `scenarios`.
+    /// The table `scenarios`.
     pub scenarios: Entries,
-    /// `phases`, `slo`, `goodput`.
+    /// The tables `phases`, `slo` and `goodput`.
     pub(crate) sections: Vec<Section>,
-    /// `sweeps`.
+    /// The sweeps in `sweeps`.
     pub sweeps: Vec<Sweep>,
-    /// The settings that the plan does not contain.
+    /// The settings that the plan does not contain unchanged.
     pub listed: Vec<Listed>,
 }
 
@@ -169,7 +169,7 @@ impl Draft {
         &mut self.sections[number].fields
     }
 
-    /// Changes every text that gives an origin or the reason why a setting is missing.
+    /// Changes every text that gives an origin, or that describes a listed setting.
     pub(crate) fn change_comments(&mut self, change: impl Fn(&str) -> String) {
         let Draft { head, endpoints, models, scenarios, sections, sweeps, listed } = self;
         for one in listed {

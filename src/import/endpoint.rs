@@ -50,7 +50,7 @@ pub(super) fn url(
     if read.had_secret {
         clean::credentials(notes, line);
     }
-    // If the original address contained a secret, it is not shown.
+    // If a secret was removed from the address, the origin does not show the original address.
     let first = said.origin.split(' ').next().unwrap_or_default();
     let origin = if read.is_changed && read.had_secret { first.to_owned() } else { said.origin };
     // The address on which a server listens is not necessarily one to which requests can be sent.
@@ -107,8 +107,8 @@ pub(super) fn of_parts(host: Option<Said<String>>, port: Option<Said<String>>, d
     (!origins.is_empty()).then(|| Said { value, origin: origins.join(" ") })
 }
 
-/// Returns the address of a host and port; if the server listens on all interfaces, the host is the local
-/// host.
+/// Returns the address of a host and port; for a server that listens on all interfaces, the host is
+/// `127.0.0.1`.
 pub(super) fn host_and_port(host: Option<&str>, port: &str) -> String {
     let host = host.filter(|host| !["0.0.0.0", "::", "[::]"].contains(host)).unwrap_or("127.0.0.1");
     let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };

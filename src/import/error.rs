@@ -2,7 +2,7 @@
 
 use crate::plan::PlanErrors;
 
-/// Why an import creates no plan.
+/// The reason why an import creates no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// Text larger than any benchmark configuration.
@@ -20,7 +20,7 @@ pub enum ImportError {
     TooMany {
         /// The file, and the line if known.
         place: String,
-        /// The things of which there are too many.
+        /// The kind of items that exceed the maximum, such as `combinations`.
         what: &'static str,
         /// The maximum that is accepted.
         most: usize,
@@ -54,7 +54,7 @@ pub enum ImportError {
     Shape {
         /// The file and the path or line inside it.
         place: String,
-        /// The error.
+        /// The problem with the value.
         what: String,
         /// The remedy.
         remedy: String,
@@ -92,7 +92,7 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    /// Creates the error for input that does not match its expected format.
+    /// Creates the error for input that does not have the expected form.
     pub(super) fn shape(place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> ImportError {
         ImportError::Shape { place: place.into(), what: what.into(), remedy: remedy.into() }
     }

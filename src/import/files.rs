@@ -38,9 +38,8 @@ pub(super) fn fits(folder: &Path, model: &str, scenario: &str) -> Result<(), Str
 /// Engines whose servers count tokens on request.
 const COUNTING: [&str; 3] = ["vllm", "sglang", "llamacpp"];
 
-/// Returns the tokenizer that an option names. This is a folder or file that the plan can name, or else
-/// the server itself, which counts with its own tokenizer. The error gives the reason why there is
-/// none.
+/// Returns the tokenizer that an option names. This is a folder or file that the plan can name, or else the
+/// server itself, which counts with its own tokenizer. The error gives the reason why there is no tokenizer.
 pub(super) fn counted_by(said: &Said<String>, folder: &Path, engine: &str) -> Result<Field, String> {
     let read = named(folder, &said.value).and_then(|path| {
         let path = scalar(&path);

@@ -6,8 +6,8 @@ use super::{
     suite,
 };
 
-/// Command lines of vLLM. The module `commands` reads them itself, because a server that one command starts
-/// belongs to the commands after it.
+/// The importer for command lines of vLLM. The module `commands` reads these itself, because the server that
+/// a command starts is used by later commands.
 pub(super) const VLLM: Importer = Importer {
     name: "vllm-bench",
     title: "vllm bench",
@@ -19,8 +19,8 @@ pub(super) const VLLM: Importer = Importer {
 /// All formats.
 pub(super) const FORMATS: &[&Importer] = &[
     &VLLM,
-    // This format comes before the other formats of files, because its profiles are files of other tools with
-    // placeholders.
+    // This format comes before the other file formats, because its profiles are files of other tools with
+    // placeholders in them.
     &llmd::IMPORTER,
     &inferencex::IMPORTER,
     &mlperf::IMPORTER,

@@ -52,7 +52,7 @@ pub enum FreshLoad {
     Closed(Vec<u32>),
     /// Open loops with these rates in requests per second.
     Open(Vec<Decimal>),
-    /// One sweep of closed loops and one of open loops.
+    /// One sweep of closed loops and one sweep of open loops.
     Both(Vec<u32>, Vec<Decimal>),
     /// The highest load that meets an objective.
     Search(FreshSearch),
@@ -77,8 +77,8 @@ pub struct FreshSearch {
     pub min_requests: u64,
     /// The shortest window of a run.
     pub measure: Nanos,
-    /// The longest window of a run. A light load may need this much time for a number of requests that is
-    /// enough to decide.
+    /// The longest window of a run. A light load may need this long to send enough requests to decide whether
+    /// the objective is met.
     pub at_most: Nanos,
 }
 
@@ -97,7 +97,7 @@ pub fn fresh(wish: &Fresh) -> Result<String, ImportError> {
     Ok(text)
 }
 
-/// Returns the template's values, each of them as written in YAML.
+/// Returns the template's values, each written in YAML.
 fn values(wish: &Fresh) -> Value {
     let last = wish.model.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let (batch_size, qps) = match &wish.load {
@@ -159,7 +159,7 @@ fn server(server: &FreshServer) -> Value {
     }
 }
 
-/// Returns version and flags as facts of a server; `None` if it reports nothing.
+/// Returns the server's version and flags as facts in YAML; `None` if the server reports neither.
 fn facts(server: &FreshServer) -> Option<String> {
     let version = server.version.as_ref().map(|version| format!("version: {}", scalar(&one_line(version))));
     let flag = |(name, value): &(String, String)| {
@@ -174,8 +174,8 @@ fn facts(server: &FreshServer) -> Option<String> {
     (!facts.is_empty()).then(|| facts.join(", "))
 }
 
-/// Returns the template's line with the output length, chosen so that prompt and response fit the model. For
-/// embeddings and rankings, this is the line with the number of texts.
+/// Returns the template's line that sets the output length, chosen so that prompt and response fit the model.
+/// For embeddings and rankings, this is the line that sets the number of texts.
 fn answer(wish: &Fresh) -> String {
     let task = wish.server.as_ref().map_or(Task::Generate, |server| server.api.protocol().task());
     match (task, wish.longest, &wish.server) {

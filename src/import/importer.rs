@@ -38,8 +38,8 @@ pub(super) struct FileReader {
 pub(super) struct CommandReader {
     /// Returns the words after the program's name; `None` if the command does not start this program.
     pub arguments: fn(&[String]) -> Option<&[String]>,
-    /// Returns the jobs of the command. There are none if the command contains nothing that can be measured
-    /// here; the reason is then listed.
+    /// Returns the jobs of the command. If the command contains nothing that can be measured here, the list
+    /// is empty and the reason is listed in the notes.
     pub read: fn(&Asked, &Context) -> Result<Vec<Job>, ImportError>,
 }
 
@@ -49,8 +49,8 @@ pub(super) struct Input<'a> {
     pub name: &'a str,
     /// The text of the file.
     pub text: &'a str,
-    /// The values in the file, if it is written in YAML, JSON or TOML; otherwise it contains commands,
-    /// or has its own format.
+    /// The values in the file; `None` if the file is not written in YAML, JSON or TOML, because it contains
+    /// commands or has its own format.
     pub tree: Option<Item>,
 }
 

@@ -23,7 +23,7 @@ pub struct Wishes<'a> {
     pub model: Option<String>,
     /// The server's base address, instead of the one in the text.
     pub url: Option<String>,
-    /// The entries of the text to import, if it has many entries; `*` matches any part of a name.
+    /// The entries to import, if the text has several; `*` matches any part of a name.
     pub entries: Vec<String>,
     /// The plan's folder. Files that the plan names are in this folder or below.
     pub folder: PathBuf,

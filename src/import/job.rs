@@ -23,7 +23,7 @@ pub(crate) struct Job {
     pub scenario: (String, Vec<Field>),
     /// The load.
     pub load: Load,
-    /// The load to search for, instead of a load of the job.
+    /// The load to search for; if set, it replaces `load`.
     pub search: Option<Searched>,
     /// The duration of the measurement.
     pub lasts: Lasts,
@@ -48,7 +48,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Returns a job with these three parts, without a load.
+    /// Returns a job with this endpoint, model and scenario, without a load.
     pub(crate) fn new(
         endpoint: (String, Vec<Field>),
         model: (String, Vec<Field>),
@@ -79,7 +79,7 @@ impl Job {
     }
 }
 
-/// The load of one job. If empty, the load comes from elsewhere: from a search, or a scenario with a `trace`.
+/// The load of one job. An empty load means that a search, or a scenario with a `trace`, determines the load.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Load {
     /// Requests in flight: a closed loop if given alone, a cap if given with rates.

@@ -74,7 +74,7 @@ fn launched(fields: &mut Vec<Field>, serve: &Serve, model: &str, url: Option<&Ur
     ready(fields, around, notes);
 }
 
-/// Adds the time limit for each start, which replaces the time limit of the client.
+/// Adds the time limit for each start, which replaces the client's time limit for waiting for the server.
 fn ready(fields: &mut Vec<Field>, around: &Around, notes: Noted) {
     let of_client = fields.iter().position(|field| field.key == "ready");
     let is_none = |field: &Field| field.value == "{ within: 0s }";
@@ -102,8 +102,8 @@ fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, note
     }
 }
 
-/// Returns `hardware` with the number of accelerators if an axis sets it, because results per accelerator and
-/// costs depend on this number.
+/// Returns `hardware` with the number of accelerators if this number depends on an axis, because results per
+/// accelerator and costs depend on it.
 fn hardware(serve: &Serve) -> Option<Field> {
     let is_on_axis = |flag: &&&str| serve.varied.iter().any(|varied| varied == **flag);
     let varied = SPREAD.iter().filter(is_on_axis).count();

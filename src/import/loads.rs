@@ -10,7 +10,8 @@ pub(super) const MOST_IN_FLIGHT: u32 = 100_000;
 /// The maximum rate in a plan, in requests per second.
 pub(super) const MOST_PER_SECOND: u32 = 1_000_000;
 
-/// Limits a number of requests in flight to the range that a plan allows.
+/// Limits a number of requests in flight to the range that a plan allows. Zero is noted as invalid, which
+/// makes the import fail.
 pub(super) fn bounded(said: Said<u32>, arguments: &Arguments) -> Said<u32> {
     if said.value == 0 {
         arguments.notes.wrong(&said.origin, "nothing is sent without a request in flight", arguments.line);

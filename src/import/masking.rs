@@ -1,6 +1,6 @@
-//! Finds secrets in the text of another tool, judged only by place: after the name of a secret, in the
-//! user name, password or query of an address, after `Bearer`. The length of the secret and other
-//! occurrences of the same text do not matter.
+//! Finds secrets in the text of another tool by their place alone: after the name of a secret, in the user
+//! name, password or query of an address, or after `Bearer`. The length of the secret and other occurrences
+//! of the same text do not matter.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::shell::{marks, without_mark_names};
 use crate::units::secrecy::{SCHEMES, is_scheme, keys_in, names_secret};
 
-/// The replacement of a secret.
+/// The text that replaces a secret.
 pub(super) const HIDDEN: &str = "***";
 /// Values that mean "no key" for servers that do not require one.
 const NO_KEY: [&str; 5] = ["empty", "none", "dummy", "-", ""];
@@ -21,7 +21,7 @@ const SHORTEST_NUMBER: usize = 4;
 /// The secrets that were found; for each, whether the name before it is the name of a secret.
 pub(super) type Found = Vec<(String, bool)>;
 
-/// Whether an option or a key contains headers. argparse also accepts a prefix of a name.
+/// Whether an option or a key with this name contains headers. argparse also accepts a prefix of a name.
 pub(super) fn names_headers(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.contains("header") || (name.len() >= 3 && "header".starts_with(&name))
@@ -46,7 +46,7 @@ pub(super) fn masked(text: &str, found: &mut Found) -> String {
     clean + &text[copied..]
 }
 
-/// Returns the value after a name, without its secrets, which are added to `found`.
+/// Returns the JSON value that follows a name, without its secrets, which are added to `found`.
 pub(super) fn masked_json(name: &str, value: &Value, found: &mut Found) -> Value {
     match value {
         // A reference to a secret, as in a plan, is not a secret itself.
@@ -160,7 +160,7 @@ pub(super) fn masked_quotes(sentence: &str) -> String {
     sentence.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
 }
 
-/// Whether a text contains a secret, judged by place.
+/// Whether a text contains a secret, judged by its place in the text.
 pub(super) fn holds(text: &str) -> bool {
     masked(text, &mut Found::new()) != text
 }
@@ -323,7 +323,7 @@ fn words(text: &str) -> Vec<Place> {
     places
 }
 
-/// Returns the value of a header in a word; the whole word if it has no name.
+/// Returns the place of a header's value in a word; the whole word if it contains no header name.
 fn header_value(text: &str, range: &Range<usize>) -> Place {
     let word = &text[range.clone()];
     let name = word.find([':', '=']).filter(|at| word[..*at].bytes().all(|b| b.is_ascii_alphabetic() || b == b'-'));

@@ -149,7 +149,8 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
     named(&mut draft);
     let look = if wishes.quick { quick::quick(&mut draft) } else { None };
     if tool == aiperf::GENAI_PERF.title {
-        // The settings of this tool are read under AIPerf's names.
+        // AIPerf's reader also reads the settings of this tool, so its comments name AIPerf instead of this
+        // tool.
         draft.change_comments(|text| text.replace(aiperf::IMPORTER.title, tool));
     }
     // This happens before any text is truncated to the line length, because truncation could leave an
@@ -274,7 +275,7 @@ const SAY_NOTHING: [&str; 16] = [
     "user",
 ];
 
-/// If the source gives the plan no name, names the plan after its models and its scenario.
+/// If the source does not name the plan, names it after its model and its scenario.
 fn named(draft: &mut Draft) {
     let of = |entries: &draft::Entries| match entries.all.as_slice() {
         [one] => Some(one.name.clone()),

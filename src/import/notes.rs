@@ -24,11 +24,12 @@ pub(super) struct Notes<'a> {
     pub(super) listed: RefCell<Vec<Listed>>,
     /// For each setting, given by its name and line, whether it is mapped to the plan.
     settings: RefCell<IndexMap<(String, usize), bool>>,
-    /// Mapped options whose value contains a variable without a value, as words, variable and line.
+    /// Mapped options whose value contains a variable without a value, each with its words, the variable and
+    /// the line.
     pub(super) unset: RefCell<Vec<(String, String, usize)>>,
     /// Variables whose value depends on a branch, each with the line of the branch's condition.
     pub(super) branched: RefCell<Vec<(String, usize)>>,
-    /// Invalid values, as words, reason and line.
+    /// Invalid values, each with its words, the reason and the line.
     wrong: RefCell<Vec<(String, String, usize)>>,
 }
 
@@ -46,20 +47,21 @@ impl<'a> Notes<'a> {
         self.settings.borrow_mut().entry((name.to_owned(), line)).or_insert(true);
     }
 
-    /// Counts a setting without a counterpart.
+    /// Counts a setting that has no counterpart in a plan.
     pub(super) fn lost(&self, name: &str, line: usize) {
         self.settings.borrow_mut().insert((name.to_owned(), line), false);
     }
 
-    /// Lists a setting without a counterpart. The setting is recognized by the beginning of `what`.
+    /// Lists a setting that has no counterpart in a plan. The setting is recognized by the beginning of
+    /// `what`.
     pub(super) fn missing(&self, what: &str, why: &str, line: usize) {
         let name = self.name_in(what, line).unwrap_or(what);
         self.lost(name, line);
         self.add(Kind::Missing, what, why, line);
     }
 
-    /// Lists a setting without a counterpart whose line is unknown. The line of the first setting with
-    /// which `what` begins is used.
+    /// Lists a setting that has no counterpart in a plan and whose line is unknown. The line is taken from
+    /// the counted setting with the longest name with which `what` begins.
     pub(super) fn missing_somewhere(&self, what: &str, why: &str) {
         let begins = |name: &str| {
             what.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '=', ':']))
@@ -181,7 +183,7 @@ pub(super) struct Noted<'a> {
 }
 
 impl Noted<'_> {
-    /// Lists a setting without a counterpart.
+    /// Lists a setting that has no counterpart in a plan.
     pub(super) fn missing(&self, what: &str, why: &str) {
         self.notes.missing(what, why, self.line);
     }

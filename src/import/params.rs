@@ -64,7 +64,7 @@ const OPTIONS: [Known; 22] = [
     ("no-resume", Flag, Needless("`sweepline run --force` measures again")),
 ];
 
-/// Parameter files of `vllm bench sweep`.
+/// The importer for parameter files of `vllm bench sweep`.
 pub(super) const IMPORTER: Importer = Importer {
     name: "vllm-sweep-params",
     title: "vllm bench sweep parameters",
@@ -188,7 +188,7 @@ pub(super) fn sweep(
     Ok(Some(made))
 }
 
-/// Returns the number of prompts that a bench command requests; `None` if it sets none.
+/// Returns the number of prompts that a bench command requests; `None` if it does not set this number.
 fn prompts_of(words: &[String]) -> Option<u32> {
     let is_option = |word: &str| ["--num-prompts", "--num_prompts"].contains(&word);
     let value = |at: usize| match words[at].split_once('=') {
@@ -273,7 +273,7 @@ fn searched(kind: &str, arguments: &Arguments) -> Option<Searched> {
     }
 }
 
-/// The range of a search, and the reason for this range.
+/// The range of a search, and the reason for it.
 const RANGE: (&str, &str) =
     ("from: 1, to: 1000, within: 5%", "vLLM searches up to 65536; raise `to` if the result lies above it");
 
@@ -297,7 +297,7 @@ fn search_in(around: &mut Around, search: &Searched, arguments: &Arguments) {
     around.search = Some(search.clone());
 }
 
-/// Returns words with the two short options in their long form.
+/// Returns words with the short options `-o` and `-e` replaced by their long forms.
 pub(super) fn long_forms(words: &[String]) -> Vec<String> {
     arguments::long_forms(words, &[("-o", "--output-dir"), ("-e", "--experiment-name")])
 }
@@ -410,8 +410,9 @@ fn after_bench(words: &[String], origin: &str, arguments: &Arguments) -> Option<
     (!words.is_empty()).then(|| Field::new("hooks", command, origin))
 }
 
-/// Returns a reset of the prefix cache for each run. Without `--after-bench-cmd`, the tool also empties the
-/// caches of `vllm serve` after each benchmark, and starts the server with the variable that this requires.
+/// Returns the field that resets the prefix cache for each run; `None` unless the server is `vllm serve`.
+/// Without `--after-bench-cmd`, the tool also empties the caches of `vllm serve` after each benchmark, and
+/// starts the server with the variable that this requires.
 fn emptied(around: &mut Around) -> Option<Field> {
     let serve = around.serve.as_mut().filter(|serve| serve.is_vllm)?;
     serve.env[0].entry("VLLM_SERVER_DEV_MODE".to_owned()).or_insert_with(|| scalar("1"));

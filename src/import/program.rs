@@ -1,6 +1,6 @@
 //! Determines what a command does: the program that it starts, and that program's arguments.
 
-/// The tool to which a command belongs; the two tools differ in their defaults.
+/// The tool to which a benchmark command belongs. The tools differ in their defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// `vllm bench serve`.
@@ -22,7 +22,7 @@ impl Tool {
 /// What a command does.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Program<'a> {
-    /// The command measures; the words are its arguments.
+    /// The command runs a benchmark; the words are its arguments.
     Measure(Tool, &'a [String]),
     /// The command starts `vllm bench sweep …`, with the kind of sweep and the arguments.
     Sweep(&'a str, &'a [String]),
@@ -30,7 +30,7 @@ pub(crate) enum Program<'a> {
     Startup(&'a [String]),
     /// The command starts a server; the words are its arguments.
     Serve(&'a [String]),
-    /// The command measures without a server; contains its name.
+    /// The command runs a benchmark without a server; contains the benchmark's name.
     Offline(&'static str),
     /// Any other command.
     Other,

@@ -6,13 +6,13 @@ use super::text::{list_length, search_range, seconds};
 
 /// The intended duration of a first look, in seconds.
 const LOOK: usize = 120;
-/// The longest and the shortest run of a first look, in seconds.
+/// The maximum and minimum duration of a run of a first look, in seconds.
 const LONGEST: usize = 40;
 const SHORTEST: usize = 6;
 /// The number of loads that replace a search: enough to show where latencies rise.
 const LOADS: u32 = 4;
 
-/// Adds short phases before the full ones; `vars.quick` selects the short ones.
+/// Adds short phases alongside the full ones; `vars.quick` selects the short ones.
 ///
 /// Short runs have too few requests to decide a percentile, so a search with them would end without a result.
 /// The first look instead measures a few loads between the bounds of the search. Returns a sentence if the

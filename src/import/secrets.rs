@@ -17,8 +17,8 @@ pub(super) const WHY: &str = "it contains a secret, and a plan holds none: write
 /// The minimum length of a secret that is also searched for elsewhere in the input. The secret must contain
 /// digits and letters, so that no ordinary word matches.
 const SHORTEST: usize = 8;
-/// The minimum length of a secret that is also searched for elsewhere although it does not follow
-/// the name of a secret. It must also contain lower-case and upper-case letters.
+/// The minimum length of a secret that is also searched for elsewhere in the input even if it does not follow
+/// the name of a secret. Such a secret must also contain lower-case and upper-case letters.
 const SHORTEST_UNNAMED: usize = 10;
 
 /// Returns the name and value of a header, from `Name: value`, `Name:value` or `Name=value`. `None` for a
@@ -53,7 +53,7 @@ fn is_bare_address(text: &str) -> bool {
     authority.is_some_and(|host| !host.trim_end_matches('/').contains(['/', '@', '?', '#']))
 }
 
-/// Whether a secret is distinctive enough to be searched for elsewhere too.
+/// Whether a secret is distinctive enough to be searched for elsewhere in the input.
 fn is_unmistakable(text: &str, is_named: bool) -> bool {
     let has = |test: fn(&u8) -> bool| text.bytes().any(|b| test(&b));
     let is_mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
@@ -105,7 +105,7 @@ impl Secrets {
 
     fn add_all(&self, found: Found) {
         for (secret, is_named) in found {
-            // User and password of an address may also occur alone.
+            // The user name and the password of an address may also occur separately.
             secret.split(':').chain([secret.as_str()]).for_each(|part| self.add_parts(part, is_named));
         }
     }

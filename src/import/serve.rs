@@ -11,14 +11,15 @@ use crate::units::Decimal;
 use crate::units::secrecy::{is_secret_name, names_secret};
 use crate::units::text::is_variable;
 
-/// The default ports of servers.
+/// The default ports of the servers.
 const VLLM_PORT: &str = "8000";
 const SGLANG_PORT: &str = "30000";
 /// The variable from which vLLM reads the key that it requires from clients.
 pub(super) const SERVER_KEY: &str = "VLLM_API_KEY";
 /// The variable from which clients read their key.
 const CLIENT_KEY: &str = "OPENAI_API_KEY";
-/// Programs that only detach from the terminal, which the launch does anyway.
+/// Programs before a server's command that the launch does not need, such as `nohup`, because a launched
+/// server is detached from the terminal anyway.
 const LET_GO: [&str; 5] = ["nohup", "setsid", "exec", "command", "env"];
 /// Programs under which the server is not a child process of the command, or does not end with the
 /// command.
@@ -47,7 +48,7 @@ const SHORT: [(&str, &str); 4] = [
     ("-dp", "data_parallel_size"),
     ("-q", "quantization"),
 ];
-/// The reason why a word of a command is not in the plan.
+/// The reason why a word or a value that contains a secret is not in the plan.
 const HOLDS: &str =
     "it contains a secret: pass it to the server as a variable, env: { NAME: { secret: env:NAME } } of `launch`";
 /// Parts of variable names that refer to a place on a host.
@@ -83,7 +84,7 @@ pub(crate) struct Serve {
     pub(crate) is_vllm: bool,
     /// The default port; empty if unknown.
     pub(super) port: &'static str,
-    /// The program before the command, such as `docker`, because of which the plan cannot start the command
+    /// A program before the command, such as `docker`, that prevents the plan from starting the command
     /// unchanged.
     pub(super) behind: Option<String>,
     /// Flags that an axis sets in every combination.
@@ -93,7 +94,7 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    /// Returns the start of vLLM that is used if the source specifies no command.
+    /// Returns the command that starts vLLM if the source does not specify a command.
     pub(crate) fn usual() -> Serve {
         let mut words: Vec<Word> = ["vllm", "serve"].map(str::to_owned).into_iter().map(Word::Text).collect();
         words.push(Word::Model(String::new()));
@@ -282,8 +283,8 @@ impl Reader<'_> {
             let is_secret = names_secret(&name);
             let most = match (&inline, SWITCHES.contains(&name.as_str()) || name.starts_with("no_")) {
                 (Some(_), _) | (_, true) => 0,
-                // Every word up to the next option is a value. A word that begins with a dash may
-                // be a value, too: an API key.
+                // Every word up to the next option is a value. A word that begins with a dash may also be a
+                // value, namely an API key.
                 _ => usize::MAX,
             };
             let mut values: Vec<String> = inline.into_iter().collect();
@@ -426,7 +427,7 @@ fn is_sglang(words: &[String]) -> bool {
     words.iter().any(|word| word.rsplit('/').next().is_some_and(|file| file.starts_with("sglang")))
 }
 
-/// Returns the program that starts a server and its line, as words for comments.
+/// Returns the program that starts a server, and the line of the command, as text for comments.
 pub(crate) fn origin(words: &[String], line: usize) -> String {
     let program = match is_sglang(words) {
         true if words.iter().any(|word| word == "sglang.launch_server") => "sglang.launch_server",

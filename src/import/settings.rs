@@ -1,5 +1,5 @@
-//! Converts parameters of the server (`--serve-params`) to values of the `server` axis, and returns
-//! the command that they modify.
+//! Converts parameters of the server (`--serve-params`) to values of the `server` axis, and returns the
+//! context of the server that they modify.
 
 use serde_json::{Map, Value};
 
@@ -82,7 +82,8 @@ fn flags(record: &Record, arguments: &Arguments) -> Result<Vec<(String, String)>
             return Err(format!("skipped: `{key}` cannot be the name of a flag"));
         }
         let yaml = match value {
-            // A key inside an option's value has no form `--no-KEY`, so its value is a text.
+            // A key inside an option's value cannot be negated as `--no-KEY`, so its boolean value is written
+            // as a text.
             Value::Bool(value) if name.contains('.') => Some(format!("\"{value}\"")),
             Value::Bool(value) => Some(value.to_string()),
             _ => text.as_deref().and_then(flag_value),
@@ -111,8 +112,8 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// Completes settings that change nothing (`{}`): they repeat the base value of a flag that other settings
-/// set, because a value of an axis always has to set something.
+/// Completes settings that change nothing (`{}`), because every value of an axis must set something: they get
+/// the base value of a flag that other settings change.
 pub(super) fn with_baseline(settings: &mut Vec<(Record, Setting)>, around: &Around) {
     let first = settings.iter().find_map(|(_, setting)| setting.flags.first()).map(|(flag, _)| flag.clone());
     let Some(flag) = first else { return settings.clear() };
@@ -122,7 +123,8 @@ pub(super) fn with_baseline(settings: &mut Vec<(Record, Setting)>, around: &Arou
     }
 }
 
-/// Returns the context of the server that these settings modify, with its known facts and its start.
+/// Returns the context of the server that these settings modify, with the known facts about the server and
+/// its start command.
 pub(super) fn server(
     command: &Command,
     records: &[Record],

@@ -26,7 +26,7 @@ const COLD: super::options::Fate = Lost(
      `host_env` of `launch`",
 );
 
-/// The options of `vllm bench startup` itself; all others are the server's.
+/// The options of `vllm bench startup` itself; all other options belong to the server.
 const OWN: [Known; 4] = [
     ("num-iters-warm", One, Read),
     ("num-iters-cold", One, COLD),

@@ -23,7 +23,7 @@ const MOST_LOADS: usize = 10_000;
 /// The time limit that the suite's script sets for a server.
 const READY: &str = "{ within: 20m }";
 
-/// The suites.
+/// The importer for these suites.
 pub(super) const IMPORTER: Importer = Importer {
     name: "vllm-ci",
     title: "serving tests of vLLM's CI",
@@ -139,7 +139,7 @@ impl<'a> Test<'a> {
         Ok(jobs)
     }
 
-    /// Returns the server: `vllm serve MODEL` with these options and variables.
+    /// Returns the context with the server: `vllm serve MODEL` with these options and the test's variables.
     fn around(&self, model: &str, server: &[(&str, At)]) -> Around {
         let notes = self.context.notes;
         let mut words = vec!["vllm".to_owned(), "serve".to_owned(), model.to_owned()];

@@ -1,5 +1,5 @@
-//! Merges the jobs of several commands into one plan. Jobs that differ only in their loads become one
-//! axis, and so do scenarios, models and endpoints with the same loads.
+//! Merges the jobs of several commands into one plan. If jobs differ only in their loads, the loads become
+//! one axis. Scenarios, models and endpoints with the same loads become axes, too.
 
 use std::collections::HashMap;
 
@@ -15,14 +15,14 @@ use super::text::{list, name_of, scalar, seconds};
 use crate::plan::model::content::built_in;
 use crate::units::Decimal;
 
-/// The shortest window that a source may request, in seconds.
+/// The shortest window that a plan takes over from a source, in seconds.
 const BRIEFEST: f64 = 0.1;
 /// The shortest window derived from a number of prompts, in seconds. A shorter window has too few requests
 /// for tail percentiles, and leaves the server too little time to reach a steady state.
 const SHORTEST: f64 = 60.0;
 /// The window of a load without a rate, in seconds.
 const CLOSED: u32 = 120;
-/// The maximum of a window derived from a number of prompts, in seconds.
+/// The maximum window of a load without a rate whose number of prompts is given, in seconds.
 const CLOSED_AT_MOST: u32 = 600;
 
 /// One load of one command.
@@ -53,7 +53,7 @@ struct Group {
     is_listed: bool,
     /// The name that keeps the group separate from groups with other names.
     apart: Option<Said<String>>,
-    /// The maximum number of requests in flight with a rate.
+    /// The caps on requests in flight, for loads with a rate.
     caps: Vec<Said<u32>>,
     arrivals: Option<Said<String>>,
     points: Vec<Point>,
@@ -129,7 +129,7 @@ fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
     counted.into_values().collect()
 }
 
-/// Returns the window without its origin.
+/// Returns the window as text, without its origin.
 fn said(lasts: &Lasts) -> String {
     match lasts {
         Lasts::Requests(said) => format!("{} requests", said.value),
@@ -147,8 +147,8 @@ fn time_of(lasts: &Lasts) -> Option<f64> {
     }
 }
 
-/// Returns the window of a source that ends at a time or a number of requests, whichever comes
-/// first.
+/// Returns the window for a source that measures until a time has passed or a number of requests has ended,
+/// whichever comes first.
 fn first(time: &Said<f64>, counts: &[&Said<u32>]) -> Field {
     let longest = time.value.max(BRIEFEST);
     let requests = together(counts.iter().map(|said| said.origin.as_str()));
@@ -167,8 +167,8 @@ fn first(time: &Said<f64>, counts: &[&Said<u32>]) -> Field {
     Field::new("measure", value, origin)
 }
 
-/// Adds the settings of a job that a plan contains only once. The first command that specifies a setting
-/// decides.
+/// Adds the settings of a job that a plan contains only once. The value of the first command that specifies a
+/// setting is used.
 fn once(draft: &mut Draft, job: &Job, notes: &Notes) {
     for (key, field) in &job.once {
         let fields = match *key {
@@ -186,7 +186,7 @@ fn once(draft: &mut Draft, job: &Job, notes: &Notes) {
     }
 }
 
-/// Lists a seed that only some commands have, because a plan has one seed for all of them.
+/// Lists a seed that only some of the commands set, because a plan has one seed for all commands.
 fn one_seed(jobs: &[Job], notes: &Notes) {
     let of = |job: &Job| job.once.iter().find(|(_, field)| field.key == "seed").map(|(_, field)| field.clone());
     let Some((seed, line)) = jobs.iter().find_map(|job| Some((of(job)?, job.line))) else { return };
@@ -195,7 +195,8 @@ fn one_seed(jobs: &[Job], notes: &Notes) {
     }
 }
 
-/// Lists a window that holds the minimum of several numbers of requests.
+/// If loads with different numbers of requests share one window, lists that the window requires only the
+/// smallest number.
 fn fewest(group: &Group, notes: &Notes) {
     let counts: Vec<&Said<u32>> = group.points.iter().filter_map(|point| count_of(&point.lasts)).collect();
     let Some(fewest) = counts.iter().map(|said| said.value).min() else { return };
@@ -276,8 +277,8 @@ fn phases(draft: &mut Draft) {
     draft.sections.insert(0, Section { key: "phases", notes, fields, ..Section::default() });
 }
 
-/// Returns how long a number of prompts takes at a rate, in seconds, but at least a minute. For a
-/// load with a duration, returns that duration.
+/// Returns how long a number of prompts takes at a rate, in seconds, but at least a minute. If the source
+/// sets a duration, returns that duration.
 fn time(point: &Point) -> f64 {
     match &point.lasts {
         Lasts::Requests(said) => (f64::from(said.value) / point.value.to_f64()).ceil().max(SHORTEST),
@@ -354,7 +355,8 @@ impl Group {
         (!counts.is_empty()).then(|| self.counted(&counts))
     }
 
-    /// Returns the window that holds these numbers of requests.
+    /// Returns a window that is long enough for these numbers of requests. For loads in requests in flight,
+    /// it only has to be long enough for the smallest number.
     fn counted(&self, counts: &[&Said<u32>]) -> Field {
         let points = &self.points;
         let prompts = together(counts.iter().map(|said| said.origin.as_str()));
@@ -374,13 +376,13 @@ impl Group {
             let why = if longest > SHORTEST { "prompts / rate" } else { "prompts / rate, at least 60s" };
             return Field::new("measure", seconds(longest), format!("{prompts}: {why}"));
         }
-        // The limit is 10 % more than the slowest rate needs, because arrivals vary.
+        // The limit is 10 % longer than the time that the slowest rate needs, because arrivals vary.
         let at_most = seconds((longest * 1.1).ceil());
         let value = format!("{{ for: 60s, min_requests: {fewest}, at_most: {at_most} }}");
         Field::new("measure", value, format!("{prompts}: prompts / rate at each rate, at least 60s"))
     }
 
-    /// Returns the phases of this sweep, merged on top of the plan's.
+    /// Returns the phases of this sweep that override the plan's phases; `None` if there are none.
     fn own_phases(&self) -> Option<Field> {
         let all: Vec<Field> = self.phases.iter().cloned().chain(self.measure()).collect();
         let values: Vec<String> = all.iter().map(|field| format!("{}: {}", field.key, field.value)).collect();
@@ -441,7 +443,7 @@ impl Group {
     }
 }
 
-/// The server settings, with their origins, by value.
+/// The server settings by value, each with its origin.
 struct Settings(HashMap<String, Setting>);
 
 impl Settings {
@@ -555,7 +557,7 @@ fn sweep(groups: Vec<Group>, names: &mut HashMap<String, usize>, settings: &Sett
     sweep
 }
 
-/// Joins `--request-rate 1`, `--request-rate 2` to `--request-rate 1, 2`.
+/// Joins origins: `--request-rate 1` and `--request-rate 2` become `--request-rate 1, 2`.
 fn together<'a>(origins: impl Iterator<Item = &'a str>) -> String {
     let mut each: Vec<&str> = Vec::new();
     for origin in origins {

@@ -140,7 +140,8 @@ proptest! {
     #[test]
     fn no_script_makes_it_panic(words in prop::collection::vec(word(), 0..40)) {
         let text = words.join(" ");
-        // If the text is already a plan, it was checked; an invalid plan of our own would be a bug.
+        // A text that is itself a plan has already been checked, so this error means that the import created
+        // an invalid plan.
         if let Err(ImportError::Plan { errors, .. }) = made("x.sh", Some(&text), &[]) {
             prop_assert!(false, "{text:?} makes an invalid plan: {}", errors.render(false));
         }
@@ -221,14 +222,14 @@ proptest! {
 
     #[test]
     fn a_secret_put_anywhere_is_in_no_output(
-        // Contains a character that does not occur in variable names, because `KEY=NAME` refers to
+        // The secret contains a character that does not occur in variable names, because `KEY=NAME` refers to
         // the place of a key.
         secret in "[A-Za-z0-9!%+_@-]{1,6}[A-Z][0-9][a-z][.!-][A-Za-z0-9+_.!-]{6,20}={0,2}",
         place in 0..PLACES.len(),
         with_rest in any::<bool>(),
     ) {
         let (kind, template) = PLACES[place];
-        // A mistyped key next to the secret turns some of these into errors.
+        // Invalid options next to the secret turn some of these imports into errors.
         let rest = if with_rest { " --request-rate $UNKNOWN --num-prompts x" } else { "" };
         let text = template.replace("KEY", &secret).replace("BENCH", &format!("vllm bench serve --model m{rest}"));
         let (file, text, command) = match kind {

@@ -6,7 +6,7 @@ use crate::plan::Format;
 use crate::plan::foreign::{self, Value};
 use crate::units::text::is_unseen;
 
-/// The longest comment, in characters.
+/// Maximum length of a comment, in characters.
 const LONGEST: usize = 300;
 /// The maximum length of a derived name, in characters.
 const LONGEST_NAME: usize = 48;
@@ -68,7 +68,7 @@ pub(super) fn list(names: &[String]) -> String {
     format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "))
 }
 
-/// Returns the number of elements of a list in YAML's flow style; any other value counts as one.
+/// Returns the number of elements of a list in YAML's flow style; any other value counts as one element.
 pub(super) fn list_length(value: &str) -> usize {
     match foreign::tree(value, Format::Yaml, 1_000_000).map(|list| list.value) {
         Ok(Value::List(list)) => list.len().max(1),

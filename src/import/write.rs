@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::draft::{Draft, Entry, Field, Kind, Listed, Section, Sweep, merged};
 use super::text::{one_line, scalar};
 
-/// The column of comments, if values are short enough.
+/// The column at which comments begin if the values before them are short enough.
 const COLUMN: usize = 40;
 /// The maximum number of listed entries of one kind.
 const MOST_LISTED: usize = 200;

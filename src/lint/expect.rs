@@ -9,9 +9,9 @@ use crate::workload::lengths::expected;
 
 use super::view::{Rung, SweepView};
 
-/// Assumed time per output token on a server of unknown speed, in seconds: 50 tokens per second and stream,
-/// faster than anyone reads. Only closed loops and M024 need it, and every message that depends on it
-/// states the assumption.
+/// Assumed time per output token on a server of unknown speed, in seconds. It amounts to 50 tokens per second
+/// and stream, which is faster than anyone reads. Only closed loops and M024 need the assumption, and every
+/// message that depends on the assumption states it.
 const TOKEN_SECS: f64 = 0.02;
 
 /// The words with which messages state the assumption about the time per output token.
@@ -21,7 +21,7 @@ pub(crate) const ASSUMPTION: &str = "assuming 20ms per output token";
 pub(super) struct Expect {
     /// Duration of a request, in seconds; the longest over the sweep's endpoints.
     request_secs: f64,
-    /// Maximum number of requests that the server processes at once; infinite unless it is a mock.
+    /// Maximum number of requests that the server processes at once; infinite unless the server is a mock.
     slots: f64,
     /// Whether the duration of a request is assumed.
     assumed: bool,
@@ -108,7 +108,7 @@ impl Expect {
         (measure.duration.secs() * rate).max(wanted.min(longest))
     }
 
-    /// Number of requests before the measure window. The load rises linearly during fill and has its full
+    /// Number of requests before the measure window. The load rises linearly during fill and is at its full
     /// level during stabilize.
     pub(crate) fn warming(&self, rung: &Rung) -> f64 {
         match varying(rung) {

@@ -51,7 +51,7 @@ impl fmt::Display for Scope {
 /// One finding of a rule.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Finding {
-    /// The subject.
+    /// The subject of the finding.
     pub scope: Scope,
     /// The path in the plan to which the finding refers.
     pub at: Vec<Step>,

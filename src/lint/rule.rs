@@ -17,7 +17,7 @@ pub(super) enum Check {
     Sweep(fn(&View, &SweepView) -> Option<Finding>),
     /// Each endpoint that a sweep measures and that is not a mock, with its name.
     Endpoint(fn(&str, &Endpoint) -> Option<Finding>),
-    /// Nothing: there is no such check, or its findings arise elsewhere.
+    /// No subject: the rule has no such check, or its findings arise elsewhere.
     Nothing,
 }
 
@@ -35,7 +35,7 @@ impl Check {
     }
 }
 
-/// One rule.
+/// A lint rule.
 pub struct Rule {
     /// Stable code of the rule.
     pub code: LintCode,

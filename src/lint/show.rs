@@ -59,7 +59,7 @@ fn folded(undisclosed: &[&Lint], severity: Severity, colour: bool) -> Option<Str
         Severity::Note => {
             ("unknown", "find out these values before you compare results, because unknown values may differ")
         }
-        _ => ("not disclosed", "write the true value, or `unknown`; `--format json` lists each with an example"),
+        _ => ("not disclosed", "write the actual values, or `unknown`; `--format json` lists each with an example"),
     };
     let (severity, all) = (name(severity), codes.join(", "));
     Some(format!(

@@ -1,5 +1,5 @@
-//! The view of a plan that rules use: for every sweep, the values on its axes, its rungs and its phases,
-//! but no cells. Axes are at worst long lists, so everything here is linear in the text of the plan.
+//! The view of a plan that rules use: for every sweep, the values on its axes, its rungs and its phases, but
+//! no cells. Even the longest axes are only lists, so the work here is linear in the length of the plan.
 
 use crate::expand::resolve::{load_engine, phases};
 use crate::expand::{Course, Load, LoadEngine, Phases};
@@ -34,7 +34,7 @@ pub(crate) struct View<'p> {
 /// One load point of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rung {
-    /// The load.
+    /// The load of the runs.
     pub load: Load,
     /// The phases of the load point's runs.
     pub phases: Phases,
@@ -66,11 +66,11 @@ impl Rung {
     }
 }
 
-/// One sweep.
+/// A sweep, with the values that rules use.
 pub(crate) struct SweepView<'p> {
     /// The name of the sweep.
     pub name: &'p str,
-    /// The sweep.
+    /// The sweep as declared in the plan.
     pub sweep: &'p Sweep,
     /// The endpoints of the sweep, by name.
     pub endpoints: Vec<(&'p str, &'p Endpoint)>,
@@ -82,7 +82,7 @@ pub(crate) struct SweepView<'p> {
     pub rungs: Vec<Rung>,
     /// The configuration of the sweep's load generator.
     pub engine: LoadEngine,
-    /// Whether some requests of the sweep each open a new connection.
+    /// Whether any requests of the sweep open a new connection each.
     pub(crate) opens_connections: bool,
     /// Whether all responses of the sweep are streamed and have the requested length, as far as the plan
     /// determines this.

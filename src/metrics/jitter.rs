@@ -5,7 +5,7 @@
 pub struct ScaleMark {
     /// The value at the mark.
     pub at: f64,
-    /// How values relate to the mark, like `near 1`.
+    /// How values relate to the mark, in words, like `near 1`.
     pub near: &'static str,
     /// The description, in one word.
     pub word: &'static str,

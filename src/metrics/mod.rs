@@ -41,7 +41,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The suffix of a column's name; empty if the key alone is clear about the unit.
+    /// The suffix of a column's name; empty if the unit is clear from the key.
     pub fn suffix(self) -> &'static str {
         match self {
             Unit::Millis => "_ms",
@@ -114,8 +114,8 @@ impl Scale {
 pub enum Of {
     /// One value per request; failed requests are worse than all others.
     Requests,
-    /// Every gap of a request. Gaps of one request are correlated, so they count with their effective
-    /// number.
+    /// Every gap of a request. Gaps of one request are correlated, so their effective number is used instead
+    /// of their count.
     Gaps,
 }
 
@@ -135,7 +135,7 @@ pub enum Kind {
         /// Minimum number of requests for percentiles, in addition to the percentile's own minimum
         /// sample size.
         fewest_requests: u64,
-        /// When a single request has no value.
+        /// Describes when a single request has no value.
         null_of_request: &'static str,
     },
 }
@@ -165,7 +165,7 @@ pub struct Metric {
     pub kind: Kind,
     /// The definition, worded as in METRICS.md.
     pub definition: &'static str,
-    /// When a run has no value; empty if it always has one.
+    /// Describes when a run has no value; empty if it always has one.
     pub null_when: &'static str,
 }
 

@@ -29,19 +29,19 @@ const fn of_plan(words: MetricText, unit: Unit, better: Better, scale: Scale) ->
     metric(Kind::OfPlan, words, unit, better, scale)
 }
 
-/// A metric that is a time for each request.
+/// Creates a metric with a time for each request.
 const fn time(words: MetricText, null_of_request: &'static str, scale: Scale) -> Metric {
     let kind = Kind::Distribution { of: Of::Requests, fewest_requests: 0, null_of_request };
     metric(kind, words, Millis, Lower, scale)
 }
 
-/// A metric that is a rate for each request.
+/// Creates a metric with a rate for each request.
 const fn rate(words: MetricText, null_of_request: &'static str) -> Metric {
     let kind = Kind::Distribution { of: Of::Requests, fewest_requests: 0, null_of_request };
     metric(kind, words, TokensPerSecond, Higher, Log)
 }
 
-/// A metric that covers the gaps of all requests.
+/// Creates a metric with a time for each gap between the tokens of a request.
 const fn gaps(words: MetricText) -> Metric {
     let null_of_request = "a request has one per gap";
     let kind = Kind::Distribution { of: Of::Gaps, fewest_requests: FEWEST_REQUESTS_OF_GAPS, null_of_request };

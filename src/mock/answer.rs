@@ -205,8 +205,8 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
     if streams { Stream::new(conn, entry, job).run().await } else { whole::answer(conn, entry, job).await }
 }
 
-/// Waits for a slot, and then looks up the prompt in the prefix cache. Also returns when the slot was
-/// taken, in nanoseconds on the monotonic clock.
+/// Waits for a slot, and then looks up the prompt in the prefix cache. Returns the slot and the time at which
+/// it was taken, in nanoseconds on the monotonic clock.
 async fn take_slot(conn: &mut Conn, entry: &mut Entry, prompt: Option<Chain>) -> Result<(Slot, u64), Gone> {
     let slots = Arc::clone(&conn.shared.slots);
     let waiting = conn.shared.wait();
@@ -230,8 +230,7 @@ fn note(entry: &mut Entry, request: &Request) {
     entry.line.prompt_sha256 = Some(request.digest.iter().map(|byte| format!("{byte:02x}")).collect());
 }
 
-/// Executes the fault if it occurs before a slot is taken. Returns `None` if the request must be
-/// served.
+/// Applies the fault if it occurs before a slot is taken. Returns `None` if the request must be served.
 async fn instead(conn: &mut Conn, entry: &mut Entry, keep: bool, fault: Option<Kind>) -> Result<Option<End>, Gone> {
     match fault {
         Some(Kind::Http(status)) => {
@@ -270,8 +269,8 @@ fn length(config: &Config, request: &Request, number: u64, fault: Option<Kind>) 
     let rate = config.eos_rate.to_f64();
     let drawn = if rate > 0.0 {
         let chance = random(config.seed, b"eos ", number).random::<f64>();
-        // The number of tokens has a geometric distribution; this is the inverse of its distribution
-        // function.
+        // The number of tokens has a geometric distribution; this is the inverse of its cumulative
+        // distribution function.
         (((1.0 - chance).ln() / (1.0 - rate).ln()).ceil() as u32).max(1)
     } else {
         u32::MAX

@@ -1,4 +1,5 @@
-//! One response over HTTP/2. Converts a head and a body in the form of HTTP/1.1 to frames of a stream.
+//! One response over HTTP/2: converts the head and the body, which are written in the form of HTTP/1.1, to
+//! frames of an HTTP/2 stream.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -10,7 +11,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 
 use super::gone::Gone;
 
-/// Header fields that do not exist in HTTP/2 (RFC 9113, section 8.2.2).
+/// Header fields of HTTP/1.1 that are not allowed in HTTP/2 (RFC 9113, section 8.2.2).
 const OF_CONNECTIONS: [&str; 2] = ["connection", "transfer-encoding"];
 /// Maximum number of header fields in a head that this server writes.
 const MOST_FIELDS: usize = 16;
@@ -25,12 +26,12 @@ pub(super) struct Answering {
 }
 
 impl Answering {
-    /// Creates a response of which nothing has been written yet.
+    /// Creates a response to which nothing has been written yet.
     pub(super) fn new(respond: SendResponse<Bytes>) -> Answering {
         Answering { respond, head: Vec::new(), send: None }
     }
 
-    /// Passes all bytes on, as fast as the client's flow-control windows allow.
+    /// Writes all bytes, as fast as the client's flow-control windows allow.
     pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Gone> {
         if self.send.is_some() {
             return self.data(bytes).await;

@@ -1,8 +1,8 @@
-//! Determines the arrival times of bytes with the kernel, which timestamps each segment as it arrives,
-//! however late this process reads it.
+//! Determines when bytes arrived, from the timestamp that the kernel gives each segment on arrival. The time
+//! is therefore correct even if this process reads the segment late.
 //!
-//! The engine determines arrival times in the same way, but with separate code, so that an error in
-//! one of the two shows up as a difference.
+//! The engine determines arrival times in the same way, but with separate code, so that an error in either
+//! implementation shows up as a difference between their results.
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd};
@@ -19,8 +19,8 @@ use super::timer::now;
 
 /// The size of the buffer through which all connections read, in bytes.
 const SCRATCH: usize = 64 << 10;
-/// Two clocks that are read within this time (in nanoseconds) are considered to be read together.
-/// Without an interruption, reading both takes a tenth of this time.
+/// If reading both clocks takes at most this time (in nanoseconds), they count as read together. Without an
+/// interruption, it takes a tenth of this time.
 const TOGETHER: u64 = 1_000;
 /// The maximum difference between the clocks of two processors, in nanoseconds. A timestamp that is this
 /// far in the future is still valid.
@@ -71,7 +71,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Creates a reader, which uses the kernel's timestamps if `stamped` is true.
+    /// Creates a reader that uses the kernel's timestamps if `stamped` is true.
     pub(super) fn new(stamped: bool) -> Reader {
         Reader { scratch: vec![0; SCRATCH].into(), control: cmsg_space!(TimeSpec), start: now(), stamped }
     }
@@ -106,8 +106,8 @@ impl Reader {
     }
 }
 
-/// Reads and returns the number of bytes, and the wall-clock time at which the newest of them arrived, in
-/// nanoseconds; `None` if the kernel did not record it.
+/// Reads from the socket. Returns the number of bytes that were read, and the wall-clock time at which the
+/// newest of them arrived, in nanoseconds, or `None` if the kernel did not record this time.
 fn receive(stream: &TcpStream, bytes: &mut [u8], control: &mut [u8]) -> nix::Result<(usize, Option<i64>)> {
     let mut parts = [IoSliceMut::new(bytes)];
     let message = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(control), MsgFlags::empty())?;

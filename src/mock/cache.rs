@@ -9,10 +9,10 @@ use std::collections::HashMap;
 
 use super::chain::{Block, Chain};
 
-/// The place of a neighbor that does not exist.
+/// Stands for a missing neighbor, in place of its index.
 const NONE: u32 = u32::MAX;
 
-/// The cache's activity since the server's start.
+/// Counters of the cache's activity since the server started.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counters {
     /// Number of tokens that were looked up.
@@ -34,9 +34,9 @@ struct Kept {
 /// The kept blocks, in the order of their last use.
 ///
 /// Using a block also uses all blocks before it in its sequence, where blocks nearer to the end are treated
-/// as used slightly earlier. So no block has a later use than the block before it, and the least recently
-/// used block is always the last one of its sequence. Evicting it never separates a kept block from the
-/// blocks before it, so every kept block can be found.
+/// as used slightly earlier. So no block was used later than the block before it, and the least recently used
+/// block is always the last one of its sequence. Evicting it never separates a kept block from the blocks
+/// before it, so every kept block can be found.
 #[derive(Debug)]
 pub(super) struct Cache {
     /// Number of tokens in a block.
@@ -44,8 +44,8 @@ pub(super) struct Cache {
     /// Maximum number of kept blocks.
     capacity: usize,
     places: HashMap<Block, u32>,
-    /// The kept blocks by place. The list has as many entries as the largest number of blocks that were
-    /// kept at the same time.
+    /// The kept blocks; a block's place is its index in this list. The list grows to the largest number of
+    /// blocks that were kept at the same time.
     kept: Vec<Kept>,
     newest: u32,
     oldest: u32,
@@ -77,7 +77,7 @@ impl Cache {
         self.capacity
     }
 
-    /// Returns the cache's activity so far.
+    /// Returns the counters of the cache's activity so far.
     pub(super) fn counters(&self) -> Counters {
         self.counters
     }
@@ -100,7 +100,7 @@ impl Cache {
     pub(super) fn keep(&mut self, sequence: &Chain) {
         let blocks = &sequence.blocks()[..sequence.blocks().len().min(self.capacity)];
         // Blocks of the sequence that are already kept are marked as used first, so that none of them is
-        // evicted in favor of another one.
+        // evicted to make room for another.
         self.touch(blocks);
         for block in blocks {
             if !self.places.contains_key(block) {

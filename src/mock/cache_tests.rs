@@ -18,7 +18,7 @@ struct Naive {
 }
 
 impl Naive {
-    /// Returns the leading texts of full blocks.
+    /// Returns, for each full block, the text from the beginning of `tokens` to the end of the block.
     fn blocks(&self, tokens: &[u8]) -> Vec<Vec<u8>> {
         (1..=tokens.len() / self.size).map(|count| tokens[..count * self.size].to_vec()).collect()
     }
@@ -52,7 +52,7 @@ impl Naive {
         }
     }
 
-    /// Evicts the least recently used block among those that no other block follows.
+    /// Evicts the least recently used block among those that no other kept block follows.
     fn evict(&mut self) {
         let followed =
             |text: &Vec<u8>| self.texts.keys().any(|other| other.len() > text.len() && other.starts_with(text));
@@ -139,7 +139,7 @@ fn the_tail_of_what_was_not_used_for_longest_goes_first() {
     cache.keep(&chain(1, &[1, 2, 3]));
     cache.keep(&chain(1, &[4, 5, 6]));
     assert_eq!(cache.look_up(&chain(1, &[1, 2, 9])), 2);
-    // The cache is full: 3 is evicted, then 6 and 5 for the next two blocks.
+    // The cache is full. Keeping 7 evicts 3, and keeping the next two blocks evicts 6 and 5.
     cache.keep(&chain(1, &[7]));
     cache.keep(&chain(1, &[8, 8]));
     assert_eq!(cache.look_up(&chain(1, &[1, 2, 3, 0])), 2);

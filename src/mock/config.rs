@@ -7,12 +7,12 @@ use clap::{Args, ValueEnum};
 use super::fault::Fault;
 use crate::units::{Decimal, Nanos, PerToken, Share};
 
-/// A heading in `--help`, which the command also uses for its own flags.
+/// A heading in `--help`. The `mock` command also uses it for its own flags.
 pub const LISTENING: &str = "Listening";
 const TIMING: &str = "Timing";
 const PREFIX_CACHE: &str = "Prefix cache";
 const ANSWERS: &str = "Responses";
-/// A heading in `--help`, which also contains the flags of the log.
+/// A heading in `--help`. The flags of the log are also below it.
 pub const WIRE: &str = "Bytes on the wire";
 const FAULTS: &str = "Faults";
 
@@ -46,7 +46,7 @@ pub struct Config {
     /// Growth of the inter-token time for each further busy slot: itl × (1 + load × (busy − 1))
     #[arg(help_heading = TIMING, long, value_name = "FACTOR", default_value_t = Decimal::default())]
     pub load: Decimal,
-    /// Multiply every time by a factor drawn uniformly from 1 ± this share, by seed
+    /// Multiply each delay by a seeded random factor, drawn uniformly from 1 ± this share
     #[arg(help_heading = TIMING, long, value_name = "SHARE", default_value = "0%")]
     pub jitter: Share,
     /// Finish the generations of disconnected clients, in their slots, as mlx-lm does; by default they end
@@ -64,7 +64,7 @@ pub struct Config {
     /// Figures are at /metrics; POST /reset_prefix_cache clears the cache [default: no prefix cache]
     #[arg(help_heading = PREFIX_CACHE, long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub prefix_cache: Option<u32>,
-    /// Tokens of a block: only full blocks are kept and found
+    /// Tokens per block of the prefix cache; only full blocks are cached and reused
     #[arg(
         help_heading = PREFIX_CACHE, long, value_name = "TOKENS", default_value_t = Config::PREFIX_BLOCK, requires = "prefix_cache",
         value_parser = clap::value_parser!(u32).range(1..)
@@ -140,8 +140,8 @@ pub struct Config {
     /// Faults and when they occur, like http:503@5%, reset:20@3,7,10-12, stall@every:10 or empty@all; may be
     /// given several times. Kinds: refuse (counts connections), http:STATUS, reset, stall, stall-headers,
     /// truncate, close, invalid-json, invalid-utf8, wrong-shape, error-object, empty, short, long,
-    /// usage:TOKENS, huge-line:BYTES, slow:FACTOR, pause:MS, exit; for the other kinds, the number is a count
-    /// of tokens: after how many the fault occurs, or how many the response has
+    /// usage:TOKENS, huge-line:BYTES, slow:FACTOR, pause:MS, exit; for the other kinds, N counts tokens: the
+    /// fault occurs after N of them, or the response has N
     #[arg(help_heading = FAULTS, long = "fault", value_name = "KIND[:N]@WHEN")]
     pub faults: Vec<Fault>,
     /// Stop listening after this many connections: the kernel refuses further ones
@@ -231,7 +231,8 @@ pub enum Vocabulary {
 pub enum Cut {
     /// Not split.
     None,
-    /// Pieces of 1 to 32 bytes by seed, so that borders fall inside characters, line ends and chunk sizes.
+    /// Pieces of random size (1 to 32 bytes, by seed), so that borders fall inside characters, line ends and
+    /// chunk sizes.
     Random,
 }
 

@@ -20,14 +20,14 @@ use super::timer::now;
 const MOST_HEAD: usize = 64 << 10;
 /// Maximum size of a request body, in bytes.
 pub(super) const MOST_BODY: usize = 64 << 20;
-/// Maximum number of bytes of later requests that are read while one request is handled, because a client
-/// could otherwise fill the memory. When the limit is reached, a disconnect is noticed only at the next
+/// Maximum number of bytes of later requests that are read while one request is handled. The limit prevents a
+/// client from exhausting the memory. When the limit is reached, a disconnect is noticed only at the next
 /// write.
 const READ_AHEAD: usize = 1 << 20;
 /// Maximum number of header fields in a request.
 const MOST_FIELDS: usize = 100;
 
-/// The beginning of an HTTP/2 connection, with which no HTTP/1.1 request can begin.
+/// The first bytes of every HTTP/2 connection. No HTTP/1.1 request can begin with them.
 const PREFACE: &[u8] = b"PRI * ";
 
 /// The parsed head of a request.

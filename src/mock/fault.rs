@@ -53,7 +53,7 @@ pub enum Kind {
     Usage(u32),
     /// One event contains a text of this many bytes.
     HugeLine(u32),
-    /// Every time of the response is multiplied by this factor.
+    /// Every delay in the response is multiplied by this factor.
     Slow(u32),
     /// From this request on, nothing is written on any stream for this many milliseconds; then all streams
     /// continue. The request itself gets its response.
@@ -67,7 +67,7 @@ pub enum Kind {
 pub enum When {
     /// All requests.
     All,
-    /// Each request with this probability, drawn with the seed.
+    /// Each request with this probability, as determined by the seed.
     Rate(Share),
     /// Every n-th request.
     Every(u64),
@@ -111,9 +111,9 @@ enum Form {
     Number(fn(u32) -> Kind, u32),
 }
 
-/// Every kind by name. The numbers are the defaults of the kinds that have a number. They exceed all
-/// realistic values: 16 MiB for a line, a factor of 10, two billion tokens for a response, and a pause of
-/// one second.
+/// All kinds of faults by name. The numbers are the defaults of the kinds that have a number. They exceed all
+/// realistic values: 16 MiB for a line, a factor of 10, two billion tokens for a response, and a pause of one
+/// second.
 const NAMES: [(&str, Form); 19] = [
     ("refuse", Form::Bare(Kind::Refuse)),
     ("http", Form::Status),

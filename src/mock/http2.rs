@@ -77,8 +77,8 @@ impl Asked {
         head.path = parts.uri.path_and_query().map_or_else(String::new, |path| path.as_str().to_owned());
         (head.has_frames, head.keep_alive) = (true, true);
         for (name, value) in &parts.headers {
-            // Invalid fields are ignored. These fields are either replaced by frames in HTTP/2, or
-            // no client of ours sends them.
+            // This fails only for an invalid Content-Length, which is ignored, because frames delimit the
+            // body in HTTP/2.
             let _ = head.take(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
         }
         Some((Answering::new(respond), Incoming::new(head, bytes, (arrival, arrivals.last.get()))))
@@ -93,7 +93,7 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    /// Runs `work`. Each time it is polled, it may read from the socket once.
+    /// Runs `work`, which may read from the socket once each time it is polled.
     async fn paced<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         poll_fn(|context| {

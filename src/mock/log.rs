@@ -48,10 +48,9 @@ pub(super) struct Line {
     pub(super) arrival_ns: Option<u64>,
     /// When the last byte of the request arrived, determined like `arrival_ns`.
     pub(super) body_ns: Option<u64>,
-    /// The source of the timestamps `arrival_ns` and `body_ns`: `kernel` if the kernel recorded the
-    /// arrival of the segments (`SO_TIMESTAMPNS`), and `user` if the kernel's timestamp for at
-    /// least one of them was missing or impossible, so that the time at which the read returned was
-    /// used.
+    /// The source of the timestamps `arrival_ns` and `body_ns`: `kernel` if the kernel recorded the arrival
+    /// of the segments (`SO_TIMESTAMPNS`), and `user` if the kernel's timestamp for at least one of them was
+    /// missing or impossible; in that case, the time at which the read returned was used.
     pub(super) arrival_stamp: Option<By>,
     /// When the request got a slot.
     pub(super) slot_ns: Option<u64>,

@@ -29,14 +29,14 @@ impl Pace {
         }
     }
 
-    /// Returns when the first token is due if the request got its slot at `slot` and must compute
-    /// `computed` tokens of its prompt.
+    /// Returns the time at which the first token is due if the request got its slot at `slot` and must
+    /// compute `computed` tokens of its prompt.
     pub(super) fn first(&mut self, slot: u64, computed: u64) -> u64 {
         slot + self.spread(self.ttft + self.prefill * computed as f64)
     }
 
-    /// Returns when the token after the one planned for `planned` is due, if `busy` slots are busy. The
-    /// instant is relative to the plan, not to the actual write of the previous token, so that lateness
+    /// Returns the time at which the token after the one planned for `planned` is due, if `busy` slots are
+    /// busy. It is relative to the previous token's planned time, not to its actual write, so that lateness
     /// does not accumulate.
     pub(super) fn next(&mut self, planned: u64, busy: usize) -> u64 {
         if self.itl == 0.0 {

@@ -17,8 +17,8 @@ pub(super) const END: &str = "end";
 /// The role of the response's message.
 const ANSWERER: &str = "assistant";
 
-/// Maximum number of tokens that a request may ask for. The limit is far beyond any context length; it
-/// bounds the memory.
+/// Maximum number of tokens that a request may ask for. The limit is far beyond any context length; it bounds
+/// memory use.
 const MOST_TOKENS: u64 = 10_000_000;
 
 /// The APIs for generation requests.
@@ -70,7 +70,7 @@ pub(super) struct Request {
     pub(super) ignore_eos: bool,
     pub(super) seed: u64,
     pub(super) prompt_tokens: u64,
-    /// The prompt's tokens in the form in which the prefix cache identifies them; `None` without a cache.
+    /// The prompt's tokens, grouped into blocks for the prefix cache; `None` without a cache.
     pub(super) chain: Option<Chain>,
     /// SHA-256 over the texts of the prompt (the contents of the messages), each followed by a line feed.
     pub(super) digest: [u8; 32],
@@ -165,7 +165,7 @@ impl Prompt {
 
 impl Request {
     /// Parses a request body. The error is a message for the client. `block` is the number of tokens per
-    /// block of the prefix cache, from which the prompt's chain is created; `None` without a cache.
+    /// block of the prefix cache; `None` without a cache.
     pub(super) fn parse(api: Api, body: &[u8], block: Option<u32>) -> Result<Request, String> {
         let body: Body = serde_json::from_slice(body).map_err(|error| format!("invalid request body: {error}"))?;
         let model = body.model.unwrap_or_default();
@@ -263,7 +263,8 @@ mod tests {
         let chat = |messages: &str| blocks(Api::Chat, &format!(r#"{{"model":"m","messages":[{messages}]}}"#));
         let (user, answer) = (r#"{"role":"user","content":"a b c d"}"#, r#"{"role":"assistant","content":"e f"}"#);
         let (once, twice) = (chat(user), chat(&[user, answer, user].join(",")));
-        // Eight tokens and three; after these, `e f` and its end, followed by eight and three again.
+        // A block has 4 tokens. The first prompt has 11: 8 for the message, and 3 before the response. The
+        // second has 25: the same 11, then `e f` and the marker after it, and 11 again.
         assert_eq!((once.len(), twice.len()), (2, 6));
         assert_eq!(once, twice[..2]);
         assert_ne!(once, chat(r#"{"role":"system","content":"a b c d"}"#));

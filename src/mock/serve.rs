@@ -41,7 +41,8 @@ impl Server {
     /// enabled. Call it before announcing the listener's address, because the kernel takes a moment to
     /// start recording timestamps.
     ///
-    /// # Errors The log cannot be created, or the kernel provides no timer.
+    /// # Errors
+    /// The log cannot be created, or the kernel provides no timer.
     pub fn new(config: Config, listener: TcpListener) -> io::Result<Server> {
         let (log, writer) = match &config.log {
             None => (Log::default(), None),

@@ -1,5 +1,5 @@
-//! Counts the server's work as vLLM does: tokens, requests by how they finished, and the durations of their
-//! parts.
+//! Counts the server's work as vLLM does: tokens, requests by how they finished, and how long the parts of
+//! requests took.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -92,7 +92,7 @@ pub(super) struct Times {
     pub(super) e2e: Histogram,
 }
 
-/// Counts the server's work so far.
+/// Counters of the work that the server has done so far.
 #[derive(Debug)]
 pub(super) struct Served {
     prompt_tokens: Cell<u64>,
@@ -104,7 +104,7 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// Creates the counts of a server that has done no work yet.
+    /// Creates the counters of a server that has not done any work yet.
     pub(super) fn new() -> Served {
         let of_requests = || Histogram::new(REQUEST_BUCKETS);
         let times = Times {

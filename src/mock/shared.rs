@@ -25,7 +25,7 @@ pub(super) struct Shared {
     pub(super) reader: RefCell<Reader>,
     pub(super) log: Log,
     pub(super) exit: Notify,
-    /// The server's work so far.
+    /// Counters of the work that the server has done so far.
     pub(super) served: Rc<Served>,
     requests: Cell<u64>,
     /// Number of times that the version was requested.
@@ -75,8 +75,8 @@ impl Shared {
         self.pause.set((from, from + u64::from(millis) * 1_000_000));
     }
 
-    /// Returns when an action that is planned for the instant `planned` may be executed. This is not before
-    /// the end of a pause that has begun by then.
+    /// Returns the time at which an action that is planned for `planned` may be executed. If a pause has
+    /// begun by then, the action must wait until the pause ends.
     pub(super) fn after_pause(&self, planned: u64) -> u64 {
         let (from, to) = self.pause.get();
         if planned >= from { planned.max(to) } else { planned }

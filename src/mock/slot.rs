@@ -30,7 +30,7 @@ struct Sequence {
 }
 
 impl Slot {
-    /// Creates the slot of `permit`, and looks up the prompt in the prefix cache. vLLM also looks up the
+    /// Creates the slot for `permit`, and looks up the prompt in the prefix cache. vLLM also looks up the
     /// prompt when it schedules a request.
     pub(super) fn new(
         permit: Option<OwnedSemaphorePermit>,

@@ -101,8 +101,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Writes the head, the opening chunk and comments, and waits until the first token is due. Returns
-    /// when it was due.
+    /// Writes the head, the opening chunk and comments, and waits until the first token is due. Returns the
+    /// time at which the token was due.
     async fn open(&mut self, first: u64) -> Result<u64, Gone> {
         let chunked = self.job.framing == Framing::Chunked;
         let version = if self.shared.config.close_delimited { "1.0" } else { "1.1" };
@@ -144,7 +144,7 @@ impl<'a> Stream<'a> {
     }
 
     /// Waits until the token planned for `planned` is due, which may be later if all streams are paused.
-    /// Returns when it was due.
+    /// Returns the time at which the token was due.
     async fn due(&mut self, planned: u64) -> Result<u64, Gone> {
         self.wait(planned).await?;
         let due = self.shared.after_pause(planned);

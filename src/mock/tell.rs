@@ -1,5 +1,4 @@
-//! Formats the times that a response reports for its request, in the forms of several servers, and its
-//! trace id.
+//! Formats the times and the trace id that a response reports, in the formats of several servers.
 
 use rand::RngExt;
 
@@ -47,8 +46,8 @@ pub(super) fn fields(config: &Config, took: Option<Took>, trace: Option<&str>) -
     text
 }
 
-/// Returns the JSON member `timings`, with which llama.cpp ends its responses, after a comma; empty if this
-/// is not configured.
+/// Returns a comma and the JSON member `timings`, which is the last member of llama.cpp's responses; empty if
+/// this is not configured.
 pub(super) fn timings(config: &Config, took: Option<Took>) -> String {
     let (TellTimes::Timings, Some(took)) = (config.tell_times, took) else { return String::new() };
     let [prefill, decode] = [took.prefill, took.decode].map(|ns| millis(ns.unwrap_or(0)));

@@ -23,7 +23,7 @@ pub(super) fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The tasks that sleep, ordered by instant and number. The first one determines when the timerfd fires.
+/// The sleeping tasks, ordered by wake-up time and number. The first one determines when the timerfd fires.
 pub(super) struct Timer {
     fd: AsyncFd<OwnedFd>,
     sleepers: RefCell<BTreeMap<(u64, u64), Waker>>,

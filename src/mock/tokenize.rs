@@ -15,8 +15,8 @@ const MAX_MODEL_LEN: u32 = 10_000_000;
 /// follows.
 const BEFORE_ANSWER: u64 = 3;
 
-/// Returns the body of the response to a request for a count. The error is the status and the message of an
-/// error response.
+/// Returns the body of the response to a request that counts tokens. The error is the status and the message
+/// of an error response.
 pub(super) fn tokenize(kind: Tokenize, body: &[u8]) -> Result<String, (u16, String)> {
     let refused = |message: String| (400, message);
     let asked: Value =

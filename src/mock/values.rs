@@ -13,7 +13,8 @@ fn usage(usage: Usage) -> String {
     format!(r#""usage":{{"prompt_tokens":{prompt},"total_tokens":{prompt}}}"#)
 }
 
-/// Returns a JSON list of `count` elements, followed by the bytes that a fault inserts (`extra`).
+/// Returns a JSON list of `count` elements. The bytes that a fault inserts (`extra`) precede the closing
+/// bracket.
 fn list(count: usize, element: impl Fn(usize) -> String, extra: &[u8]) -> Vec<u8> {
     let elements: Vec<String> = (0..count).map(element).collect();
     [b"[", elements.join(",").as_bytes(), extra, b"]"].concat()

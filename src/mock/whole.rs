@@ -113,8 +113,8 @@ fn body(shared: &Shared, job: &Job, thought: &[u8], text: &[u8]) -> Vec<u8> {
 
 async fn write(conn: &mut Conn, entry: &mut Entry, job: &Job, body: &[u8]) -> Result<End, Gone> {
     let half = &body[..body.len() / 2];
-    // The announced length, the bytes to write, and what happens to the connection afterwards.
     let keep = if job.keep_alive { End::Keep } else { End::Close };
+    // The announced length, the bytes to write, and what happens to the connection afterwards.
     let (announced, written, end) = match job.fault {
         Some(Kind::Truncate(_)) => (half.len(), half, End::Close),
         Some(Kind::Close(_) | Kind::Stall(_)) => (body.len(), half, End::Cut),

@@ -1,5 +1,5 @@
-//! Writes to the socket. It frames the body, combines small writes, and splits writes at arbitrary places
-//! if configured.
+//! Writes to the socket: frames the body, combines small writes and, if configured, splits writes at
+//! arbitrary places.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

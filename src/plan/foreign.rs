@@ -1,10 +1,10 @@
-//! Reads files in YAML or TOML that are not plans as trees with line numbers, for `import`.
+//! Parses YAML and TOML files that are not plans into trees with line numbers, for `import`.
 
 use crate::plan::syntax::{toml, yaml};
 use crate::plan::text::format::Format;
 use crate::plan::text::tree::{Duplicate, Node, Value as Written};
 
-/// A value of a file.
+/// A value in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A key without a value.
@@ -30,7 +30,7 @@ pub struct Placed {
     pub value: Value,
 }
 
-/// An error because of which a text cannot be parsed.
+/// A parse error: where it is and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
     /// The line, counted from 1.

@@ -42,8 +42,8 @@ impl fmt::Display for Origin {
 }
 
 impl Loaded {
-    /// The place of the deepest existing part of a path into the plan: of the value if it is a scalar, or of
-    /// the key if it is a table or a list. `None` for the plan as a whole.
+    /// The place of the deepest existing part of a path into the plan. This is the place of the value if it
+    /// is a scalar, or of its key if it is a table or a list. `None` for the plan as a whole.
     pub fn place(&self, path: &[Step]) -> Option<Place> {
         self.origin(path).map(|origin| origin.place)
     }
@@ -85,11 +85,11 @@ impl Loaded {
         let is_leaf = !is_list && !matches!(found.node.value, tree::Value::Map(_));
         let is_there = match &path[found.depth..] {
             [] => true,
-            // A single value or range may stand for a list, and a single value for a table with one
-            // field.
+            // A single value or range may be written instead of a list, and a single value instead of a table
+            // with one field.
             [Step::Index(0)] => !is_list,
-            // A word may stand for a gamma distribution, and `cv` may stand for `burstiness` or the
-            // reverse.
+            // A text such as `gamma cv 2` may be written instead of a table, and `cv` and `burstiness` may
+            // each be written instead of the other.
             [Step::Key(field), ..] if field == "gamma" => is_leaf,
             [Step::Key(field)] if field == "cv" || field == "burstiness" => {
                 found.node.entry("cv").or(found.node.entry("burstiness")).is_some()
@@ -100,7 +100,8 @@ impl Loaded {
         is_there.then(|| self.origin(path))?
     }
 
-    /// Creates a plan error for the value at `path` from a problem that only the plan's runs reveal.
+    /// Creates an error at the value at `path`, for a problem that shows only when the plan is expanded into
+    /// runs.
     pub fn refuse(&self, path: &[Step], code: Code, message: String, remedy: &str) -> PlanErrors {
         let span = self.tree.walk(path).span();
         let diagnostic = Diagnostic::new(code, message).remedy(remedy).at(Some(span));

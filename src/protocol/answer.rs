@@ -61,9 +61,9 @@ pub(crate) enum Channel {
 pub struct CallPiece {
     /// The index of the call in the response, if a stream reports it.
     pub index: Option<u64>,
-    /// The function's name, or a part of it.
+    /// The function's name, or a part of it; `None` if this piece has none.
     pub name: Option<String>,
-    /// The call's arguments, or a part of them.
+    /// The call's arguments, or a part of them; `None` if this piece has none.
     pub arguments: Option<String>,
 }
 
@@ -128,7 +128,7 @@ pub(super) fn refuse_error(error: Option<&serde_json::Value>) -> Result<(), Wron
 }
 
 /// Returns the text of a server's error: the message if the text is JSON, otherwise the whole text. The text
-/// is not truncated here, because an API key in it can be found only before the text is truncated.
+/// is not truncated here, because truncation could split an API key, which could then no longer be found.
 pub(crate) fn server_words(data: &[u8]) -> String {
     match serde_json::from_slice::<serde_json::Value>(data) {
         Ok(json) => error_text(json.get("error").unwrap_or(&json)),
@@ -136,7 +136,8 @@ pub(crate) fn server_words(data: &[u8]) -> String {
     }
 }
 
-/// Returns the message of an error object, which may be a text, an object with a message, or anything else.
+/// Returns the message of an `error` value, which may be a text, an object with a message, or any other JSON
+/// value.
 fn error_text(error: &serde_json::Value) -> String {
     let message = error.get("message").unwrap_or(error);
     message.as_str().map_or_else(|| message.to_string(), str::to_owned)

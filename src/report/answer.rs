@@ -22,13 +22,15 @@ const PACE: [&str; 7] = [
     "ttft_p99",
 ];
 
-/// Metrics of throughput, in order of preference.
+/// Throughput metrics, in order of preference.
 const THROUGHPUT: [&str; 3] = ["output_throughput", "output_throughput_per_gpu", "request_throughput"];
 
-/// Maximum number of arms that get a sentence each.
+/// Maximum number of arms that get a sentence each. Further arms are only counted, except that a single
+/// further arm gets a sentence too, because a count would take as much space.
 const MOST: usize = 4;
 
-/// Returns one sentence per arm of each declaration, in the order of the plan.
+/// Returns one sentence for each arm of each family, in the order of the plan. If there are too many arms,
+/// the last sentence only gives the number of the others.
 pub(crate) fn answers(families: &[Family]) -> Vec<String> {
     let mut answers = Vec::new();
     for family in families {
@@ -55,17 +57,18 @@ struct Arm<'a> {
 enum Said {
     /// A difference in one direction, with the number of loads that show it and the size of the change.
     Shown { better: bool, loads: usize, by: Option<String> },
-    /// Differences in both directions.
+    /// Differences in both directions, with the number of loads in each direction.
     Mixed { better: usize, worse: usize },
-    /// A difference in a metric for which neither direction is better.
+    /// A difference in a metric for which neither direction is better; contains the number of loads that show
+    /// it.
     Differs(usize),
-    /// Within the margin at every load.
+    /// Shown to be within the margin at every load; contains the margin.
     Within(f64),
     /// Identical in every repeat of every load.
     Same,
     /// No difference was shown.
     NotShown,
-    /// The metric cannot be decided; contains the reason.
+    /// Undecided; contains the reason.
     Undecided(&'static str),
 }
 
@@ -93,8 +96,8 @@ impl Arm<'_> {
         self.cells.iter().flat_map(|cell| &cell.tests).collect()
     }
 
-    /// Returns the first of these metrics that could be tested at some load, or else the first one that was
-    /// compared.
+    /// Returns the first metric of `names` that could be tested at some load; if there is none, the first one
+    /// that was compared.
     fn first_of(&self, names: &[&str]) -> Option<String> {
         let tests = self.tests();
         let tells = |test: &Test| !matches!(test.outcome, Outcome::Unknown | Outcome::Refused);
@@ -124,8 +127,8 @@ impl Arm<'_> {
         }
     }
 
-    /// Describes the result for another metric: `8 % more output throughput (shown in 3 of 4 loads)`, `error
-    /// share worse (…)`.
+    /// Describes the result for a metric that is not a latency: `8 % more output throughput (shown in 3 of 4
+    /// loads)`, `error share worse (…)`.
     fn other(&self, metric: &str) -> String {
         let (name, of) = (self.named(metric), self.cells.len());
         match self.said(metric) {

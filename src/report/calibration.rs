@@ -45,7 +45,7 @@ wrote its first token; n/a: too few requests (p50 needs 6, p99 needs 368); *: p9
 
 ";
 
-/// Renders five lines per load.
+/// Renders the table of errors, with five lines for each load.
 fn figures(loads: &[Measured]) -> String {
     let mut table = grid::table();
     let header = ["n", "mean\nms", "p50\nms", "p99\nms", "max\nms"].map(right);
@@ -109,7 +109,8 @@ fn hardness(pressure: &Pressure) -> String {
     )
 }
 
-/// Describes the source of the timestamps: of responses at the client, and of arrivals at the mock.
+/// Describes whether the timestamps of responses (at the client) and of arrivals (at the mock) are from the
+/// kernel or from user space.
 fn who(stamps: &Stamps) -> String {
     let by = |kernel: u64, all: u64| match kernel {
         0 => "user".to_owned(),
@@ -129,7 +130,7 @@ pub fn brief(measured: &Measured) -> String {
     format!("  {pressure}: TTFT error {}, late {}: {holds}", tail(&errors.ttft), tail(&errors.late))
 }
 
-/// Returns notes: conclusions from the calibration, and what limits them.
+/// Returns the conclusions from the calibration, and notes on what limits its validity.
 pub(crate) fn notes(calibration: &Calibration) -> Vec<String> {
     let mut notes: Vec<String> = calibration.searches.iter().map(finding).collect();
     let failed = calibration.loads.iter().filter(|one| !one.errors.holds());
@@ -191,9 +192,10 @@ pub fn beside(known: &Known, runs: &[Loaded]) -> (Vec<String>, bool) {
     (lines, !beyond.is_empty())
 }
 
-/// Returns a hint with the flags of a calibration that would cover a run, whatever server it uses. A
-/// calibration with the plan's own loads may not cover it, because the mock has different timing. If flags
-/// cannot reproduce the generator's settings, the hint only names the flags for the mock's timing.
+/// Returns a hint with the flags of a calibration that would cover a run. A calibration with the plan's own
+/// loads may not cover the run, because the mock's timing differs from the server's. If flags cannot
+/// reproduce the generator's settings or the run's rate is 0, the hint only names the flags that set the
+/// mock's timing.
 fn covered_by(run: &Loaded) -> String {
     let Pressure { in_flight, requests_per_second, events_per_second } = run.pressure;
     let built = run.engine != LoadEngine::default() || run.connections == Connections::PerRequest;
@@ -211,7 +213,7 @@ fn covered_by(run: &Loaded) -> String {
     )
 }
 
-/// Renders the line about a calibration that covers the run.
+/// Renders the line about the calibrated load that covers a run.
 fn quote(calibration: &Calibration, measured: &Measured) -> String {
     let spread = &measured.errors.ttft;
     let error = match (spread.p99_ms, spread.max_ms) {

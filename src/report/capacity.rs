@@ -26,18 +26,18 @@ pub enum Answer {
         /// Output tokens per second at the load that holds, with its interval.
         output: Figure,
     },
-    /// The curve is of a closed loop, whose limit is a number of requests in flight rather than an arrival
+    /// The curve measures a closed loop, whose limit is a number of requests in flight rather than an arrival
     /// rate.
     Closed(Bracket),
     /// No load holds; contains the reason.
     Rejected(String),
 }
 
-/// One curve and its result.
+/// A configuration, given by its curve, and its capacity.
 pub struct Configuration<'a> {
-    /// The curve.
+    /// The curve of the configuration.
     pub curve: &'a Curve<'a>,
-    /// The result.
+    /// The capacity that the curve shows.
     pub answer: Answer,
     /// Currency of the plan's prices; `None` if the plan does not name one.
     pub currency: Option<Currency>,
@@ -62,7 +62,7 @@ impl Configuration<'_> {
 
 /// Returns the indices of the cheapest configurations for each model and scenario, by cost per month at the
 /// target, or without a target, by cost per token. There are several if their costs are equal. If a
-/// configuration that holds has no price, none is the cheapest.
+/// configuration that holds has no price, there is no result for its model and scenario.
 pub fn cheapest(configurations: &[Configuration], target: Option<Target>) -> Vec<Vec<usize>> {
     let of = |group: &Vec<usize>| {
         let holding = group.iter().filter(|at| matches!(configurations[**at].answer, Answer::Holds { .. }));
@@ -139,10 +139,10 @@ pub(crate) fn objective(slo: &Slo) -> String {
     limits.into_iter().chain(cost).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns one sentence for each load at which errors matter: loads at which failures are at least half of
-/// the requests above a limit that is not shown to hold, loads with runs that are invalid because the server
-/// failed too many requests, and loads with repeats that are excluded because of a burst of errors. The
-/// sentences are shown above the prices, which depend on these loads.
+/// Returns one sentence for each load whose result is affected by errors, for one of three reasons: the
+/// server failed so many requests that a run is invalid, repeats are excluded because of a burst of errors,
+/// or failures are at least half of the requests above a limit that is not shown to hold. The sentences are
+/// shown above the prices, which depend on these loads.
 pub fn failed(configurations: &[Configuration]) -> Vec<String> {
     let (models, sweeps) = differ(configurations.iter().map(|one| &one.curve.series));
     let mut lines = Vec::new();
@@ -184,7 +184,7 @@ fn failed_at(rung: &Rung) -> Option<String> {
     }
 }
 
-/// Returns the legend of the figures in brackets; `--explain` describes the rest.
+/// Returns the legend that explains the figures in brackets; `--explain` describes all other figures.
 fn legend(target: Option<Target>) -> &'static str {
     match target {
         Some(_) => {
@@ -198,7 +198,7 @@ fn legend(target: Option<Target>) -> &'static str {
     }
 }
 
-/// Notes on the runs behind the results.
+/// Returns notes on the runs that the results are based on.
 pub(super) fn notes(configurations: &[Configuration], holding: &[usize], name: Name) -> Vec<String> {
     let rung = |at: usize| match &configurations[at].answer {
         Answer::Holds { instance, .. } => configurations[at].curve.rung(instance.holds),
@@ -238,7 +238,7 @@ fn undecided_above(curve: &Curve, load: f64) -> String {
     let not_shown = curve.not_shown().find(|rung| rung.load == load);
     why.extend(not_shown.map(|rung| format!("whether the server keeps up{}", window_to_keep_up(rung))));
     let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(", ")) };
-    format!("undecided at {load}, above it{why}")
+    format!("the higher load {load} is undecided{why}")
 }
 
 /// Describes how another configuration could be the cheapest: its limit may be higher within its bracket, or

@@ -51,8 +51,8 @@ pub fn text(comparison: &Comparison) -> String {
     out
 }
 
-/// Describes the cost of declaring many tests: differences that would have been shown if tested alone. `None`
-/// if there are none.
+/// Describes the cost of declaring many tests: the number of differences that would have been shown if each
+/// had been tested alone. `None` if there are no such differences.
 fn hidden(comparison: &Comparison) -> Option<String> {
     let shown_alone = |test: &&Test| test.outcome == Outcome::NotShown && test.p.is_some_and(|p| p <= power::LEVEL);
     let of = |family: &Family| family.cells.iter().flat_map(|cell| &cell.tests).filter(shown_alone).count();
@@ -71,8 +71,8 @@ fn hidden(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// Explains why the share of failed requests has two intervals if it is compared in addition to the
-/// guardrail.
+/// Explains why the share of failed requests has two intervals; `None` if it has only one, because it is not
+/// among the compared metrics.
 fn two_of_errors(cell: &CellAnswer) -> Option<&'static str> {
     let is_compared = cell.tests.iter().any(|test| test.metric == "error_share");
     is_compared.then_some(
@@ -350,7 +350,8 @@ mod tests {
     use crate::analysis::FailureCount;
     use crate::analysis::comparison::{Gate, Guardrail, Rules, RunValue, Sides, pooled, settle};
 
-    /// Returns a metric over rounds; `times` is the ratio of arm to baseline in each round.
+    /// Returns the test of a metric whose value is `baseline` in every round of the baseline. `times`
+    /// contains the ratio of the arm to the baseline in each round.
     fn test(metric: &str, baseline: f64, times: &[f64]) -> Test {
         let side =
             |of: &dyn Fn(f64) -> f64| -> Vec<RunValue> { times.iter().map(|one| RunValue::Known(of(*one))).collect() };
@@ -376,7 +377,7 @@ mod tests {
         }
     }
 
-    /// Returns two metrics at three loads, compared against a margin.
+    /// Returns a comparison of two metrics at three loads, with a margin.
     fn with_a_margin() -> Comparison {
         let cells = [1.0, 1.01, 1.02].map(|more| {
             let times = [1.011, 1.009, 1.010, 1.013, 1.008, 1.011].map(|one| one * more);
@@ -448,8 +449,8 @@ mod tests {
         of(vec![family])
     }
 
-    /// Returns an arm at several loads, each with these metrics: name, baseline and the ratio of arm to
-    /// baseline in each round.
+    /// Returns the answers for one arm at several loads. Each load has these metrics: name, baseline, and the
+    /// ratio of the arm to the baseline in each round.
     fn arm(margin: Option<f64>, loads: &[&[(&str, f64, &[f64])]]) -> Vec<String> {
         let cell = |metrics: &&[(&str, f64, &[f64])]| {
             let mut tests: Vec<Test> = metrics.iter().map(|(name, base, times)| test(name, *base, times)).collect();
@@ -502,11 +503,11 @@ mod tests {
             told(Some(0.02), &[one(fast, near)]),
             "responds 8.0 % faster (E2E p50, shown); output throughput shown to be within the margin of 2 %."
         );
-        // If E2E is undecided, TTFT may still show a difference.
+        // E2E is undecided here, so the sentence reports the difference that TTFT shows.
         let tests: [(&str, f64, &[f64]); 2] = [("e2e_p50", 80.0, &fast[..2]), ("ttft_p50", 20.0, slow)];
         assert_eq!(arm(None, &[&tests]), ["`sglang` against `vllm`: responds 8.7 % slower (TTFT p50, shown)."]);
         assert_eq!(answers(&[]), [""; 0]);
-        // It is always reported if an arm fails more requests.
+        // If the arm is shown to fail more requests, the sentence always states this.
         assert!(some().answers[0].ends_with("; fails more requests (shown)."), "{:?}", some().answers);
     }
 

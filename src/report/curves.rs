@@ -16,7 +16,7 @@ use super::format::{self, counts, digits, plain};
 use super::grid::{self, right};
 use super::spread;
 
-/// The figures that every table shows: name and heading.
+/// The name and the heading of each figure that every table shows.
 const SHOWN: [(&str, &str); 7] = [
     ("request_throughput", "requests\n/s"),
     ("output_throughput", "output\ntok/s"),
@@ -34,7 +34,8 @@ fn shown(slo: Option<&Slo>) -> Vec<(&'static Ordinate, String)> {
     let mut shown: Vec<(&Ordinate, String)> = all.collect();
     for reading in Ordinate::limited(slo) {
         if shown.iter().all(|(other, _)| other.name != reading.name) {
-            // The percentile is placed among the percentiles of its latency in ascending order, or else last.
+            // The percentile is placed in ascending order among the percentiles of the same latency; if there
+            // are none, it comes last.
             let is_of_it = |one: &Ordinate| one.name.split('_').next() == reading.name.split('_').next();
             let is_below = |one: &Ordinate| one.percentile < reading.percentile;
             let behind = shown.iter().rposition(|(other, _)| is_of_it(other) && is_below(other)).map(|at| at + 1);
@@ -150,8 +151,8 @@ pub(super) fn marked(figure: &Figure) -> String {
     format!("{}{}", digits(figure.value), if figure.few_samples { "*" } else { "" })
 }
 
-/// Returns notes on percentiles that are computed from few requests, have too few requests, or lie among
-/// failed requests.
+/// Returns the legends for percentiles with few requests, percentiles with too few requests, and percentiles
+/// that lie among failed requests.
 fn of_few(curves: &[Curve], shown: &[(&'static Ordinate, String)]) -> String {
     let rungs = || curves.iter().flat_map(|curve| &curve.rungs);
     let shown = || rungs().flat_map(|rung| shown.iter().map(move |(reading, _)| (rung, *reading)));

@@ -1,4 +1,5 @@
-//! Tests of percentiles from few requests in curves and fronts, which are marked, or n/a with n.
+//! Tests that curves and fronts mark percentiles of few requests, and show `n/a` with the number of requests
+//! for percentiles of too few.
 
 use super::super::fronts::fronts;
 use super::*;
@@ -8,8 +9,8 @@ use crate::analysis::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
 use crate::plan::Validity;
 use crate::rows::{Outcome, RunLabels};
 
-/// Returns a run of this length with this many clients, and its labels. Each client sends 12.5 requests per
-/// second.
+/// Returns the labels, the metrics and the verdict of a run of `seconds` seconds with `batch` clients. Each
+/// client sends 12.5 requests per second.
 fn made(batch: u32, seconds: f64) -> (RunLabels, RunMetrics, Verdict) {
     let server = Server { batch_size: Some(batch), seconds, ..Server::default() };
     let (records, facts) = server.make();
@@ -24,7 +25,7 @@ fn made(batch: u32, seconds: f64) -> (RunLabels, RunMetrics, Verdict) {
     (labels, measured(&records, &facts), verdict(&records, &facts, &Validity::default(), None))
 }
 
-/// Returns the curve and its fronts as text.
+/// Returns the curve over `loads` (batch size and length of the run in seconds) and its fronts, each as text.
 fn shown(loads: &[(u32, f64)]) -> [String; 2] {
     let made: Vec<_> = loads.iter().map(|(batch, seconds)| made(*batch, *seconds)).collect();
     let none = PlanMetrics::default();
@@ -46,7 +47,7 @@ fn shown(loads: &[(u32, f64)]) -> [String; 2] {
 
 #[test]
 fn percentiles_of_few_requests_are_marked() {
-    // 200, 600 and 1 200 requests.
+    // The runs have 200, 600 and 1200 requests.
     let [curve, front] = shown(&[(2, 8.0), (4, 12.0), (8, 12.0)]);
     let line = |load: &str| curve.lines().position(|line| line.trim_start().starts_with(load)).expect(&curve);
     let lines: Vec<&str> = curve.lines().collect();
@@ -153,7 +154,7 @@ fn a_limit_above_is_claimed_only_where_every_load_above_was_told() {
         "holds up to qps 10; no load misses, so the limit lies above the \
         measured loads"
     );
-    // An undecided load below it does not matter.
+    // An undecided load below the highest load that holds does not matter.
     let below = says(&found(&[5.0], &[]));
     assert!(below.contains("no load misses") && below.ends_with("; undecided at 5"), "{below}");
     assert_eq!(

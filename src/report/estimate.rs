@@ -5,7 +5,7 @@ use crate::plan::MetricName;
 
 use super::format::digits;
 
-/// Returns the title of a metric name, with the unit: `TTFT p99 ms`.
+/// Returns the title of a metric, with its percentile, if any, and its unit: `TTFT p99 ms`.
 pub(crate) fn titled(metric: &str, unit: &str) -> String {
     let name = metric.parse::<MetricName>().ok();
     let title = name.and_then(|name| metric::find(name.key)).map_or(metric, |metric| metric.title);

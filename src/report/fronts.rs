@@ -1,5 +1,5 @@
-//! Renders Pareto fronts over the rungs of all curves: the rungs that no other rung beats in both of two
-//! figures.
+//! Renders Pareto fronts of two figures over the rungs of all curves. A rung is on a front if no other rung
+//! is at least as good in both figures and better in one.
 
 use comfy_table::Cell;
 

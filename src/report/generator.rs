@@ -7,7 +7,7 @@ use crate::units::text::counted;
 
 use super::format::{digits, fill, plain};
 
-/// Renders the description; empty if nothing was recorded.
+/// Renders the description; returns an empty string if nothing was recorded.
 pub(super) fn block(facts: &Facts) -> String {
     if !facts.workers.is_empty() {
         return workers(facts);

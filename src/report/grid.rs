@@ -184,7 +184,7 @@ pub(crate) fn long<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> S
     text
 }
 
-/// A right-aligned cell.
+/// Creates a right-aligned cell.
 pub(crate) fn right(text: impl Into<String>) -> Cell {
     Cell::new(text.into()).set_alignment(CellAlignment::Right)
 }

@@ -7,7 +7,7 @@ use crate::analysis::{Part, Whole};
 use super::format::{digits, fill};
 use super::grid::{self, right};
 
-/// Renders the table; empty if nothing is known.
+/// Renders the table; returns an empty string if nothing is known.
 pub(super) fn block(wholes: &[Whole]) -> String {
     if wholes.is_empty() {
         return String::new();

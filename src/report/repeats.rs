@@ -67,7 +67,7 @@ fn header(shape: &OptionalColumns) -> Vec<Cell> {
     std::iter::once(Cell::new("load")).chain(cells.map(right)).collect()
 }
 
-/// A summarized cell.
+/// The runs of a cell, for its summary.
 struct Cells<'a> {
     all: &'a [Line<'a>],
     /// The runs of the cell, except invalid ones.
@@ -165,7 +165,8 @@ mod tests {
 
     type Made = (RunLabels, RunMetrics, Verdict);
 
-    /// Returns a run of a cell, with all first tokens delayed by this much.
+    /// Returns a run of a cell with `failing` failed requests. The first and last tokens of all responses are
+    /// delayed by `later_ms` milliseconds.
     fn made(run: &Run, repeat: u32, later_ms: f64, failing: usize) -> Made {
         let (mut records, facts) = run.make();
         for record in &mut records {
@@ -204,7 +205,7 @@ mod tests {
         let all = [
             cell(&closed, [0; 5]),
             cell(&Run::open(20.0), [0; 5]),
-            // One run is invalid, and the tail of another is a failed request.
+            // One run is invalid, and the highest percentile of another lies among failed requests.
             cell(&closed, [400, 0, 10, 0, 0]),
             cell(&closed, [400, 400, 400, 400, 0]),
             cell(&short, [0; 5]),
@@ -213,7 +214,8 @@ mod tests {
         let cells: Vec<Vec<Line>> = all.iter().map(|made| lines(made)).collect();
         let text = repeats(&cells).expect("five cells");
         insta::assert_snapshot!(text);
-        // By hand: the geometric mean of the five medians, and t(0.975, 4) = 2.776445 on their logarithms.
+        // Computed by hand: the geometric mean of the five medians, and t(0.975, 4) = 2.776445 on their
+        // logarithms.
         let medians: Vec<f64> =
             all[0].iter().map(|made| made.1.ttft.percentile(Percentile::P50).exact().unwrap().ln()).collect();
         let mean = medians.iter().sum::<f64>() / 5.0;

@@ -27,12 +27,12 @@ const LONGEST_SAID: usize = 300;
 const MOST_HOOK_LINES: usize = 4;
 const LONGEST_HOOK_LINE: usize = 90;
 
-/// The level of detail for a run.
+/// Options for the output of one run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Detail {
-    /// Append the definition of each metric.
+    /// Whether to append the definition of each metric.
     pub definitions: bool,
-    /// Paint the verdict with ANSI sequences.
+    /// Whether to color the verdict with ANSI sequences.
     pub colour: bool,
 }
 
@@ -86,7 +86,8 @@ fn head(line: &Line) -> String {
     ) + &failures(&line.metrics.failures)
 }
 
-/// Describes the start of the server that was launched for the run; empty if none was launched.
+/// Describes the start of the server that was launched for the run; returns an empty string if none was
+/// launched.
 fn started(environment: &Environment) -> String {
     let Some(start) = &environment.server_start else { return String::new() };
     let seconds = |ns: u64| format!("{} s", digits(ns as f64 / 1e9));
@@ -99,8 +100,8 @@ fn started(environment: &Environment) -> String {
     format!("server start, {}\n{}", plain(&start.at), wrapped(&format!("  {text}")))
 }
 
-/// Describes the probe's measurements of the path to the server; empty for a run of an earlier version of
-/// sweepline, which has none.
+/// Describes the probe's measurements of the path to the server; returns an empty string if there are none,
+/// as in runs of earlier versions of sweepline.
 fn way(environment: &Environment) -> String {
     let Environment { connect_ns, tls_ns, round_trip_ns, .. } = *environment;
     let parts = [("connect", connect_ns), ("TLS", tls_ns), ("round trip", round_trip_ns)];
@@ -199,7 +200,7 @@ fn distributions(line: &Line) -> String {
     text
 }
 
-/// The legend for `n/a`, `≥` and `≤` in the line below a percentile.
+/// The legend of `n/a`, `≥` and `≤` in the line below a percentile.
 const TOO_SHORT: &str = "n/a, ≥ or ≤ below a percentile: the run is too short for both ends of its interval.";
 
 /// The legend that explains how gaps are counted.
@@ -429,7 +430,7 @@ mod tests {
         let (known, failed) = (Some(Value::Exact(12.72)), Some(Value::AtLeast(30.0)));
         assert_eq!([ends(known, None), ends(None, known), ends(failed, None)], ["≥12.7", "≤12.7", ">30.0"]);
         assert_eq!([ends(known, failed), ends(failed, failed)], ["12.7–>30.0", ">30.0"]);
-        // Failures lie below a rate, and the value already has its sign.
+        // For a rate, failures lie below all other values, and `AtMost` is formatted with its own sign.
         let slow = Some(Value::AtMost(7.99));
         assert_eq!([ends(None, slow), ends(slow, known), ends(slow, slow)], ["<7.99", "<7.99–12.7", "<7.99"]);
         assert_eq!([ends(slow, None), ends(None, failed)], ["n/a", "n/a"], "nothing is known");

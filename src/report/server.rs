@@ -7,7 +7,7 @@ use crate::telemetry::canonical::Unit;
 use super::format::{digits, fill, plain};
 use super::grid;
 
-/// Renders the table; empty if nothing was scraped.
+/// Renders the table; returns an empty string if nothing was scraped.
 pub(super) fn block(figures: &[ServerFigure], facts: &Facts) -> String {
     let Some(telemetry) = &facts.telemetry else { return String::new() };
     let mut table = grid::table();

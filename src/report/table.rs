@@ -14,7 +14,7 @@ use super::format::{cut, digits, estimate, fill, plain, said};
 use super::grid::right;
 use super::rows::{self, Head, Row};
 
-/// One run of the table.
+/// One line of the table: a whole run, or one class of its mix.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
     /// The labels of the run.
@@ -31,7 +31,7 @@ pub struct Line<'a> {
 pub(super) struct OptionalColumns {
     models: bool,
     repeats: bool,
-    /// Whether to show errors, because some requests failed.
+    /// Whether to show errors, which is the case if any request failed.
     errors: bool,
     /// Whether to show TPOT; if some of the runs have no TPOT, E2E is shown instead.
     pub tpot: bool,
@@ -50,13 +50,13 @@ impl OptionalColumns {
         }
     }
 
-    /// The headings of the columns of names.
+    /// Returns the headings of the columns that contain names.
     pub(super) fn names(&self) -> Vec<&'static str> {
         let names = [Some("endpoint"), Some("model").filter(|_| self.models), Some("scenario")];
         names.into_iter().flatten().collect()
     }
 
-    /// The names in a line.
+    /// Returns the names in a line.
     pub(super) fn named(&self, Line { labels, class, metrics, .. }: &Line) -> Vec<String> {
         let scenario = match (class, metrics.start) {
             (Some(class), _) => format!("└ {}", plain(class)),
@@ -67,7 +67,7 @@ impl OptionalColumns {
         [Some(plain(&labels.endpoint)), model, Some(scenario)].into_iter().flatten().collect()
     }
 
-    /// The heading of the column for TPOT or E2E.
+    /// Returns the heading of the column that shows TPOT or E2E.
     pub(super) fn pace(&self) -> &'static str {
         if self.tpot { "TPOT p50\nms" } else { "E2E p50\nms" }
     }
@@ -184,8 +184,8 @@ fn cells(line: &Line, shape: &OptionalColumns) -> Vec<Cell> {
     cells.into_iter().flatten().collect()
 }
 
-/// Returns the minimum width of a verdict, with which none of its words is broken and a verdict with many
-/// reasons takes about three lines. If the names of runs leave less space than this, they are placed above
+/// Returns the minimum width of the column for verdicts: at this width, no word is broken, and a verdict with
+/// many reasons takes about three lines. If the names of runs leave less space, the names are placed above
 /// the rows.
 fn least_width(verdict: &Verdict) -> usize {
     /// Width that the other columns leave if the names are placed above the rows.
@@ -215,7 +215,7 @@ fn median(summary: &Summary) -> String {
     with_n(estimate(summary.percentile(Percentile::P50)))
 }
 
-/// Adds `n=0` to `n/a`: an estimate without any values has no reason.
+/// Adds `n=0` to a bare `n/a`, which means that the estimate has no values at all.
 fn with_n(text: String) -> String {
     if text == "n/a" { "n/a\n(n=0)".to_owned() } else { text }
 }

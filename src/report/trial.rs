@@ -36,7 +36,7 @@ pub(crate) struct TrailTrial {
     /// Why the settings cannot be chosen (a run that is invalid or was given up, or a missed objective), why
     /// the run is inconclusive, or what is not shown about the best settings; null for other runs.
     pub(crate) note: Option<String>,
-    /// The outcome for its settings, in words.
+    /// The outcome for the run's settings, in words.
     #[serde(skip)]
     pub(crate) words: &'static str,
 }

@@ -18,7 +18,7 @@ pub(super) fn is_untested(family: &Family) -> bool {
     family.tests == 0 && family.cells.len() > 1 && family.cells.iter().all(is_bare)
 }
 
-/// Renders what is missing for a test, and the remedy.
+/// Renders why no test was possible, and what would make tests possible.
 pub(super) fn text(family: &Family, see: f64) -> String {
     let tests = || family.cells.iter().flat_map(|cell| &cell.tests);
     let mut out = fill("\n", 2, &format!("Why none of the {} tests could be made:", tests().count()));
@@ -62,20 +62,22 @@ fn line(count: usize, why: &str) -> String {
     fill("  ", 6, &plain(&format!("{count}: {why}")))
 }
 
-/// Returns the reason why a metric has no value, in a form that is the same for many metrics. `n/a: n=78 <
-/// 368 requests`, for example, becomes the reason "fewer than 368 requests".
+/// Returns the reason why a metric has no value, in a form that is the same for many metrics: `n/a: n=78 <
+/// 368 requests`, for example, becomes a reason that begins with `fewer than 368 requests`.
 fn reason(words: &str) -> String {
     let bare = words.strip_prefix("n/a: ").unwrap_or(words);
     match bare.strip_prefix("n=").and_then(|rest| rest.split_once(" < ")) {
         Some((_, fewest)) => {
-            format!("fewer than {fewest} values in a run: a longer `phases: {{ measure }}` yields more")
+            let fewest = fewest.strip_suffix(" requests").unwrap_or(fewest);
+            format!("fewer than {fewest} requests in a run: a longer `phases: {{ measure }}` yields more")
         }
         None => bare.to_owned(),
     }
 }
 
 /// Describes what would make tests possible, and how many repeats are needed to detect a difference of the
-/// size `see`.
+/// size `see`. If runs are invalid, further repeats would be invalid too, so the first step is to remove the
+/// causes.
 fn to_do(family: &Family, refused: &[&Test], see: f64) -> String {
     let needed = || refused.iter().filter_map(|test| test.repeats_needed);
     let (Some(least), Some(most)) = (needed().min(), needed().max()) else {
@@ -87,5 +89,13 @@ fn to_do(family: &Family, refused: &[&Test], see: f64) -> String {
         (least, most) if least == most => format!(" (to detect {}, {most})", allowed(see)),
         (least, most) => format!(" (to detect {}, {least} to {most}, depending on metric and load)", allowed(see)),
     };
-    format!("To do: `repeats: {ADVISED}` in {plans} again; existing measurements are kept{seen}")
+    let more = format!("`repeats: {ADVISED}` in {plans} again; existing measurements are kept{seen}");
+    let mut excluded = family.cells.iter().flat_map(|cell| &cell.left_out);
+    match excluded.any(|run| run.reason.starts_with("invalid")) {
+        true => format!(
+            "To do: remove the causes of the invalid runs, and measure them again with `run --redo invalid`; if there \
+             are still too few repeats, {more}"
+        ),
+        false => format!("To do: {more}"),
+    }
 }

@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Field};
 /// Why a value cannot be stored in its column, or why a column does not have the expected content.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum CellError {
-    /// The column is missing in the file.
+    /// The column is missing from the file.
     #[error("is missing")]
     Missing,
     /// The column has another type.
@@ -33,7 +33,7 @@ pub(crate) enum CellError {
 /// A type whose values can be stored in a column. Its columns have no nulls unless the field is an
 /// `Option`.
 pub(crate) trait Stored: Sized {
-    /// The Arrow type of a column of this type.
+    /// Returns the Arrow type of a column of this type.
     fn data_type() -> DataType;
     /// Stores values as a column.
     fn store<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> Result<ArrayRef, CellError>
@@ -47,7 +47,7 @@ pub(crate) trait Stored: Sized {
 pub(crate) trait Cell: Sized {
     /// Whether the column may hold nulls.
     const NULLABLE: bool;
-    /// The Arrow type of the field's column.
+    /// Returns the Arrow type of the field's column.
     fn data_type() -> DataType;
     /// Stores cells as a column.
     fn store<'a>(cells: impl Iterator<Item = &'a Self>) -> Result<ArrayRef, CellError>
@@ -185,7 +185,7 @@ macro_rules! stored_as_text {
 }
 pub(crate) use stored_as_text;
 
-/// The Arrow field of a list's items, with the name from the Parquet specification.
+/// Returns the Arrow field of a list's items, with the name from the Parquet specification.
 fn element() -> Field {
     Field::new("element", DataType::Int64, false)
 }
@@ -240,7 +240,7 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// Names of a map's parts, from the Parquet specification.
+/// Returns the names of a map's parts, from the Parquet specification.
 fn map_names() -> MapFieldNames {
     MapFieldNames { entry: "key_value".into(), key: "key".into(), value: "value".into() }
 }

@@ -46,8 +46,8 @@ impl Column {
 /// The name of a column that could not be stored or loaded, and the reason.
 pub(crate) type BadColumn = (&'static str, CellError);
 
-/// Loads the values of the column `name` from a batch. A nullable column may be missing in a file that an
-/// older version wrote; its values are then null.
+/// Loads the values of the column `name` from a batch. A nullable column may be missing from a file that
+/// an older version wrote; its values are then null.
 pub(super) fn load<T: Cell>(batch: &RecordBatch, name: &'static str) -> Result<std::vec::IntoIter<T>, BadColumn> {
     let absent;
     let array: &dyn Array = match batch.column_by_name(name) {

@@ -69,7 +69,7 @@ pub enum RowsError {
 }
 
 impl RowsError {
-    /// Returns the file if the error is that its content is not as expected; `None` for other errors.
+    /// Returns the path of the file if its content is not as expected; `None` for other errors.
     pub fn damaged_file(&self) -> Option<&Path> {
         match self {
             RowsError::Damaged { path, .. } | RowsError::Column { path, .. } | RowsError::Mismatch { path, .. } => {
@@ -79,22 +79,22 @@ impl RowsError {
         }
     }
 
-    /// The error for a failed read of `path`.
+    /// Returns the error for a failed read of `path`.
     pub(crate) fn read(path: &Path, source: io::Error) -> RowsError {
         RowsError::Io { doing: "read", path: path.to_owned(), source }
     }
 
-    /// The error for a failed write of `path`.
+    /// Returns the error for a failed write of `path`.
     pub(crate) fn write(path: &Path, source: io::Error) -> RowsError {
         RowsError::Io { doing: "write", path: path.to_owned(), source }
     }
 
-    /// The error for a column of `path` that could not be stored or loaded.
+    /// Returns the error for a column of `path` that could not be stored or loaded.
     pub(crate) fn column(path: &Path, (column, problem): BadColumn) -> RowsError {
         RowsError::Column { path: path.to_owned(), column, problem: problem.to_string() }
     }
 
-    /// The error for a file at `path` that the Parquet reader rejects.
+    /// Returns the error for a file at `path` that the Parquet reader rejects.
     pub(crate) fn damaged(path: &Path, error: impl Error + 'static) -> RowsError {
         RowsError::Damaged { path: path.to_owned(), reason: error.to_string() }
     }

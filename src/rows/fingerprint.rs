@@ -62,8 +62,8 @@ impl Fingerprint {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Returns the facts that differ in `now`: engine, release or served model. A fact that is missing in
-    /// either fingerprint does not count as a difference.
+    /// Returns the facts that differ in `now`: engine, release or served model. A fact that is missing
+    /// from either fingerprint does not count as a difference.
     pub fn changed(&self, now: &Fingerprint) -> Vec<Changed> {
         let pairs = [
             ("engine", &self.engine, &now.engine, (|was, is| was == is) as fn(&str, &str) -> bool),
@@ -77,8 +77,8 @@ impl Fingerprint {
         differs.collect()
     }
 
-    /// Whether this fingerprint has the previous values of all these changes, that is, the server is the
-    /// earlier one again.
+    /// Whether this fingerprint has the previous value of every changed fact, which means that the earlier
+    /// server is back.
     pub fn is_what_was(&self, changed: &[Changed]) -> bool {
         let is_what_was = |Changed { what, was, .. }: &Changed| match *what {
             "engine" => self.engine.as_ref() == Some(was),
@@ -89,9 +89,8 @@ impl Fingerprint {
     }
 }
 
-/// Whether two versions belong to the same release. Different builds of a release belong to it
-/// (`v0.11.0+cu128`, `0.11.0`), but development builds of different commits do not belong to the same
-/// release. Trailing zeros are ignored.
+/// Whether two versions belong to the same release. Different builds of a release match (`v0.11.0+cu128`,
+/// `0.11.0`), but development builds of different commits do not. Trailing zeros are ignored.
 pub fn same_release(one: &str, other: &str) -> bool {
     release(one) == release(other)
 }

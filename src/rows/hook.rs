@@ -21,11 +21,11 @@ pub struct HookRun {
     pub exit_code: Option<i32>,
     /// The HTTP status of the response to a request; null for a command, or if there was no response.
     pub status: Option<u16>,
-    /// Why there is neither an exit code nor a status; null if there is one of them.
+    /// Why there is neither an exit code nor a status; null if there is an exit code or a status.
     pub detail: Option<String>,
     /// Duration of the hook, in nanoseconds.
     pub took_ns: u64,
-    /// The last 2 KiB of the command's output or the response, without secrets.
+    /// The last 2 KiB of the command's output or of the response, without secrets.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
 }
@@ -36,7 +36,8 @@ pub struct HookRun {
 pub enum HookOutcome {
     /// Exit code 0, or HTTP 2xx.
     Ok,
-    /// Anything else.
+    /// Another exit code or HTTP status, or neither, because the command did not exit normally or no
+    /// response arrived.
     Failed,
     /// The hook timed out.
     TimedOut,

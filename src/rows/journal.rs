@@ -27,8 +27,8 @@ const LABELS_KEY: &str = "sweepline.labels";
 /// The last eight bytes of a complete Arrow IPC stream: a continuation marker and a length of 0.
 const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/// The column of the gaps between token events, which the journal stores in addition to the columns of a
-/// request.
+/// Returns the column of the gaps between token events, which the journal stores in addition to the
+/// columns of a request.
 fn gaps() -> &'static Column {
     EventRow::COLUMNS.last().expect("events have columns")
 }

@@ -132,12 +132,13 @@ impl Measured {
         self.reusable_tokens = None.into();
     }
 
-    /// The error of a failed request, as text.
+    /// Returns the error of a failed request, as text.
     pub fn error(&self) -> Option<&str> {
         self.words.as_deref().map(String::as_str).filter(|_| !self.outcome.is_ok())
     }
 
-    /// Why the server's counts for a completed request are implausible.
+    /// Returns why the server's counts for a completed request are implausible; `None` if they are
+    /// plausible.
     pub fn usage_doubt(&self) -> Option<&str> {
         self.words.as_deref().map(String::as_str).filter(|_| self.outcome.is_ok())
     }

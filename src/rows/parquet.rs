@@ -1,7 +1,7 @@
 //! Rows as Parquet files: packing, writing and reading.
 //!
-//! The number of rows and bytes of a row group is limited, so the memory for writing does not depend on the
-//! length of a run.
+//! The number of rows and bytes of a row group is limited, so the memory that writing needs does not
+//! depend on the length of a run.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -261,8 +261,8 @@ fn build(path: &Path, builder: ParquetRecordBatchReaderBuilder<File>) -> Result<
     builder.build().map_err(|error| RowsError::damaged(path, error))
 }
 
-/// Returns the number of rows to decode at once. Larger rows are decoded in smaller batches, to limit the
-/// memory.
+/// Returns the number of rows to decode at once. Larger rows are decoded in smaller batches, to limit
+/// memory use.
 fn batch_rows(metadata: &ParquetMetaData) -> usize {
     let values = metadata
         .row_groups()

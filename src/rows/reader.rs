@@ -36,8 +36,8 @@ impl RunReader {
         let mut condenser = Condenser::default();
         let (count, batches) = batches_without(&requests, &UNUSED)?;
         let mut rows = Vec::new();
-        // Without a reservation, the list would grow by doubling and take up to half as much memory again.
-        // A failed reservation is ignored here: the allocation then fails while the list grows.
+        // Without a reservation, the list would grow by doubling and could take up to twice as much
+        // memory. A failed reservation is ignored here: the allocation then fails while the list grows.
         let _ = rows.try_reserve_exact(count);
         for batch in batches {
             let batch = batch?;
@@ -66,8 +66,8 @@ impl Replay for RunReader {
         place(&self.classes, name)
     }
 
-    /// Both files are sealed from one journal, so their rows have the same order. If the order differs, the
-    /// files belong to different runs.
+    /// Fails if `events.parquet` does not contain the requests of `requests.parquet` in the same order.
+    /// The files of one run are sealed from one journal, so such files belong to different runs.
     fn replay(&self, each: &mut dyn FnMut(&Measured, &[u64])) -> Result<(), RowsError> {
         let path = self.events.path();
         let mismatch = || RowsError::Mismatch { path: path.to_owned(), other: Table::Requests.file() };

@@ -96,7 +96,7 @@ pub enum TokenSource {
     Usage,
     /// The model's tokenizer, applied to the text.
     Tokenizer,
-    /// Neither is available, so each token event counts as one token.
+    /// Neither `usage` nor a tokenizer is available, so each token event counts as one token.
     Events,
 }
 

@@ -27,13 +27,13 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Length of the measure window in seconds.
+    /// Returns the length of the measure window, in seconds.
     pub fn measure_secs(&self) -> f64 {
         self.measure_end_ns.saturating_sub(self.measure_start_ns) as f64 / 1e9
     }
 }
 
-/// The facts from which a verdict is computed, in addition to the run's rows.
+/// The facts that, together with the run's rows, determine its verdict.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// Bounds of the phases.
@@ -85,15 +85,15 @@ pub struct Facts {
     pub scheduled: u64,
     /// Number of requests that were scheduled in the measure window.
     pub scheduled_in_window: u64,
-    /// Number of requests that were scheduled in the measure window but never sent, where only the
-    /// generator can be the cause.
+    /// Number of requests that were scheduled in the measure window but never sent. Requests that the
+    /// in-flight cap held back are not counted, so only the generator can be the cause.
     pub never_sent: u64,
     /// Duration of the run on the monotonic clock, in nanoseconds.
     pub monotonic_ns: u64,
     /// Duration of the run on the wall clock, in nanoseconds; negative if the clock was set back.
     pub wall_ns: i64,
-    /// Duration of the run on the clock that continues during suspend, in nanoseconds; null if the platform
-    /// has no such clock.
+    /// Duration of the run on the clock that keeps running while the machine is suspended, in nanoseconds;
+    /// null if the platform has no such clock.
     pub boottime_ns: Option<u64>,
     /// CPU time of sweepline itself during the run, in nanoseconds; null if unknown.
     pub client_cpu_ns: Option<u64>,
@@ -108,7 +108,7 @@ pub struct Facts {
     /// The times in which no part of sweepline ran; null in runs of versions that did not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<Pauses>,
-    /// Number of threads of the load generator that sent and received.
+    /// Number of threads of the load generator that sent requests and received responses.
     #[serde(default = "one")]
     pub client_threads: u32,
     /// The timer that paces the load generator: timerfd or spin.
@@ -126,7 +126,7 @@ pub struct Facts {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recorded_texts: bool,
     /// The number of tokens of the probe's prompt, as counted by us and by the server; null unless both
-    /// counted them.
+    /// counts are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_prompt: Option<ProbePrompt>,
     /// Number of tokens of the shortest prompt that the chat template allows, if the scenario also requests
@@ -168,7 +168,8 @@ impl Facts {
 pub enum PromptCount {
     /// The model's own tokenizer: the count is exact.
     Tokenizer,
-    /// The server's `/tokenize`, called word by word before the run; the count is a sum over words.
+    /// The server's `/tokenize`, which counted the tokens of each word before the run; the count is the
+    /// sum over the words of the prompt.
     Server,
     /// Neither a tokenizer nor `/tokenize` was available: the count is an estimate from the number of
     /// characters.
@@ -193,17 +194,17 @@ pub struct ProbePrompt {
     pub server: u64,
 }
 
-/// The default of `client_threads`: runs that did not record it had one thread.
+/// Returns the default of `client_threads`: runs that did not record it had one thread.
 fn one() -> u32 {
     1
 }
 
-/// The default of `client_timer`: runs that did not record it used timerfd.
+/// Returns the default of `client_timer`: runs that did not record it used timerfd.
 fn timerfd() -> String {
     "timerfd".to_owned()
 }
 
-/// The circumstances of a run. They are recorded and compared, but do not enter the run's id.
+/// The circumstances of a run. They are recorded and compared, but are not part of the run's id.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {

@@ -128,9 +128,9 @@ table! {
         content_wait_ns: Option<u64> [Delta "ns"],
         /// Source of the output token count: usage (the server), tokenizer or events.
         token_source: Option<TokenSource> [Dictionary ""],
-        /// Why the server's `usage` of this request is implausible. If so, the server's counts are null,
-        /// and output tokens are counted by events. Null if the usage is plausible, if there was none,
-        /// or in runs of versions without the check.
+        /// Why the server's `usage` of this request is implausible. An implausible usage is discarded: the
+        /// server's counts are null, and output tokens are counted by events. Null if the usage is
+        /// plausible, if there was none, or in runs of versions without the check.
         usage_doubt: Option<String> [Dictionary ""],
         /// Time in the server's queue, as the server reports it for this request in `Server-Timing`, or in
         /// TGI's headers. Null if not reported, or if the reported times exceed the time from sending to the

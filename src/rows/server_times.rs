@@ -2,7 +2,7 @@
 
 use super::schema::RequestRow;
 
-/// Maximum difference between the server's clock and ours over one request, in nanoseconds.
+/// Tolerance for the difference between the server's clock and ours over one request, in nanoseconds.
 const ROOM_NS: u64 = 1_000_000;
 
 /// The times that the server reports for one request and its parts, in nanoseconds. A time is `None` if the
@@ -20,7 +20,7 @@ pub struct ServerTimes {
 }
 
 impl ServerTimes {
-    /// Returns the times in `self`, and the times in `other` that are missing in `self`.
+    /// Returns these times, with missing times filled in from `other`.
     pub fn or(self, other: ServerTimes) -> ServerTimes {
         ServerTimes {
             queue_ns: self.queue_ns.or(other.queue_ns),

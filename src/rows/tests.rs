@@ -1,5 +1,5 @@
-//! Tests that rows survive a round trip unchanged, whatever they contain, and wherever a journal is
-//! truncated.
+//! Tests that rows survive a round trip unchanged, whatever they contain, and that a journal is readable
+//! up to the point where it is truncated.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -22,8 +22,8 @@ pub struct Worker {
     pub monotonic_ns: u64,
     /// Duration of the run on the process's wall clock, in nanoseconds; negative if the clock was set back.
     pub wall_ns: i64,
-    /// Duration of the run on the clock that continues during suspend, in nanoseconds; null if the platform
-    /// has no such clock.
+    /// Duration of the run on the clock that keeps running while the machine is suspended, in nanoseconds;
+    /// null if the platform has no such clock.
     pub boottime_ns: Option<u64>,
     /// CPU time of the process during the run, in nanoseconds; null if unknown.
     pub cpu_ns: Option<u64>,

@@ -1,5 +1,6 @@
-//! Reads a server's description of itself: its models, its engine and its version. The list of models and
-//! at most two other pages are requested; nothing is generated.
+//! Reads a server's description of itself: its models, its engine and its version. Requests the list of
+//! models, and the pages that may contain the version: those of the recognized engine, or those of all
+//! engines if none was recognized. Nothing is generated.
 
 use std::collections::BTreeMap;
 

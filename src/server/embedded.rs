@@ -52,7 +52,7 @@ impl Embedded {
         Embedded::spawn(figures, None)
     }
 
-    /// Starts the mock and lets it log its events to the file `log`. The file is complete after
+    /// Starts the mock, which logs its events to the file `log`. The file is complete after
     /// [`Embedded::end`].
     pub fn with_log(figures: &MockFigures, log: &Path) -> Result<Embedded, EmbeddedError> {
         Embedded::spawn(figures, Some(log))
@@ -114,8 +114,8 @@ impl Drop for Embedded {
     }
 }
 
-/// Starts a thread that sets `alive` to false when the process has ended, which it detects by the end of
-/// the output.
+/// Starts a thread that sets `alive` to false when the process has ended. The thread detects this by the end
+/// of the process's output.
 fn watch(mut lines: impl BufRead + Send + 'static, alive: Arc<AtomicBool>) -> std::io::Result<()> {
     std::thread::Builder::new().name("mock watch".to_owned()).spawn(move || {
         let _ = std::io::copy(&mut lines, &mut std::io::sink());

@@ -1,4 +1,4 @@
-//! Reads a server's description beyond its list of models: engine, version, served model, context length,
+//! Reads a server's description beyond its list of models: engine, version, served model, context length and
 //! flags. Each request is a GET with a short time limit, and the server need not support any of them. No
 //! response can do harm: responses that are too long, not JSON or of an unexpected form are ignored, and
 //! secrets are removed from values that are displayed.
@@ -64,8 +64,8 @@ pub(super) fn server_header(response: &reqwest::Response) -> String {
     response.headers().get("server").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
 }
 
-/// Evaluates the list of models, and requests the pages that may contain a version until one contains it.
-/// If a page times out, no further page is requested.
+/// Evaluates the list of models, and requests the pages that may contain a version until one of them does. If
+/// a page times out, no further page is requested.
 pub(super) async fn read(
     client: &Client,
     question: &Question,

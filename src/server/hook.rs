@@ -55,7 +55,7 @@ pub struct HookEnd {
     pub exit_code: Option<i32>,
     /// The HTTP status of the response; `None` if the hook is a command or got no response.
     pub status: Option<u16>,
-    /// Why there is neither an exit code nor a status; `None` if there is one of them.
+    /// Why there is neither an exit code nor a status; otherwise `None`.
     pub detail: Option<String>,
     /// Duration of the hook.
     pub took: Nanos,

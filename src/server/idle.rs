@@ -42,7 +42,7 @@ impl Busy {
         Ok(Busy { client, question })
     }
 
-    /// Uses the address and the model of `question` from now on. The server must be the same.
+    /// Uses the address and the model of `question` from now on. They must belong to the same server.
     pub fn ask_for(&mut self, question: Question) {
         (self.question.url, self.question.model) = (question.url, question.model);
     }
@@ -83,7 +83,7 @@ impl Busy {
     }
 
     /// Measures how long the server takes to generate one token, which is its TTFT. `within` is the time
-    /// limit. It should be long, because a request that is given up may remain in the server's queue.
+    /// limit. It should be long, because an abandoned request may remain in the server's queue.
     pub async fn one_token(&self, within: Duration) -> Result<Nanos, ProbeError> {
         let question = Question { within: Nanos::from(within), ..self.question.clone() };
         let start = Instant::now();

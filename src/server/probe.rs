@@ -129,15 +129,15 @@ pub struct Found {
     pub server: Option<String>,
     /// The models that the server lists; empty if it has no list.
     pub models: Vec<String>,
-    /// The name of the model in the response to the generation.
+    /// The name of the model in the response to the generation; `None` if there is none.
     pub model: Option<String>,
-    /// Prompt tokens of the generation, as counted by the server.
+    /// Prompt tokens of the generation, as counted by the server; `None` if the server does not report them.
     pub prompt_tokens: Option<u64>,
-    /// Output tokens of the generation, as counted by the server.
+    /// Output tokens of the generation, as counted by the server; `None` if the server does not report them.
     pub output_tokens: Option<u64>,
     /// The network path to the server. The probe itself does not measure it; the caller sets it.
     pub way: Way,
-    /// Why the server is not near, although the plan declares that it is.
+    /// Why the server is not near although the plan declares that it is; `None` otherwise.
     pub not_near: Option<String>,
     /// The server's description of itself; empty if it was not requested.
     #[serde(skip)]
@@ -210,7 +210,7 @@ pub enum ProbeError {
         remedy: &'static str,
     },
     /// The server rejects the API key, or requires one.
-    #[error("{url} rejects the API key (HTTP {status}): {reason}; set api_key of the endpoint")]
+    #[error("{url} rejects the API key (HTTP {status}): {reason}; set `api_key` on the endpoint")]
     Key {
         /// The address.
         url: String,
@@ -256,7 +256,7 @@ pub enum ProbeError {
         path: String,
     },
     /// The server reports that it is not ready.
-    #[error("{url} returns HTTP {status} for {path}: it is not ready")]
+    #[error("{url} returns HTTP {status} for {path}: the server is not ready")]
     Loading {
         /// The address.
         url: String,
@@ -376,8 +376,8 @@ pub(super) async fn send(request: RequestBuilder, question: &Question) -> Result
     question.signed(request).send().await.map_err(|error| no_answer(&error, question))
 }
 
-/// Returns the error for a request without a response. If no connection was opened in time, `is_connect` is
-/// also true, and the server counts as unreachable.
+/// Returns the error for a request without a response. If no connection was opened in time, `is_timeout` and
+/// `is_connect` are both true, and the server counts as unreachable.
 fn no_answer(error: &reqwest::Error, question: &Question) -> ProbeError {
     let url = question.shown();
     if !error.is_timeout() || error.is_connect() {
@@ -479,7 +479,7 @@ fn generation_under(name: &'static str, client: &Client, question: &Question, to
 
 pub(super) async fn refusal(question: &Question, response: Response) -> ProbeError {
     let (status, retry_after) = (response.status(), retry_after(&response));
-    // If the body cannot be read, the error is reported by its status alone.
+    // If the body cannot be read, the error is still reported with its status.
     let answer = body(response, question).await.unwrap_or_default();
     let error = answer.get("error").unwrap_or(&answer);
     let text = error.get("message").unwrap_or(error);
@@ -491,8 +491,8 @@ pub(super) async fn refusal(question: &Question, response: Response) -> ProbeErr
     }
 }
 
-/// Returns the pause that a server requests in `Retry-After`. A date is ignored, because the clocks of
-/// server and client may differ.
+/// Returns the pause that a server requests in `Retry-After`; `None` if it is not a number of seconds. A date
+/// is ignored, because the clocks of server and client may differ.
 fn retry_after(response: &Response) -> Option<Duration> {
     let seconds: u64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))

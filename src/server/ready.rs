@@ -21,8 +21,8 @@ const CERTIFICATE: &str = "invalid peer certificate";
 pub struct Unready {
     /// The reason, as text.
     pub reason: String,
-    /// Whether waiting does not help, because the plan or the machine must be changed: for example, the API
-    /// key, the host, the certificate or the model is wrong.
+    /// Whether waiting cannot help because the plan or the machine must be changed, for example because the
+    /// API key, the host, the certificate or the model is wrong.
     pub is_final: bool,
     /// The pause that the server requests in `Retry-After`; `None` if it requests none.
     pub retry_after: Option<Duration>,
@@ -31,7 +31,7 @@ pub struct Unready {
 }
 
 impl Unready {
-    /// Returns the state of a server for which waiting does not help.
+    /// Returns the state of a server for which waiting cannot help.
     pub fn for_good(reason: impl Into<String>) -> Unready {
         Unready { reason: reason.into(), is_final: true, retry_after: None, has_ended: false }
     }

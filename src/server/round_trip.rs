@@ -28,8 +28,8 @@ const EXCHANGES: usize = 5;
 /// Total time limit of the measurement, so that a server that is slow to list its models does not delay the
 /// sweep.
 const WITHIN: Duration = Duration::from_secs(2);
-/// Maximum number of times that a connection is opened. If the first took long, others show whether only
-/// this machine was slow.
+/// Maximum number of times that a connection is opened. If the first connection took long to open, the others
+/// show whether only this machine was slow.
 const CONNECTS: usize = 3;
 
 /// Measures the network path to the server of `question`, which has already responded to the probe. Blocks
@@ -62,8 +62,8 @@ async fn measure(question: &Question, way: &mut Way) -> Option<()> {
     exchanges(stream, question.http2, asked, way).await
 }
 
-/// Opens a connection. If this takes long, the connection is opened a few more times, and the shortest time
-/// is recorded.
+/// Opens a connection; returns `None` if this fails. If it takes long, a few more connections are opened, and
+/// the shortest time is recorded.
 async fn connect(addresses: &[SocketAddr], way: &mut Way) -> Option<TcpStream> {
     let mut opened = None;
     for _ in 0..CONNECTS {
@@ -80,7 +80,7 @@ async fn connect(addresses: &[SocketAddr], way: &mut Way) -> Option<TcpStream> {
     opened
 }
 
-/// Builds the request of each exchange.
+/// Builds the request of each exchange; `None` if this fails.
 fn asked(question: &Question, url: &reqwest::Url) -> Option<Request<Nothing>> {
     // Over HTTP/2, the host is part of the request's URI; over HTTP/1.1, it is a header field.
     let path = format!("{}{}", url.path(), url.query().map(|query| format!("?{query}")).unwrap_or_default());
@@ -132,8 +132,8 @@ enum Sender {
 }
 
 impl Sender {
-    /// Returns the time until the response begins, in nanoseconds, after reading the response to its end;
-    /// `None` if the exchange failed.
+    /// Sends a request and reads the response to its end. Returns the time until the response began, in
+    /// nanoseconds; `None` if the exchange failed.
     async fn exchange(&mut self, request: Request<Nothing>) -> Option<u64> {
         match self {
             Sender::One(sender) => sender.ready().await.ok()?,

@@ -11,14 +11,14 @@ use crate::rows::Fingerprint;
 pub struct SelfDescription {
     /// The detected engine, and how it was recognized; `None` if it was not recognized.
     pub engine: Option<(Engine, String)>,
-    /// The version of the engine.
+    /// The version of the engine; `None` if unknown.
     pub version: Option<String>,
-    /// The page that contained the version.
+    /// The page that contained the version; `None` if no page did.
     pub(super) page: Option<Page>,
     /// The model that the server serves, if the server reports it on a page other than the list of
     /// models.
     pub(super) model: Option<String>,
-    /// The maximum number of tokens of a prompt and its response together.
+    /// The maximum number of tokens of a prompt and its response together; `None` if unknown.
     pub(super) context_length: Option<u64>,
     /// Flags that the server reports.
     pub(super) flags: BTreeMap<String, String>,
@@ -31,9 +31,9 @@ pub struct SelfDescription {
 pub(super) struct ListedModel {
     /// The id of the model.
     pub(super) id: String,
-    /// The name or path of the model that is served under the id.
+    /// The name or path of the model that is served under the id; `None` if the list does not contain it.
     pub(super) root: Option<String>,
-    /// The maximum number of tokens of a prompt and its response together.
+    /// The maximum number of tokens of a prompt and its response together; `None` if unknown.
     pub(super) context_length: Option<u64>,
 }
 

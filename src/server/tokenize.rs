@@ -13,7 +13,7 @@ use super::probe::{ProbeError, Question, body, refusal, send, unreachable, words
 /// Maximum number of concurrent requests.
 const AT_ONCE: usize = 16;
 
-/// The engines whose `/tokenize` differs in form.
+/// The engines that have `/tokenize`, each in its own form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dialect {
     Vllm,
@@ -41,8 +41,7 @@ struct Asker {
 pub type Message<'a> = (&'static str, &'a str);
 
 impl Counter {
-    /// Looks for `/tokenize` at the server's root and at the API's base address; `None` if it is at
-    /// neither.
+    /// Looks for `/tokenize` at the server's root and at the API's base address; `None` if neither has it.
     pub fn find(question: &Question) -> Result<Option<Counter>, ProbeError> {
         let gone = |reason: String| unreachable(question, reason);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

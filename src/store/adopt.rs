@@ -1,4 +1,4 @@
-//! Commits runs to this results folder that were measured elsewhere and copied here.
+//! Commits runs that were measured elsewhere and copied into this results folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use super::record::RunRecord;
 /// never have this prefix.
 const FETCHED: &str = ".fetched-";
 
-/// Creates an empty folder into which the files of the run `id` (short) are fetched. Removes the files of
-/// an earlier fetch.
+/// Creates an empty folder into which the files of the run `id` (short) are fetched. Files of an earlier
+/// fetch are removed first.
 pub(super) fn fetched(layout: &Layout, id: &str) -> Result<PathBuf, StoreError> {
     let dir = layout.attempts().join(format!("{FETCHED}{id}.{}", std::process::id()));
     if disk::is_taken(&dir) {
@@ -41,7 +41,7 @@ pub(super) fn clear_up(layout: &Layout) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether a process with this ID exists; it may belong to another user.
+/// Whether a process with this id exists; it may belong to another user.
 fn is_alive(process: &str) -> bool {
     let pid = process.parse().ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))

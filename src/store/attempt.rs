@@ -74,8 +74,7 @@ impl Attempt {
         self.nonce_seed
     }
 
-    /// Returns the attempt's folder. Callers may place logs in it, which remain with the run after the
-    /// commit.
+    /// Returns the attempt's folder. Logs that callers write to it stay with the run after the commit.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -95,23 +94,23 @@ impl Attempt {
         Ok(Journal::create(&self.journal_path(), &self.labels())?)
     }
 
-    /// Starts the attempt's time series; call `SampleWriter::finish` before `commit`.
+    /// Starts recording the attempt's time series; call `SampleWriter::finish` before `commit`.
     pub fn samples(&self) -> Result<SampleWriter, StoreError> {
         Ok(SampleWriter::create(&self.dir, self.labels())?)
     }
 
-    /// Starts the attempt's texts; call `TextWriter::finish` before `commit`.
+    /// Starts recording the attempt's texts; call `TextWriter::finish` before `commit`.
     pub fn texts(&self) -> Result<TextWriter, StoreError> {
         Ok(TextWriter::create(&self.dir, self.labels())?)
     }
 
-    /// Ends the attempt as failed, and records the reason in its `attempt.json`.
+    /// Marks the attempt as failed, and records the reason in its `attempt.json`.
     pub fn fail(mut self, reason: &str) -> Result<(), StoreError> {
         self.note_failure(reason)
     }
 
-    /// Ends the attempt as spoiled by its environment. `given_up` is the number of retries if the run is
-    /// given up with this attempt, otherwise `None`.
+    /// Marks the attempt as spoiled by its environment. If the run is given up with this attempt,
+    /// `given_up` is the number of retries; otherwise `None`.
     pub fn spoil(mut self, spoiled: Spoiled, given_up: Option<u32>) -> Result<(), StoreError> {
         let reason = spoiled.detail.clone();
         (self.record.spoiled, self.record.given_up) = (Some(spoiled), given_up);

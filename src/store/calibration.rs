@@ -1,5 +1,5 @@
 //! Stores calibrations, which are measurements of the load generator itself. Each calibration has its own
-//! file, named by time and host.
+//! file, which is named after its start time and host.
 
 use std::path::{Path, PathBuf};
 

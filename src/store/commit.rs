@@ -25,7 +25,7 @@ use crate::rows::{self, Environment, Facts, Table};
 pub struct Commit {
     /// The observed circumstances of the run.
     pub environment: Environment,
-    /// The facts from which the verdict is computed, in addition to the rows.
+    /// The facts that, together with the rows, determine the verdict.
     pub facts: Facts,
     /// Digest of the generated requests, without nonces.
     pub generator_digest: String,

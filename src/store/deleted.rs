@@ -26,15 +26,18 @@ impl Deleted {
     /// Describes the state of the run as text.
     pub fn said(&self) -> String {
         match &self.entry {
-            Ok(entry) => format!("measured {:.19}Z, deleted since", entry.ended.to_string()),
+            Ok(entry) => format!("measured at {:.19}Z, but has since been deleted", entry.ended.to_string()),
             Err(why) => {
-                format!("measured, deleted since; time unknown, because its entry in the inventory is damaged: {why}")
+                format!(
+                    "measured at an unknown time, but has since been deleted; its entry in the inventory is damaged: \
+                     {why}"
+                )
             }
         }
     }
 
     fn measured(&self) -> String {
-        let known = self.entry.as_ref().map(|entry| format!("{:.19}Z", entry.ended.to_string()));
+        let known = self.entry.as_ref().map(|entry| format!("at {:.19}Z", entry.ended.to_string()));
         known.unwrap_or_else(|_| "at an unknown time (its entry is damaged)".to_owned())
     }
 

@@ -1,5 +1,6 @@
-//! Errors of the results folder. `NotFound`, `Ambiguous`, `Deleted` and `StillThere` are user errors (exit
-//! code 2). All other errors mean that the folder is locked, full, unreadable or damaged (exit code 5).
+//! Errors of the results folder. `NotFound`, `OnlyTried`, `Ambiguous`, `Deleted` and `StillThere` are user
+//! errors (exit code 2). `Remote` concerns shared results and has its own exit codes. All other errors
+//! mean that the folder is locked, full, unreadable or damaged (exit code 5).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::layout::typed_results;
 use crate::rows::RowsError;
 
-/// A results folder that could not be written or read.
+/// An error in accessing a results folder.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be written because the disk is full, or because a quota or a limit on the size of
@@ -117,7 +118,7 @@ pub enum StoreError {
         /// The problem.
         reason: String,
     },
-    /// A run whose result was replaced while it was being read, and was not kept.
+    /// A run whose result was replaced while it was being read. The replaced result was not kept.
     #[error(
         "{} was replaced while it was being read, and its previous result is gone: run the same command again",
         dir.display()
@@ -134,8 +135,8 @@ pub enum StoreError {
     },
     /// A run that was measured, but whose folder was removed.
     #[error(
-        "run {id} was measured {measured} and deleted since: `sweepline run PLAN{folder}` measures it again; \
-         `sweepline verify{folder} --forget {id}` forgets it",
+        "run {id} was measured {measured} but has since been deleted: `sweepline run PLAN{folder}` measures it \
+         again; `sweepline verify{folder} --forget {id}` removes it from the inventory",
         folder = typed_results(dir)
     )]
     Deleted {
@@ -206,7 +207,7 @@ pub enum Doing {
 }
 
 impl StoreError {
-    /// Converts the operating system's error into the error that tells the user the remedy.
+    /// Converts the operating system's error into a store error whose message states the remedy.
     pub(crate) fn io(doing: Doing, path: &Path, source: io::Error) -> StoreError {
         let path = path.to_owned();
         match (source.kind(), doing) {
@@ -221,14 +222,13 @@ impl StoreError {
         }
     }
 
-    /// Converts the operating system's error for a file in the results folder that is not part of the store
-    /// and could not be written.
+    /// Converts the operating system's error from a failed write to a file that is in the results folder
+    /// but not part of the store.
     pub fn cannot_write(path: &Path, source: io::Error) -> StoreError {
         StoreError::io(Doing::Write, path, source)
     }
 
-    /// Returns the path of the file or run folder whose contents are damaged, if this is such an error;
-    /// otherwise `None`.
+    /// Returns the path of the damaged file or run folder; `None` if the error is not about damage.
     pub fn damaged_file(&self) -> Option<&Path> {
         match self {
             StoreError::Damaged { path, .. } | StoreError::Unusable { dir: path, .. } => Some(path),

@@ -39,8 +39,8 @@ impl Store {
         }
     }
 
-    /// Returns the error for the only run whose id begins with `wanted` and that has attempts but no
-    /// result; `None` if there is not exactly one.
+    /// If exactly one run whose id begins with `wanted` has attempts, returns the error that this run has
+    /// no result; otherwise `None`.
     fn find_tried(&self, wanted: &str) -> Option<StoreError> {
         let names = disk::names(&self.layout.attempts()).ok()?;
         let ids = names.iter().filter_map(|name| split_numbered(name)).map(|(id, _)| id.to_owned());
@@ -52,8 +52,8 @@ impl Store {
         }
     }
 
-    /// Returns the error for the only committed run whose id begins with `wanted` and whose folder
-    /// is gone, or an error if there are several such runs; `None` if there is no such run.
+    /// Returns the error that the run whose id begins with `wanted` was deleted, or that `wanted` is
+    /// ambiguous if there are several such runs; `None` if there is no such run.
     fn find_deleted(&self, wanted: &str) -> Result<Option<StoreError>, StoreError> {
         let mut ids = inventory::ids(&self.layout)?;
         let sealed = self.sealed()?;

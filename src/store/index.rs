@@ -86,8 +86,8 @@ impl Index {
         Some(Index { runs })
     }
 
-    /// Returns the indexed summary of a run; `None` if the run is missing in the index or has another stamp
-    /// there.
+    /// Returns the indexed summary of a run; `None` if the run is missing from the index or has another
+    /// stamp there.
     pub(super) fn get(&self, id: ShortId, stamp: Stamp) -> Option<&Said> {
         let at = self.runs.binary_search_by_key(&id, |(id, ..)| *id).ok()?;
         let (_, of, said) = &self.runs[at];

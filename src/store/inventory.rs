@@ -1,5 +1,5 @@
-//! The inventory, which has a small entry for each committed run. It is stored outside of `runs/`, so that
-//! deleted runs and records that have lost their digest can be detected.
+//! The inventory, which contains a small entry for each committed run. It is stored outside of `runs/`, so
+//! that deleted runs and records that have lost their digest can be detected.
 //!
 //! Only the `run.json` in `runs/` commits a run. An entry is written after the rename that commits the run.
 //! A kill between the two steps leaves a run without an entry, or with the entry of an earlier attempt.
@@ -83,13 +83,13 @@ pub enum Entered {
     Behind,
     /// The run and the entry belong to the same commit.
     Same,
-    /// The entry belongs to a later attempt, or to another commit with the same attempt number; contains a
-    /// description.
+    /// The entry belongs to a later attempt, or to another commit with the same attempt number; the string
+    /// describes the difference.
     Other(String),
-    /// The entry is damaged; contains the reason. The next writer recreates it if the run is
+    /// The entry is damaged; the string gives the reason. The next writer recreates it if the run is
     /// undamaged.
     Damaged(String),
-    /// This user or this program cannot read the entry; contains the reason. The entry is left
+    /// This user or this program cannot read the entry; the string gives the reason. The entry is left
     /// unchanged.
     Unreadable(String),
 }

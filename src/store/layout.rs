@@ -51,7 +51,7 @@ impl Layout {
         &self.root
     }
 
-    /// Returns the folder of committed runs, which has a folder for each run.
+    /// Returns the folder of committed runs, which contains a folder for each run.
     pub fn runs(&self) -> PathBuf {
         self.root.join("runs")
     }
@@ -66,7 +66,7 @@ impl Layout {
         self.root.join("superseded")
     }
 
-    /// Returns the folder of the inventory, which has a small entry for each committed run.
+    /// Returns the folder of the inventory, which contains a small entry for each committed run.
     pub fn inventory(&self) -> PathBuf {
         self.root.join("inventory")
     }
@@ -101,7 +101,7 @@ impl Layout {
         self.root.join(".lock")
     }
 
-    /// Returns the folder of the lock files of parts, which writers of parts keep locked.
+    /// Returns the folder of the lock files of parts, which their writers keep locked.
     pub fn part_locks(&self) -> PathBuf {
         self.root.join(".parts")
     }

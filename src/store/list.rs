@@ -19,10 +19,9 @@ use super::remote::SHARED;
 use super::{Store, disk, parallel};
 use crate::rows::Table;
 
-/// Number of runs to list that justifies another thread.
+/// Minimum number of runs per thread when runs are listed.
 pub(super) const RUNS_A_THREAD: usize = 64;
-/// Number of runs that [`Store::stream`] reads at a time, and the number of these runs that justifies
-/// another thread.
+/// Number of runs that [`Store::stream`] reads at a time, and the minimum number of these runs per thread.
 const PART: (usize, usize) = (32, 8);
 
 /// Maximum number of times to look for the missing folder of a run that is being replaced. On a
@@ -36,10 +35,10 @@ const INSTANT: Duration = Duration::from_millis(10);
 pub enum State {
     /// The run can be used: `run.json` is undamaged and every file has the recorded size.
     Whole,
-    /// The run is damaged; contains the reason. The next `sweepline run` that needs it measures it
+    /// The run is damaged; the string gives the reason. The next `sweepline run` that needs it measures it
     /// again.
     Corrupt(String),
-    /// This user or this program cannot read the record; contains the reason. This is not
+    /// This user or this program cannot read the record; the string gives the reason. This is not
     /// considered damage, so the run is left unchanged.
     Unreadable(String),
 }
@@ -94,7 +93,7 @@ impl Listed {
 pub enum AttemptState {
     /// The attempt is in progress, or its process was killed.
     Unfinished,
-    /// The attempt failed; contains the reason.
+    /// The attempt failed; the string gives the reason.
     Failed(String),
 }
 
@@ -168,7 +167,8 @@ impl Store {
         let dir = self.layout.run(id);
         let inventory = inventory::folder(&self.layout)?;
         let found = dir.try_exists().map_err(StoreError::on(Doing::Read, &dir))?;
-        // The folder of a committed run may be absent for an instant.
+        // The folder of a committed run may be absent for an instant, so its inventory entry is checked
+        // too.
         let is_known = found || disk::is_taken(&dir) || disk::is_taken(&self.layout.entry(id));
         Ok(if is_known { self.look(inventory.as_ref(), short(id)) } else { None })
     }

@@ -31,7 +31,7 @@ pub struct Writer {
 pub struct Part<'a> {
     /// The name of the part. A part can have only one writer at a time.
     pub name: &'a str,
-    /// Returns whether the run with this short id belongs to the part.
+    /// Whether the run with this short id belongs to the part.
     pub has: &'a dyn Fn(&str) -> bool,
 }
 
@@ -44,8 +44,8 @@ impl Store {
         Store::open(dir).writer()
     }
 
-    /// Opens this folder for writing. If the folder is a copy of shared results, runs that are missing in
-    /// the shared results are sent there first.
+    /// Opens this folder for writing. If the folder is a copy of shared results, runs that are missing
+    /// from the shared results are sent there first.
     pub fn writer(self) -> Result<Writer, StoreError> {
         self.lock_for(None)
     }

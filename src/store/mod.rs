@@ -67,7 +67,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A results folder that is opened for reading. It is not locked, and nothing is written.
+/// A results folder that is opened without a lock. Runs that are measured here are committed only through
+/// a `Writer`.
 #[derive(Debug, Clone)]
 pub struct Store {
     layout: Layout,
@@ -109,7 +110,7 @@ impl Store {
         self.remote().map_or(Ok(()), |remote| remote.refresh(&self.layout, Some(&wanted())))
     }
 
-    /// Whether the folder has runs that are missing in the shared results. Always false for an ordinary
+    /// Whether the folder has runs that are missing from the shared results. Always false for an ordinary
     /// folder.
     pub fn has_unsent(&self) -> Result<bool, StoreError> {
         let unsent = self.remote().map(|_| remote::unsent(&self.layout)).transpose()?;

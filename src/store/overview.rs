@@ -23,7 +23,7 @@ const WORTH: usize = 1_000;
 /// How long a run's files must have been unchanged before the run is added to the index. This time is
 /// needed because timestamps are coarse on some file systems, and the clock of a file server may be behind.
 const SETTLED: Duration = Duration::from_secs(10);
-/// Number of newly read runs that justifies writing the index again.
+/// Minimum number of newly read runs for which the index is rewritten.
 const NEWS: usize = 100;
 
 /// The rules for adding runs to the index.
@@ -33,7 +33,7 @@ pub(super) struct Rules {
     pub(super) worth: usize,
     /// How long a run's files must have been unchanged before the run is added to the index.
     pub(super) settled: Duration,
-    /// Number of newly read runs that justifies writing the index again.
+    /// Minimum number of newly read runs for which the index is rewritten.
     pub(super) news: usize,
 }
 
@@ -54,7 +54,7 @@ pub struct Overview {
     runs: HashMap<ShortId, Brief>,
     /// Number of runs whose records were read.
     read: usize,
-    /// Whether to write the index again.
+    /// Whether to rewrite the index.
     is_news: bool,
 }
 

@@ -1,4 +1,4 @@
-//! An overview built from remembered runs equals one that reads every run.
+//! Tests that an overview of indexed runs equals an overview for which every run is read.
 
 use std::fs;
 use std::path::Path;
@@ -8,16 +8,17 @@ use super::overview::Rules;
 use super::tests::{cut_end, cut_front, flip_a_bit, id, remove, results, run_once, swap_id, uncover};
 use super::*;
 
-/// All runs are remembered immediately.
+/// Rules that add every run to the index immediately.
 const ALL: Rules = Rules { worth: 0, settled: Duration::ZERO, news: 1 };
-/// No run is remembered.
+/// Rules under which the index is not used.
 const NONE: Rules = Rules { worth: usize::MAX, ..ALL };
 
 fn overview(dir: &Path, rules: Rules) -> Overview {
     Store::open(dir).overview_by(rules, &|_| None).unwrap()
 }
 
-/// Returns an overview's entry for each run, and the number of records that it read.
+/// Returns the summaries in an overview, sorted by the run's id, and the number of records that were read
+/// for it.
 fn said(dir: &Path, rules: Rules) -> (Vec<(ShortId, Brief)>, usize) {
     let overview = overview(dir, rules);
     let mut runs: Vec<(ShortId, Brief)> =
@@ -26,7 +27,7 @@ fn said(dir: &Path, rules: Rules) -> (Vec<(ShortId, Brief)>, usize) {
     (runs, overview.read())
 }
 
-/// Creates three runs that are remembered.
+/// Creates three runs and adds them to the index.
 fn remembered(dir: &Path) {
     "abc".chars().for_each(|digit| drop(run_once(dir, &id(digit))));
     let first = overview(dir, ALL);

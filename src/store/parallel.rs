@@ -7,8 +7,8 @@ use std::thread;
 /// The maximum number of threads.
 const MOST_THREADS: usize = 4;
 
-/// Applies `look` to the items and returns the results that are not `None`, in the order of the items. Each
-/// thread is used for at least `worth` items.
+/// Applies `look` to the items and returns the results that are not `None`, in the order of the items.
+/// Another thread is used only if every thread then has at least `worth` items.
 pub(super) fn filter_map<T: Sync, R: Send>(
     items: &[T],
     worth: usize,

@@ -1,5 +1,5 @@
-//! Lists the time that runs took in addition to their committed results: in attempts without a result, and
-//! in results that were replaced.
+//! Lists the time spent on runs apart from their current results: in attempts without a result, and in
+//! results that were replaced.
 
 use super::error::StoreError;
 use super::layout::{is_short_id, short, split_numbered};

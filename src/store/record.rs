@@ -97,9 +97,9 @@ pub struct RunRecord {
     /// existed; their nonces were derived from the run's id and the attempt number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce_seed: Option<NonceSeed>,
-    /// The observed circumstances.
+    /// The observed circumstances of the run.
     pub environment: Environment,
-    /// The facts from which the verdict is computed, in addition to the rows.
+    /// The facts that, together with the rows, determine the verdict.
     pub facts: Facts,
     /// Digest of the generated requests, without nonces. It is equal for the two arms of a comparison.
     pub generator_digest: String,
@@ -108,8 +108,8 @@ pub struct RunRecord {
     pub replaced: Option<Replaced>,
     /// The row files, by name.
     pub files: BTreeMap<String, FileRecord>,
-    /// The digest at the end of the file, which covers the whole file; `None` in files of earlier versions
-    /// of sweepline. It is written after all other fields, so it is not serialized with them.
+    /// The digest at the end of the file, which covers everything before it; `None` in files of earlier
+    /// versions of sweepline. It is written after all other fields, so it is not serialized with them.
     #[serde(default, skip_serializing)]
     pub sha256: Option<String>,
 }
@@ -148,10 +148,10 @@ impl RunRecord {
         self.files.contains_key(table.file())
     }
 
-    /// Whether `reusable_tokens` in the rows may be too low. Versions of sweepline that did not compare the
-    /// sent prompts derived it from how prompts were constructed. This missed the shared blocks of a trace.
-    /// Without a nonce, it also missed text that is shared by prompts from a data set, or by several
-    /// classes.
+    /// Whether `reusable_tokens` in the rows may be too low. Older versions of sweepline did not compare
+    /// the sent prompts, but derived the number from how prompts were constructed. This missed the shared
+    /// blocks of a trace. Without a nonce, it also missed text that is shared by prompts from a data set,
+    /// or by several classes.
     pub(crate) fn reuse_is_unknown(&self) -> bool {
         let RunSpec { scenario, mix, shaping, .. } = &self.spec;
         let contents = || mix.iter().map(|class| &class.scenario).chain([scenario]);
@@ -185,8 +185,8 @@ impl RunRecord {
     }
 }
 
-/// Checks that an earlier version of sweepline could have written a text that has no complete digest at its
-/// end. If not, the error contains the reason.
+/// Checks that a text without a complete digest at its end could have been written by an earlier version
+/// of sweepline. If not, returns the reason.
 ///
 /// The check detects a damaged record that has lost its digest, because such a record does not end
 /// with the last field that earlier versions wrote.

@@ -31,8 +31,8 @@ pub trait Remote: Debug + Send + Sync {
     /// Returns the address of the shared results, as the user wrote it.
     fn url(&self) -> &str;
 
-    /// Copies the `run.json` of committed runs into the folder: of the `wanted` runs (short ids), or of all
-    /// runs if `wanted` is `None`.
+    /// Copies the `run.json` files of committed runs into the folder: those of the `wanted` runs (short
+    /// ids), or those of all runs if `wanted` is `None`.
     fn refresh(&self, layout: &Layout, wanted: Option<&BTreeSet<String>>) -> Result<(), StoreError>;
 
     /// Copies a row file of a committed run into the run's folder, after checking the file's digest.

@@ -1,6 +1,6 @@
 //! Adds a digest to JSON files of the store and checks it. The file itself contains its digest.
 //!
-//! The digest is at the very end of the file, on its own lines, always with the same 83 bytes:
+//! The digest is at the very end of the file, on its own lines, and always takes up 83 bytes:
 //!
 //! ```text
 //! ,

@@ -36,8 +36,8 @@ fn spec() -> RunSpec {
     serde_json::from_str(SPEC).unwrap()
 }
 
-/// Returns the locked folder. If a parallel test starts a process, that process also holds our files until
-/// it has begun.
+/// Locks the folder for writing. Retries while it is locked, because a process that a parallel test starts
+/// also holds our open files, and thus the lock, until it executes its program.
 fn locked(dir: &Path) -> Writer {
     let start = std::time::Instant::now();
     loop {
@@ -225,7 +225,7 @@ fn an_unfinished_journal_is_never_committed() {
     assert!(matches!(&attempts[0].state, AttemptState::Failed(reason) if reason.contains("finished journal")));
 }
 
-/// Fails an attempt as spoiled by a gateway.
+/// Marks an attempt as spoiled by a rate limit (HTTP 429).
 fn spoil(attempt: Attempt, given_up: Option<u32>) {
     let (cause, detail) = (SpoilCause::RateLimited, "429 Too Many Requests".to_owned());
     attempt.spoil(Spoiled { cause, detail, retry_after: None }, given_up).unwrap();
@@ -278,7 +278,7 @@ fn what_a_kill_left_is_told_by_its_files() {
     let written = |seconds| std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
     fs::File::options().write(true).open(&path).unwrap().set_modified(written(1_700_000_000)).unwrap();
     drop((attempt, writer));
-    // Another process may have the same process id; it took the lock later.
+    // Simulates another process that has the same process id but took the lock later.
     let writer = locked(&dir);
     let left = last(&store);
     assert_eq!(left.how, How::Interrupted);
@@ -291,8 +291,8 @@ fn what_a_kill_left_is_told_by_its_files() {
     drop(writer);
 }
 
-/// The body of the processes that the tests below start and kill. It does nothing when run
-/// directly.
+/// The body of the processes that the tests below start and kill. As an ordinary test, without the
+/// environment variable, it does nothing.
 #[test]
 fn child() {
     let Some(dir) = std::env::var_os("SWEEPLINE_TEST_STORE") else { return };
@@ -305,7 +305,8 @@ fn child() {
     }
     if let Err(error) = attempt.commit(commit(Some("--force"))) {
         assert!(matches!(error, StoreError::Full { .. }), "{error}");
-        // The output of the test harness may exceed the file-size limit as well.
+        // The process exits here, because the output of the test harness may also exceed the file-size
+        // limit.
         std::process::exit(55);
     }
 }
@@ -407,7 +408,7 @@ fn rewrite(path: &Path, change: impl Fn(&str) -> String) {
     fs::write(path, seal::sealed(&value).unwrap().0).unwrap();
 }
 
-/// Removes the digest, as in records of earlier versions of sweepline.
+/// Removes the digest, which records of earlier versions of sweepline do not have.
 pub(super) fn uncover(path: &Path) {
     let text = fs::read_to_string(path).unwrap();
     let (body, _) = text.rsplit_once(",\n  \"sha256\"").unwrap();
@@ -501,7 +502,8 @@ fn a_record_without_a_digest_is_whole_and_gets_an_entry() {
     let layout = Layout::new(&dir);
     fs::remove_dir_all(layout.inventory()).unwrap();
     let path = layout.run(&id('a')).join(RUN_JSON);
-    // An early record: its spec does not specify connections, so its id followed other rules.
+    // Simulates an early record: its spec does not specify connections, so its id was computed by other
+    // rules.
     let written = fs::read_to_string(&path).unwrap();
     let connections = written.lines().find(|line| line.contains("\"connections\"")).unwrap();
     fs::write(&path, written.replacen(&format!("{connections}\n"), "", 1)).unwrap();
@@ -512,7 +514,7 @@ fn a_record_without_a_digest_is_whole_and_gets_an_entry() {
     let verified = writer.store().verify().unwrap();
     assert_eq!((verified.runs[0].covered, verified.runs[0].is_whole()), (Some(false), true));
     assert_eq!(verified.runs[0].entered, Entered::Same);
-    // The same record with today's rules for ids must have the id of its spec.
+    // Today's rules for ids apply to the unchanged record, so its id must be that of its spec.
     fs::write(&path, written).unwrap();
     uncover(&path);
     fs::remove_dir_all(layout.inventory()).unwrap();
@@ -540,7 +542,7 @@ fn numbers_that_no_attempt_gets_are_not_ours() {
     fs::create_dir(&last).unwrap();
     let error = writer.begin(&id('a'), &spec()).unwrap_err();
     assert!(error.to_string().contains(&*last.to_string_lossy()), "{error}");
-    // The search for a free place for a replaced run goes upwards and stops at the last number.
+    // A replaced run gets the next higher number that is free.
     fs::remove_dir(&last).unwrap();
     fs::create_dir(layout.superseded_run(&id('a'), 2)).unwrap();
     let third = journalled(&writer, &id('a'), 1);
@@ -558,14 +560,13 @@ fn a_deleted_run_is_missed_until_it_is_forgotten_or_measured_again() {
     let store = Store::open(&dir);
     fs::remove_dir_all(layout.run(&id('a'))).unwrap();
     let [gone] = &store.deleted().unwrap()[..] else { panic!("expected one missing run") };
-    assert!(gone.id == "a".repeat(16) && gone.said().starts_with("measured 2"), "{gone:?}");
+    assert!(gone.id == "a".repeat(16) && gone.said().starts_with("measured at 2"), "{gone:?}");
     assert!(matches!(store.find("aa"), Err(StoreError::Deleted { .. })));
     let writer = locked(&dir);
     assert!(matches!(writer.forget("c"), Err(StoreError::StillThere { .. })));
     assert!(matches!(writer.forget("b"), Err(StoreError::NotFound { .. })));
     assert!(matches!(writer.forget(""), Err(StoreError::Ambiguous { .. })));
-    // Numbers continue after those of deleted attempts, so that a later attempt has a distinct
-    // number.
+    // Attempt numbers continue after that of the deleted run, so that each attempt has a distinct number.
     assert_eq!(journalled(&writer, &id('a'), 1).commit(commit(None)).unwrap().attempt, 2);
     assert_eq!(store.deleted().unwrap(), []);
     fs::remove_dir_all(layout.run(&id('a'))).unwrap();
@@ -615,10 +616,10 @@ fn a_reader_ends_with_the_commit_that_it_began_with() {
     assert!(matches!(store.read(&old), Err(StoreError::Gone { .. })));
 }
 
-/// Flips `flips` random bits, one at a time, over all files of `runs/` and `inventory/`, and requires that
-/// each change is detected.
+/// Flips random bits in the files of `runs/` and `inventory/`, one bit at a time, and requires that each
+/// change is detected.
 ///
-/// The number of flips: sixty, or the number in `SWEEPLINE_FLIPS`.
+/// The number of flips is sixty, unless `SWEEPLINE_FLIPS` sets another number.
 #[test]
 fn every_flipped_bit_is_found() {
     let flips: u64 = std::env::var("SWEEPLINE_FLIPS").map_or(60, |flips| flips.parse().unwrap());

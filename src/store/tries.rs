@@ -23,7 +23,7 @@ use crate::rows::Spoiled;
 /// The failure that is recorded for an attempt that the user interrupted.
 pub const INTERRUPTED: &str = "interrupted";
 
-/// Number of runs with attempts that justifies an additional thread.
+/// Minimum number of runs per thread when attempts are summarized.
 const RUNS_A_THREAD: usize = 64;
 
 /// The attempts at a run since its last commit.
@@ -62,7 +62,7 @@ pub enum How {
     UnderWay(u32),
     /// The user interrupted the attempt, or its process was killed.
     Interrupted,
-    /// The attempt failed for a reason other than the environment; contains the reason.
+    /// The attempt failed for a reason other than the environment; the string gives the reason.
     Failed(String),
     /// The environment spoiled the attempt.
     Spoiled(Spoiled),
@@ -214,8 +214,8 @@ fn last(number: u32, dir: &Path, read: Result<Option<Brief>, StoreError>, holder
         Err(error) => return told(None, last_written(dir), How::Failed(error.to_string()), None),
     };
     let Brief { started, pid, ended, failure, spoiled, given_up, afresh: _ } = brief;
-    // Process ids are reused. A process with this id that took the lock after the attempt began did not
-    // begin the attempt.
+    // Process ids are reused. A process with this id that took the lock after the attempt began cannot be
+    // the one that began it.
     let is_made = |holder: &Holder| holder.pid == pid && holder.since.is_none_or(|since| since <= started);
     let is_interrupted = failure.as_deref() == Some(INTERRUPTED);
     let how = match (spoiled, failure) {

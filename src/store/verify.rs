@@ -104,8 +104,8 @@ impl Store {
         replaced.map_or_else(|| now.and(Err(StoreError::Gone { dir: run })), Ok)
     }
 
-    /// Reads the requests of a committed run, and opens the file with their gaps for later reading. Both
-    /// files are first checked against the commit.
+    /// Reads the requests of a committed run, and opens the file with the gaps between their token events,
+    /// which is read later. The two files are first checked against the commit.
     pub fn read(&self, record: &RunRecord) -> Result<RunReader, StoreError> {
         let folder = self.folder_with(record, &[Table::Requests, Table::Events])?;
         let requests = open(&folder, record, Table::Requests)?;
@@ -164,8 +164,8 @@ impl Store {
         record.files.iter().filter(|(name, _)| is_absent(name)).map(|(_, file)| file.bytes).sum()
     }
 
-    /// Fetches those of the files `names` of a run that are missing in its folder. Does nothing for an
-    /// ordinary folder.
+    /// Fetches the files of a run that are in `names` but missing from the run's folder. Does nothing for
+    /// an ordinary folder.
     fn need<'n>(&self, record: &RunRecord, names: impl Iterator<Item = &'n str>) -> Result<(), StoreError> {
         let Some(remote) = self.remote() else { return Ok(()) };
         let dir = self.layout.run(&record.id);

@@ -50,7 +50,7 @@ impl Element {
         self.is_one_of_several.then(|| format!("sweep in {}", list(&self.sweeps)))
     }
 
-    /// Whether a cell that is not a run yet belongs to the element.
+    /// Whether a pending cell, which is not a run yet, belongs to the element.
     pub fn has_cell(&self, cell: &Pending) -> bool {
         endpoint_of(cell).is_some_and(|endpoint| self.has(&cell.sweep, endpoint))
     }
@@ -61,12 +61,11 @@ impl Element {
     }
 }
 
-/// Returns the elements of a plan, each after its dependencies; or the reason why the plan cannot be split
+/// Returns the elements of a plan, each after its dependencies, or the reason why the plan cannot be split
 /// into elements.
 ///
-/// A sweep that comes after others is a later element of its part, unless all its dependencies are
-/// in the same part. In that case, one process measures them all, and a launched server keeps
-/// running.
+/// A sweep that comes after others is a later element of its part, unless all its dependencies are in the
+/// same part. In that case, one process measures them all, and a launched server keeps running.
 pub fn elements(plan: &Plan, expansion: &Expansion) -> Result<Vec<Element>, String> {
     let parts = parts(plan, expansion);
     let levels = Levels::of(plan, expansion, &parts);
@@ -161,8 +160,8 @@ impl<'a> Levels<'a> {
         levels
     }
 
-    /// Returns the first level at which a part can continue after this sweep; `None` if no part has runs of
-    /// the sweep.
+    /// Returns the first level at which the part at position `part` can continue after this sweep; `None` if
+    /// no part has runs of the sweep.
     fn behind(&self, sweep: &str, part: usize) -> Option<usize> {
         let of = &self.of[sweep];
         match of.get(&part) {
@@ -180,8 +179,8 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// Returns the sweeps that a sweep refers to: the sweeps that it comes after, and those whose
-/// results it uses.
+/// Returns the sweeps that a sweep refers to: the sweeps that it comes after, and the sweeps whose results it
+/// uses.
 fn direct<'a>(plan: &'a Plan, expansion: &'a Expansion, sweep: &str) -> impl Iterator<Item = &'a str> {
     let after = expansion.after.get(sweep).into_iter().flatten().map(String::as_str);
     after.chain(plan.sweeps.get(sweep).into_iter().flat_map(|sweep| sweep.asks().map(|(asked, _)| asked)))

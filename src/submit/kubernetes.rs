@@ -14,7 +14,7 @@ use crate::plan::Plan;
 use crate::plan::model::{Memory, Pod, Resources, Toleration};
 use crate::units::Nanos;
 
-/// Maximum number of new pods that a Job starts after exit codes that a rerun may fix.
+/// Maximum number of new pods that a Job starts after exit codes for which a retry may help.
 const RETRIES: u32 = 3;
 /// Time for a pod to shut down cleanly, in seconds.
 const GRACE: u32 = 120;
@@ -34,7 +34,7 @@ pub struct Shared<'a> {
     pub job_name: &'a str,
     /// The number of the submission.
     pub number: u32,
-    /// Some digits of a digest of the open runs, which distinguish plans with the same name.
+    /// Digits of a digest of the open runs. They distinguish plans that have the same name.
     pub digest: String,
 }
 

@@ -92,7 +92,7 @@ impl<'a> Groups<'a> {
         self.group.insert(endpoint, group);
     }
 
-    /// Merges the groups of these endpoints, under the name of the first declared one.
+    /// Merges the groups of these endpoints, under the name of the group that was declared first.
     fn join(&mut self, endpoints: impl Iterator<Item = &'a str>) {
         let names: BTreeSet<&str> = endpoints.filter_map(|endpoint| self.group.get(endpoint).copied()).collect();
         let Some(first) = self.group.values().copied().find(|group| names.contains(group)) else { return };

@@ -77,7 +77,7 @@ impl Submission {
         Submission { format: FORMAT, plan, on, submitted: Moment::now(), job_name, elements: Vec::new() }
     }
 
-    /// Writes the record into its folder, completely or not at all.
+    /// Writes the record atomically into its folder.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         let beside = folder.join(format!("{NAME}.new"));
         let mut text = serde_json::to_string_pretty(self)?;

@@ -51,7 +51,7 @@ mod tests {
         pools_under(serde_json::json!({ "ttft": { "p90": "50ms" } }), loads)
     }
 
-    /// Returns the same pools with this objective.
+    /// Returns the pools of a plan with this objective and a single sweep that has these loads.
     fn pools_under(slo: serde_json::Value, loads: serde_json::Value) -> Vec<Pool> {
         let mut sweep = serde_json::json!({ "matrix": { "endpoint": "e", "model": "m" } });
         sweep.as_object_mut().unwrap().extend(loads.as_object().unwrap().clone());
@@ -81,8 +81,7 @@ mod tests {
         }
     }
 
-    /// Simulated runs for the loads that have run, with the results of a server that has these
-    /// knees.
+    /// Simulates a server with these limits. The first `there` runs that a search requests are finished.
     struct Knee {
         /// The highest load at which the time to first token stays within its limit.
         knee: f64,
@@ -149,11 +148,12 @@ mod tests {
         assert!(chosen.is_answered() && chosen.replaced.is_empty(), "{chosen:?}");
         let failed: Vec<usize> = chosen.finished.iter().copied().filter(|at| load(at) >= 31.0).collect();
         assert!(!failed.is_empty() && chosen.beyond == failed, "{chosen:?}");
-        // No load lies above the found one if none was found.
+        // No run is beyond the found load if no load was found, or if no run failed.
         assert_eq!((of(30.0, 0.5).beyond, of(30.0, f64::INFINITY).beyond), (Vec::new(), Vec::new()));
     }
 
-    /// Returns limits among which the time per output token is binding.
+    /// Returns the pools of a search under limits on the time to first token, the time per output token
+    /// and the cost.
     fn several(meets: serde_json::Value) -> Vec<Pool> {
         let slo = serde_json::json!({ "ttft": { "p90": "50ms" }, "tpot": { "p90": "5ms" }, "cost_per_million": 3 });
         pools_under(slo, serde_json::json!({ "search": { "qps": { "from": 1, "to": 100 }, "meets": meets } }))
@@ -176,8 +176,8 @@ mod tests {
         };
         assert!(dearer < 12.0 && (12.0..=12.7).contains(&load), "{dearer} to {load}");
         assert_eq!((each.binds, slo.binds), (Some(Objective::Tpot), Some(Objective::Tpot)));
-        // The runs for the whole objective come first and stay the same; the other objectives need few
-        // additional runs.
+        // The runs for the whole objective come first and stay the same; the other objectives need only a
+        // few more runs.
         assert_eq!(each.finished[..slo.finished.len()], slo.finished[..]);
         let long = |chosen: &Chosen| chosen.finished.iter().filter(|at| alone[0].members[**at].confirms).count();
         assert!(each.finished.len() <= slo.finished.len() + 10 && long(&each) == long(&slo) + 1, "{each:#?}");
@@ -210,8 +210,8 @@ mod tests {
         assert!(late.starts_with("slo: between "), "{late}");
     }
 
-    /// Servers with one, two, four and eight slots; the last three perform alike. Only the given number of
-    /// runs exists.
+    /// Simulates servers with one, two, four and eight slots, of which the last three perform alike. The
+    /// first `there` requested runs are finished.
     struct Slots {
         there: std::cell::Cell<usize>,
     }

@@ -16,8 +16,8 @@ pub const FEWEST: u32 = 3;
 pub trait Evidence {
     /// Whether the run is finished: it has a result or was given up.
     fn is_finished(&self, run: &PlannedRun) -> bool;
-    /// The value of a metric in a finished run; `None` if the run has no usable result because it was given
-    /// up or is invalid.
+    /// Returns the value of a metric in a finished run; `None` if the run has no usable result because it
+    /// was given up or is invalid.
     fn value(&self, run: &PlannedRun, name: MetricName) -> Option<RunValue>;
 }
 
@@ -33,7 +33,7 @@ pub struct CellStanding {
     /// if it cannot be estimated.
     pub expect: Option<u32>,
     /// After how many repeats the cell ended, and why; `None` while the cell continues, or if all repeats
-    /// were made without a decision.
+    /// were executed without a decision.
     pub end: Option<CellEnd>,
 }
 
@@ -116,7 +116,8 @@ fn means(cell: &CellRuns, (within, metrics): (f64, &[MetricName]), evidence: &dy
             Precision::NotYet { half, .. } | Precision::AtMost { half } => *half,
         };
         standing.half = looks.iter().map(half).collect::<Option<Vec<f64>>>().filter(|_| is_whole).and_then(widest);
-        // Runs without a value do not contribute to the means, so as many additional runs are expected.
+        // Runs without a value do not contribute to the means, so one more run is expected for each of
+        // them.
         let lost = standing.finished - asked.iter().map(|values| values.known.len() as u32).min().unwrap_or(0);
         let expect = |look: &Precision| match look {
             Precision::Reached { .. } => Some(standing.finished),
@@ -139,7 +140,7 @@ fn widest(halves: Vec<f64>) -> Option<f64> {
     halves.into_iter().reduce(f64::max)
 }
 
-/// What a comparison has to decide for an arm: its metrics, the total number of tests, and the margin of
+/// The parameters of the decision about an arm: the metrics, the total number of tests, and the margin of
 /// equivalence.
 struct Asked<'a> {
     names: &'a [MetricName],
@@ -195,7 +196,7 @@ mod tests {
     use crate::expand::expand;
     use crate::plan::{Format, parse};
 
-    /// Returns the series of a plan with a single sweep that contains this declaration.
+    /// Returns the series of a plan whose only sweep contains this declaration.
     fn series(further: serde_json::Value) -> Vec<Series> {
         let mut sweep = serde_json::json!({ "matrix": { "endpoint": "e", "model": "m", "batch_size": [1, 2, 4] } });
         sweep.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
@@ -207,8 +208,8 @@ mod tests {
         expand(&plan).expect("expands").series
     }
 
-    /// Simulated finished runs up to a number of repeats; every metric has the value given by cell and
-    /// repeat.
+    /// Simulates results: the first `there` repeats of each cell are finished, and all metrics of a run
+    /// have the value that `value` returns.
     struct Made<'a> {
         there: u32,
         value: &'a dyn Fn(&PlannedRun) -> RunValue,
@@ -281,7 +282,7 @@ mod tests {
         for there in 0..=12 {
             assert_eq!(ends(there)[1], (there >= after).then_some(after), "{there} rounds");
         }
-        // All rounds of the other arm are made, so all rounds of the baseline are made, too.
+        // The arm with batch 4 continues to the last round, so the baseline does too.
         assert_eq!((whole[2], whole[0]), (None, None));
     }
 }

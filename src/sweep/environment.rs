@@ -46,7 +46,7 @@ pub(crate) struct Expected {
     pub(crate) versions: HashMap<String, String>,
 }
 
-/// The description of itself that a launched server returned when it was ready.
+/// A launched server's description of itself, which it returned when it was ready.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LaunchedSaid {
     /// The spec of a run for which the server was launched.

@@ -117,7 +117,8 @@ impl RunView {
 /// Returns the expected length of the measure window, in nanoseconds. For an open loop, this is `for` or
 /// the time in which `min_requests` requests are expected at its rate, whichever is longer, but at most
 /// `at_most`. For a closed loop, the time for `min_requests` depends on the server, so `for` is returned.
-/// `requests_per_arrival` is the number of requests for each arrival if as many conversations end as begin.
+/// `requests_per_arrival` is the average number of requests per arrival once as many conversations end as
+/// begin.
 pub(crate) fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64) -> u64 {
     let measure = &phases.measure;
     let shortest = measure.duration.0;
@@ -202,8 +203,8 @@ pub enum Event {
     Begin {
         /// The runs to execute.
         todo: Vec<RunView>,
-        /// Number of runs of the selection that are not executed, because their results exist or because
-        /// they are skipped.
+        /// Number of selected runs that are not executed, because their results exist or because they are
+        /// skipped.
         settled: usize,
         /// Sources of further runs: searches and ladders in progress, and sweeps that wait for an earlier
         /// sweep.
@@ -218,7 +219,7 @@ pub enum Event {
         /// The requested run; `None` if the pool has ended.
         next: Option<RunView>,
     },
-    /// A cell ended before all of its repeats were made. The remaining repeats are skipped.
+    /// A cell ended before all of its repeats were executed. The remaining repeats are skipped.
     Pruned {
         /// The sweep and the name of the cell.
         cell: String,
@@ -337,7 +338,7 @@ pub enum Event {
         /// The reason.
         reason: String,
     },
-    /// A stop of the sweep was requested.
+    /// The sweep is stopping, because a stop was requested.
     Stopping,
     /// No further events follow.
     End,
@@ -357,8 +358,8 @@ mod tests {
     use crate::expand::expand;
     use crate::plan::{Format, parse};
 
-    /// Returns the length of the window that an open loop with 10 requests per second needs for 3 000
-    /// requests of this scenario, in seconds.
+    /// Returns the length, in seconds, of the window in which an open loop with 10 arrivals per second
+    /// sends 3 000 requests of this scenario.
     fn window(scenario: serde_json::Value) -> f64 {
         let plan = json!({
             "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },

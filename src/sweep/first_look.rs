@@ -9,8 +9,8 @@ use crate::server::{Found, Unready};
 
 use super::ready::Asking;
 
-/// Maximum duration of these probes. Servers that have not responded by then are probed again before their
-/// runs.
+/// Maximum duration of the first probes. Servers that have not responded by then are probed again before
+/// their runs.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// The name of an endpoint, and the result of probing it.
@@ -48,7 +48,7 @@ impl FirstLook {
         self.unanswered.is_empty() || self.since() > LONGEST
     }
 
-    /// The time since the first probe began.
+    /// Returns the time since the first probe began.
     pub(super) fn since(&self) -> Duration {
         self.began.elapsed()
     }

@@ -51,7 +51,7 @@ struct Answers<'a> {
 struct Part<'a> {
     pool: Option<(&'a Pool, &'a Chosen)>,
     runs: Vec<&'a PlannedRun>,
-    /// The state and the reason of loads that have no runs yet, if there are any.
+    /// If some loads have no runs yet: their state, and the reason why they have none.
     pending: Option<(Waits, &'a str)>,
 }
 
@@ -235,8 +235,8 @@ mod tests {
     use crate::plan::{Format, ResolvedPlan, parse};
     use crate::sweep::choose::{Said, Tried, choose};
 
-    /// Simulated runs for the loads that have run, with the responses of a server that has this
-    /// knee.
+    /// Simulates a server that meets the objective at loads up to `knee`. Runs at loads up to `there` are
+    /// finished.
     struct Knee {
         knee: f64,
         there: f64,
@@ -329,7 +329,8 @@ mod tests {
         assert_eq!(of(2.0), Says::Below("5".parse().expect("a number")));
         assert!(matches!(of(500.0), Says::Load { is_least: true, .. }), "{:?}", of(500.0));
         let pools = expand(&plan(search())).expect("expands").pools;
-        // A load that the runs do not show is still known to within the resolution.
+        // If the runs do not show that the found load meets the objective, the load two steps below it
+        // surely does.
         let loads = pools[0].loads();
         let outcome = |found| Outcome { found: Some(found), misses: None, end: End::Found, caveats: Vec::new() };
         let surely = |found: f64, shown: bool| match of_search(&outcome(found), &pools[0], |_| shown) {

@@ -11,7 +11,7 @@ use crate::server::launch::ServerWatch;
 use crate::telemetry::gpus::{IsOwn, Visible, Wanted, Which};
 
 /// Returns the settings for monitoring GPUs during runs like `spec`; `None` if no GPUs are monitored.
-/// `server` is the watch of the server if sweepline started it.
+/// `server` is the handle for watching the server if sweepline started it.
 pub(super) fn gpus_of(endpoint: &Endpoint, spec: &RunSpec, server: Option<&ServerWatch>) -> Option<Wanted> {
     let source = endpoint.gpu_source()?;
     let devices = endpoint.telemetry.as_ref().and_then(|telemetry| telemetry.gpus.as_ref()).map(|gpus| &gpus.devices.0);

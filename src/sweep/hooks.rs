@@ -41,7 +41,7 @@ pub(super) struct RunHooks {
 pub(super) enum HookFailure {
     /// The sweep was stopped.
     Stopped,
-    /// A hook or the reset failed, which ends the attempt; contains the reason.
+    /// A hook or the reset failed, which ends the attempt; the string gives the reason.
     Failed(String),
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Hooking<'a> {
     pub target: &'a Target,
     /// The settings for requests to the server.
     pub question: &'a Question,
-    /// Called with a message about an operation that takes long.
+    /// Called with a message about an operation that takes a long time.
     pub tell: &'a dyn Fn(String),
 }
 
@@ -148,7 +148,7 @@ impl Hooking<'_> {
         result
     }
 
-    /// Returns the environment variables with facts about the run that are passed to a hook's command.
+    /// Returns the environment variables that pass facts about the run to a hook's command.
     fn variables(&self, point: HookPoint) -> Vec<(&'static str, String)> {
         let axes: BTreeMap<&str, &Scalar> = self.run.cell.iter().collect();
         vec![

@@ -180,8 +180,8 @@ pub struct Order {
     pub stop: watch::Receiver<bool>,
     /// Tracks whether servers may still be working on requests of earlier runs.
     pub(crate) settle: Arc<Settle>,
-    /// The watch of the server that was launched for the run, and the record of its start; `None` if no
-    /// server was launched.
+    /// The handle for watching the server that was launched for the run, and the record of its start;
+    /// `None` if no server was launched.
     pub(super) launched: Option<(ServerWatch, ServerStart)>,
     /// The hooks around the run.
     pub(super) hooks: RunHooks,
@@ -253,7 +253,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let hooking = Hooking { hooks: &hooks, run: &run, target: &target, question: &question, tell: &*tell };
     let mut hook_runs = Vec::new();
     if let Err(failure) = hooking.before(&mut hook_runs, stop.clone()) {
-        // The hooks after the run are executed even if a hook before it has failed.
+        // The hooks after the run are executed even if a hook before the run has failed.
         let _ = hooking.after(&mut hook_runs);
         return Err(unhooked(attempt, failure, retries));
     }
@@ -348,7 +348,7 @@ fn unhooked(attempt: Attempt, failure: HookFailure, retries: Retries) -> RunErro
     }
 }
 
-/// Returns a digest of everything that determines a run's texts, without the nonce. For a mix, the digest
+/// Returns a digest of everything that determines a run's texts, except the nonce. For a mix, the digest
 /// covers all classes with their weights.
 fn digest(spec: &RunSpec) -> String {
     let of = |content: &Content| Generator::new(content, spec.seed, spec.repeat, None).digest();

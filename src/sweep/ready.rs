@@ -37,8 +37,8 @@ pub(crate) struct Asking {
     pub endpoint: Endpoint,
     /// If sweepline started the server: its address, and a flag that is true while it runs.
     pub served: Option<(String, Arc<AtomicBool>)>,
-    /// If the plan launches the server: the data that is needed to launch it again, and the watch of the
-    /// current server.
+    /// If the plan launches the server: the data that is needed to launch it again, and the handle for
+    /// watching the current server.
     pub(super) launched: Option<(Launching, Option<ServerWatch>)>,
     /// Whether the server was just started and has not been probed yet. If it has ended, the start has
     /// failed.
@@ -134,8 +134,9 @@ impl Asking {
         Some(format!("it is starting (log: {})", watch.as_ref()?.log().display()))
     }
 
-    /// Adapts the reason why the server is not ready. If sweepline launched the server, the
-    /// question whether it is running is replaced, because it is known to be running.
+    /// Adapts the reason why the server is not ready. If sweepline launched the server, the part of the
+    /// reason that asks whether the server is running is replaced, because the server is known to be
+    /// running.
     fn in_words(&self, reason: &str) -> String {
         let there = if self.launched.is_some() { "; it runs, but must listen there" } else { IS_IT_THERE };
         reason.replace(IS_IT_THERE, there)
@@ -168,9 +169,9 @@ impl Asking {
         Ok((target, found))
     }
 
-    /// Probes until the server is ready, the time limit `within` is reached, or `halt` becomes true. Calls
-    /// `tell` before each further probe with the reason. The first probe is sent after `pause`. This pause
-    /// does not count towards the time limit, because the server requested it.
+    /// Probes until the server is ready, the time limit `within` is reached, or `halt` becomes true.
+    /// Before each further probe, calls `tell` with the reason for waiting. The first probe is sent after
+    /// `pause`. This pause does not count towards the time limit, because the server requested it.
     pub(super) fn wait(
         mut self,
         pause: Duration,

@@ -142,8 +142,8 @@ impl OnDisk {
         OnDisk { wanted: wanted.collect(), ..OnDisk::default() }
     }
 
-    /// Stores the runs that were read in the index of the results folder, so that later sweeps need not
-    /// read them again. Errors are ignored.
+    /// Adds the runs that were read to the index of the results folder, so that later sweeps need not read
+    /// them again. Errors are ignored.
     pub(crate) fn remember(&self) {
         if let Some(store) = &self.store {
             store.remember(&self.runs);
@@ -268,7 +268,7 @@ pub(crate) fn decide(
     let decision = by_result(run, disk, wishes, is_invalid);
     match disk.tries(&run.id) {
         Some(tries) if decision.action.is_work() => {
-            // A run with a usable result is repeated only on request.
+            // A run with a usable result is repeated only on request, so such a run was requested.
             let asked = wishes.force || wishes.redo_given_up || disk.is_whole(&run.id);
             tried(decision, tries, retries, asked)
         }
@@ -357,7 +357,7 @@ pub(crate) fn or_pending(decision: &mut Decision, run: &PlannedRun, disk: &OnDis
     }
 }
 
-/// The reason of a run that has neither a result nor attempts.
+/// The reason for executing a run that has neither a result nor attempts.
 const NEVER: &str = "never committed";
 
 /// Decides about a run from its result, without considering uncommitted attempts.
@@ -429,7 +429,7 @@ mod tests {
         expand(&plan).expect("expands")
     }
 
-    /// Returns the view of a folder with these runs, for a plan.
+    /// Returns the index of a results folder with these runs, for a plan with the runs of `expansion`.
     fn disk_with(listed: Vec<Listed>, expansion: &Expansion) -> OnDisk {
         let disk = OnDisk::without_results(expansion);
         let common = crate::store::Common::default();
@@ -482,7 +482,7 @@ mod tests {
         let gone = Deleted { id: run.id.short(), entry: Err("cut".into()) };
         let (action, reason) =
             decided(run, &OnDisk { deleted: [(run.id.short(), gone)].into(), ..on_disk(vec![]) }, none, false);
-        assert!(action == Action::New && reason.contains("deleted since"), "{reason}");
+        assert!(action == Action::New && reason.contains("has since been deleted"), "{reason}");
         let old = Listed { id: "0".repeat(16), ..committed(run) };
         let mut new = Decision::new(Action::New, NEVER);
         explain(&mut new, run, &on_disk(vec![old]), 1);
@@ -493,8 +493,8 @@ mod tests {
         assert!(reason.starts_with("corrupt: the id in run.json does not match its contents"), "{reason}");
     }
 
-    /// Returns the files of attempts at the run: this many were spoiled, the run was given up after `times`
-    /// retries, and the last attempt ended with `how`.
+    /// Returns the attempts at the run: `spoiled` of them were spoiled, the run was given up after `times`
+    /// retries (`None` if it was not), and the last attempt ended with `how`.
     fn tried_so(run: &PlannedRun, spoiled: u32, times: Option<u32>, how: How) -> HashMap<String, Tries> {
         let cause = crate::rows::SpoilCause::RateLimited;
         let what = Spoiled { cause, detail: "429 Too Many Requests".into(), retry_after: None };
@@ -537,10 +537,11 @@ mod tests {
             let again = new(&format!("{words}, and requested again"), 0, true);
             assert_eq!(says(&given_up, false, (wishes, 3)), again);
         }
-        // A plan that allows more retries continues the count; one that allows none never gives up.
+        // If the plan allows more retries, counting continues; if it allows none, the run is never given
+        // up.
         assert_eq!(says(&given_up, false, (none, 5)), new("failed: 429 (3 of 5)", 4, false));
         assert_eq!(says(&given_up, false, (none, 0)), new("failed: 429", 4, false));
-        // An existing result stays as it is.
+        // A usable result is replaced only if `force` is set; `redo_given_up` does not replace it.
         let (action, _, _, afresh) = says(&given_up, true, (redo, 3));
         assert_eq!((action, afresh), (Action::Cached, false));
         assert_eq!(says(&given_up, true, (force, 3)), (Action::Redo, "forced".into(), 0, true));
@@ -550,12 +551,12 @@ mod tests {
         assert_eq!((decision.action, decision.reason), (Action::GivenUp, format!("{words}; corrupt: cut")));
     }
 
-    /// Returns one field that differs.
+    /// Returns the difference in one field.
     fn one(field: &str, old: impl ToString, new: impl ToString) -> Difference {
         Difference { field: field.to_owned(), old: Some(old.to_string()), new: Some(new.to_string()) }
     }
 
-    /// Returns the changes between the closest runs of `old` and the one new run of `new`.
+    /// Explains the only new run of `new` by the closest runs of `old`.
     fn change(old: &[&Expansion], new: &Expansion) -> Option<Change> {
         let disk = disk_with(old.iter().flat_map(|old| &old.runs).map(committed).collect(), new);
         let run = new.runs.iter().find(|run| !disk.has(&run.id)).expect("a new run");
@@ -575,17 +576,17 @@ mod tests {
             }
             expansion
         };
-        // Adding a rate does not count as an edit of the others.
+        // An added rate is not described as an edit of an existing rate.
         assert_eq!(change(&[&runs(&[5])], &runs(&[5, 6])), Some(Change::Added(vec![one("load.qps", 5, 6)])));
-        // Two results of earlier plans are one field away. The cell with the same names is the one
-        // whose other field was edited.
+        // Two results of earlier plans differ from the new run in one field each. The result whose names
+        // equal those of the new run is preferred, so the edited field is the seed.
         let (a, b) = (seeded(1, &[5]), seeded(2, &[6]));
         assert_eq!(change(&[&a, &b], &seeded(2, &[5])), Some(Change::Edited(vec![one("seed", 1, 2)])));
-        // It is unknown which of two rates was replaced by the third, but in both cases the rate
+        // It is unknown which of the two old rates the new rate replaced, but in either case the rate
         // changed.
         let told = change(&[&runs(&[5, 6])], &runs(&[7]));
         assert_eq!(told, Some(Change::Edited(vec![one("load.qps", "5 or 6", 7)])));
-        // With too many differences, it counts as another run.
+        // A run that differs in too many fields is not explained by the result.
         let mut far = seeded(3, &[9]);
         let mut spec = (*far.runs[0].spec).clone();
         Arc::make_mut(&mut spec.endpoint).name = "z".to_owned();

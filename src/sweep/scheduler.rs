@@ -52,8 +52,7 @@ pub struct Sweep<'a> {
     pub expansion: &'a Expansion,
     /// For each run: whether it will be executed.
     pub(crate) todo: Vec<bool>,
-    /// Number of runs of the selection that will not be executed. The runs to execute are numbered after
-    /// these.
+    /// Number of selected runs that will not be executed. The runs to execute are numbered after these.
     pub(crate) settled: usize,
     /// For each run: why its committed result is replaced; `None` if it has no result.
     pub(crate) replaces: Vec<Option<String>>,
@@ -170,7 +169,7 @@ enum Answer {
     Served(Result<Embedded, String>),
     /// The plan's server was launched, or could not be launched.
     Launched(Result<Started, NotStarted>),
-    /// The run is waiting, for example because its server is busy; contains the reason.
+    /// The run is waiting, for example because its server is busy; the string gives the reason.
     Busy(String),
     /// The node's server is not ready yet; probing continues.
     Waits(Waiting),
@@ -235,7 +234,7 @@ struct Scheduler<'a, 'o> {
     guard: Guard,
     /// Runs whose server is being probed again before they start.
     asking: HashSet<NodeIndex>,
-    /// Those runs in `asking` whose server is being ended, because each attempt requires a new server.
+    /// The runs in `asking` whose server is being ended, because each attempt requires a new server.
     restarting: HashSet<NodeIndex>,
     /// Runs for which the server was restarted with other settings.
     changed: HashSet<usize>,
@@ -352,7 +351,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 self.take(node, answer);
             }
         }
-        // Runs that were waiting for a probe are counted in addition to runs that were begun and stopped.
+        // Runs that were waiting for a probe remain to be done too, like runs that were begun and stopped.
         self.summary.left += self.asking.len();
         let is_over = |run: usize| self.over.contains_key(&self.sweep.expansion.runs[run].id);
         let is_left =

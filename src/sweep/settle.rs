@@ -28,8 +28,8 @@ const WITHIN: Duration = Duration::from_secs(60);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 /// Waits that are longer than this are reported.
 const TELL_AFTER: Duration = Duration::from_secs(2);
-/// If a gauge shows the same value for this long, it may be updated only while the server works. One token
-/// is then generated to update it.
+/// How long a gauge may show the same value before one token is generated. Some servers update their
+/// gauges only while they work, and generating a token makes them do so.
 const STUCK_AFTER: Duration = Duration::from_secs(1);
 
 /// Tracks whether the servers of an invocation are idle.
@@ -50,7 +50,7 @@ pub(crate) struct Beginning<'a> {
     pub(crate) progress: &'a Progress,
     /// Becomes true when the sweep must stop.
     pub stop: watch::Receiver<bool>,
-    /// Called once with a message if the wait takes long.
+    /// Called once with a message if the wait takes a long time.
     pub tell: &'a dyn Fn(String),
 }
 
@@ -152,7 +152,7 @@ impl Wait {
     }
 }
 
-/// Returns the time limit of a wait. In builds with debug assertions, tests can change it by an environment
+/// Returns the time limit of a wait. In builds with debug assertions, tests can change it with an environment
 /// variable.
 fn limit() -> Duration {
     let chosen = || std::env::var("SWEEPLINE_IDLE_WITHIN").ok()?.parse::<Nanos>().ok();
@@ -205,7 +205,8 @@ impl Server {
                     self.gauge = Some(found.map(|(gauge, _)| gauge));
                     first = found.map(|(_, load)| load);
                 }
-                // The server may just be unavailable, so the gauge is looked for again before the next run.
+                // The server may be only temporarily unavailable, so the gauge is looked for again before
+                // the next run.
                 Err(ProbeError::Refused { .. }) => {}
                 Err(_) => return None,
             }
@@ -251,7 +252,7 @@ impl Server {
             if !is_nudged && since.elapsed() >= STUCK_AFTER {
                 // vLLM updates its gauges only while it works. They are stale after the last request was
                 // cancelled, and generating one token updates them. This is done only once, because SGLang
-                // updates its gauges only 30 s after its last work.
+                // updates its gauges only 30 s after it last did any work.
                 is_nudged = true;
                 let _ = self.busy.one_token(wait.left()).await;
                 continue;

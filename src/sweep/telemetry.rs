@@ -79,7 +79,7 @@ impl Beside {
     }
 }
 
-/// Tells the scraper the times of the run.
+/// Gives the scraper access to the times of the run.
 struct OfRun(Arc<Progress>);
 
 impl Timeline for OfRun {

@@ -76,7 +76,7 @@ pub enum Kind {
     Gauge,
     /// A running total. Its increase over a window is used.
     Counter,
-    /// A running sum and a running count. The mean over a window is computed from both.
+    /// A running sum and a running count, from which the mean over a window is computed.
     Histogram,
 }
 

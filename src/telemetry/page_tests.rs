@@ -121,7 +121,8 @@ fn raw_series_without_end_are_refused() {
     assert!(Wanted::new([], []).read(&page).is_ok());
 }
 
-/// Pages as written by their exporters, and tests of how much of each table they cover.
+/// Each page, as written by its exporter, must contain every series of the exporter's table, except the
+/// series that are listed as absent.
 #[test]
 fn every_exporter_s_page_has_what_its_table_says() {
     for (title, page, absent) in [
@@ -135,7 +136,7 @@ fn every_exporter_s_page_has_what_its_table_says() {
         ("DCGM exporter", include_str!("../../tests/telemetry/dcgm.txt"), &[]),
         ("AMD device metrics exporter", include_str!("../../tests/telemetry/amd.txt"), &[]),
         ("node exporter", include_str!("../../tests/telemetry/node.txt"), &[]),
-        // As written by the package in Debian 12.
+        // From the node exporter in Debian 12.
         ("node exporter", include_str!("../../tests/telemetry/node_exporter_1.5.0.txt"), &[]),
     ] {
         let reading = plain_wanted().read(page).unwrap_or_else(|error| panic!("{title}: {error}"));
@@ -157,7 +158,8 @@ fn the_page_of_a_real_node_exporter_has_its_values() {
         let found = reading.get(key).unwrap_or_else(|| panic!("no {key}"));
         assert!((found - wanted).abs() < 0.01, "{key}: {found}, expected {wanted}");
     };
-    // Two cores: idle, iowait, irq, nice, softirq, steal, system, user.
+    // For each of two cores, the seconds spent in idle, iowait, irq, nice, softirq, steal, system and user
+    // mode.
     let cores = [
         [3440.1, 14.74, 0.0, 6130.37, 74.82, 12.24, 1806.29, 5135.6],
         [3027.14, 32.72, 0.0, 6214.25, 89.75, 11.76, 1891.82, 5352.28],

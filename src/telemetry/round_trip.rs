@@ -37,8 +37,8 @@ impl Far {
         Some(Far { host, port: url.port_or_known_default()? })
     }
 
-    /// Looks up the server's socket addresses; empty if this fails. This is done once, because the time of
-    /// the name lookup is not part of the round trip.
+    /// Looks up the server's socket addresses; returns an empty list if this fails. This is done once, because
+    /// the time of the name lookup is not part of the round trip.
     pub(super) async fn resolved(&self) -> Vec<SocketAddr> {
         let found = timeout(LONGEST, lookup_host((self.host.as_str(), self.port))).await;
         found.ok().and_then(Result::ok).map(Iterator::collect).unwrap_or_default()
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_server_that_answers_nothing_has_a_round_trip() {
-        // Nothing accepts the connection, because the kernel responds.
+        // Nothing has to accept the connection, because the kernel responds to the handshake.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let far = Far::of(&reqwest::Url::parse(&url).unwrap()).unwrap();

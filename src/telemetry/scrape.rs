@@ -42,10 +42,10 @@ pub trait Timeline: Send + Sync {
     fn window(&self) -> [u64; 2];
 }
 
-/// An error of the sink or of the machine because of which scraping ended early.
+/// The error that ended scraping early: from the sink or from the operating system.
 pub type ScrapeError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A function that stores samples. Returns an error if it cannot store any more.
+/// A function that stores samples. It returns an error if it cannot store them.
 pub type Sink = Box<dyn FnMut(&[Sample]) -> Result<(), ScrapeError> + Send>;
 
 /// The settings of a scraper.
@@ -155,14 +155,14 @@ fn scrape(
     })
 }
 
-/// Sleeps until the next round is due, at most [`LOOK`], and at least a millisecond.
+/// Sleeps until `due`, when the next round begins, but at least a millisecond and at most [`LOOK`].
 async fn rest(due: u64) {
     let left = Duration::from_nanos(due.saturating_sub(monotonic()));
     tokio::time::sleep(left.min(LOOK).max(Duration::from_millis(1))).await;
 }
 
-/// The state of the scraper. A round consists of one scrape of each page and one reading of the GPUs of
-/// this machine, which are treated as an additional last page.
+/// The state of the scraper. A round consists of one scrape of each page, one reading of the GPUs of this
+/// machine, which are treated as an additional last page, and one measurement of the round trip.
 struct Rounds {
     settings: Settings,
     gpus: Option<Reader>,
@@ -235,8 +235,8 @@ impl Rounds {
         monotonic() >= self.due()
     }
 
-    /// Returns when the next round is due: at the next multiple of the interval, or earlier if the
-    /// measure window starts or ends before that.
+    /// Returns the time at which the next round is due: the next multiple of the interval or, if this is
+    /// earlier, the start or the end of the measure window.
     fn due(&self) -> u64 {
         let Some(origin) = self.timeline.origin() else { return self.next };
         let borders =
@@ -244,8 +244,8 @@ impl Rounds {
         borders.filter(|border| *border > self.begun).chain([self.next]).min().unwrap_or(self.next)
     }
 
-    /// Begins a scrape of each page that is not being scraped. A scrape that hangs thus does not delay the
-    /// others.
+    /// Begins a scrape of each page that is not already being scraped, so that a scrape that hangs does not
+    /// delay the others.
     fn begin(&mut self) {
         self.begun = monotonic();
         if self.timeline.origin().is_none() {
@@ -320,7 +320,7 @@ impl Rounds {
         Ok(())
     }
 
-    /// Makes the last round, and repeats it until two rounds agree on how many requests the server
+    /// Makes the last round, and repeats its scrapes until two in a row agree on how many requests the server
     /// has completed.
     async fn last(&mut self) -> Result<(), ScrapeError> {
         self.settle().await?;

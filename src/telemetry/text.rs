@@ -18,7 +18,8 @@ pub struct TextSample<'a> {
     pub labels: Labels<'a>,
     /// The value; the format allows infinities and NaN.
     pub value: f64,
-    /// The timestamp as written: milliseconds in Prometheus' format, seconds in OpenMetrics.
+    /// The timestamp as written: milliseconds in Prometheus' format, seconds in OpenMetrics; `None` if there
+    /// is none.
     pub timestamp: Option<&'a str>,
 }
 

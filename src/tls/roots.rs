@@ -13,9 +13,9 @@ use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 /// Environment variables that replace the system's certificates.
 const CHOSEN: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// Returns Mozilla's root certificates if the system has none, otherwise an empty list. If `SSL_CERT_FILE`
-/// or `SSL_CERT_DIR` is set, only the certificates at these paths are used, and it is an error if none can
-/// be read when TLS is used.
+/// Returns Mozilla's root certificates if the system has none, otherwise an empty list. If `SSL_CERT_FILE` or
+/// `SSL_CERT_DIR` is set, only the certificates at these paths are used; if none of them can be read, setting
+/// up TLS fails.
 pub fn spare_roots() -> &'static [CertificateDer<'static>] {
     static HAS_NONE: OnceLock<bool> = OnceLock::new();
     let is_chosen = || CHOSEN.iter().any(|name| env::var_os(name).is_some());

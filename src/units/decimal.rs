@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::UnitError;
 
-/// An exact decimal number: `mantissa × 10^-scale`, normalized (no trailing zero). The identity of a run
-/// never involves floats.
+/// An exact decimal number: `mantissa × 10^-scale`, normalized (no trailing zero after the point). The
+/// identity of a run never involves floats.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Decimal {
     mantissa: i64,
@@ -31,12 +31,12 @@ impl Decimal {
         Decimal { mantissa, scale }
     }
 
-    /// The nearest float, for arithmetic on measured values.
+    /// Returns the nearest float, for arithmetic on measured values.
     pub fn to_f64(self) -> f64 {
         self.to_string().parse().expect("a decimal parses as a float")
     }
 
-    /// `(mantissa, scale)` for exact arithmetic: the number is `mantissa × 10^-scale`.
+    /// Returns `(mantissa, scale)` for exact arithmetic: the number is `mantissa × 10^-scale`.
     pub const fn parts(self) -> (i64, u8) {
         (self.mantissa, self.scale)
     }
@@ -75,14 +75,15 @@ impl Decimal {
         Decimal::new((i128::from(self.mantissa) / divisor) as i64, 0)
     }
 
-    /// How often `step`, which must be above zero, fits between `self` and `end`; `None` on overflow.
+    /// Returns how many times `step`, which must be above zero, fits between `self` and `end`; `None` on
+    /// overflow.
     pub(crate) fn steps_to(self, end: Decimal, step: Decimal) -> Option<u128> {
         let scale = self.scale.max(end.scale).max(step.scale);
         let way = end.widened(scale)?.checked_sub(self.widened(scale)?)?;
         u128::try_from(way.checked_div(step.widened(scale)?)?).ok()
     }
 
-    /// The mantissa of this number at a larger `scale`; `None` on overflow.
+    /// Returns the mantissa of this number at a larger `scale`; `None` on overflow.
     fn widened(self, scale: u8) -> Option<i128> {
         i128::from(self.mantissa).checked_mul(10i128.checked_pow(u32::from(scale - self.scale))?)
     }
@@ -104,7 +105,7 @@ impl Decimal {
         (product % divisor == 0).then(|| u64::try_from(product / divisor).ok()).flatten()
     }
 
-    /// `self / 100`, which is the share given by a percentage.
+    /// Returns `self / 100`: the share, if `self` is a percentage.
     pub(super) fn percent(self) -> Decimal {
         Decimal::new(self.mantissa, self.scale + 2)
     }

@@ -31,33 +31,33 @@ impl Nanos {
     /// The zero duration.
     pub const ZERO: Nanos = Nanos(0);
 
-    /// Whole seconds as a duration.
+    /// Converts whole seconds to a duration.
     pub const fn from_secs(seconds: u64) -> Nanos {
         Nanos(seconds * 1_000_000_000)
     }
 
-    /// Whole milliseconds as a duration.
+    /// Converts whole milliseconds to a duration.
     pub const fn from_millis(millis: u64) -> Nanos {
         Nanos(millis * 1_000_000)
     }
 
-    /// The duration in seconds as a float, for arithmetic on measured values; never used for
+    /// Returns the duration in seconds as a float, for arithmetic on measured values; never used for
     /// identity.
     pub fn secs(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The duration in milliseconds as a float, for display.
+    /// Returns the duration in milliseconds as a float, for display.
     pub fn millis(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// `self + other`, saturating at the largest value.
+    /// Returns `self + other`, saturating at the largest value.
     pub fn saturating_add(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(other.0))
     }
 
-    /// `self - other`, saturating at zero.
+    /// Returns `self - other`, saturating at zero.
     pub fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
@@ -141,7 +141,7 @@ impl Nanos {
 }
 
 impl fmt::Display for Nanos {
-    /// The shortest exact form with a single unit: `120s`, `1500ms`, `2m`.
+    /// Formats the duration in its shortest exact form with a single unit: `120s`, `1500ms`, `2m`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 {
             return f.pad("0s");

@@ -55,7 +55,7 @@ const KEY_PREFIXES: [&str; 6] = ["sk-", "hf_", "nvapi-", "ghp_", "github_pat_", 
 /// Possible first words of the value of an `Authorization` header.
 pub const SCHEMES: [&str; 7] = ["bearer", "basic", "token", "digest", "negotiate", "apikey", "api-key"];
 
-/// The words of a name, in lower case.
+/// Returns the words of a name, in lower case.
 fn words(name: &str) -> impl Iterator<Item = String> {
     name.split(|c: char| !c.is_alphanumeric()).map(str::to_ascii_lowercase)
 }
@@ -79,7 +79,7 @@ pub fn names_secret(name: &str) -> bool {
     words(name).any(|word| is_word(&word) && !(is_of_text && word == "token"))
 }
 
-/// Whether a word is an authorization scheme that a key follows: `bearer` or `basic`.
+/// Whether a word is an authorization scheme that precedes a key: `bearer` or `basic`.
 pub fn is_scheme(word: &str) -> bool {
     SCHEMES[..2].contains(&word.to_ascii_lowercase().as_str())
 }
@@ -152,9 +152,9 @@ pub(crate) fn without_secret(text: &str, secret: &str, mark: &str) -> String {
     out
 }
 
-/// Replaces each of `secrets` in `text` by `mark`. Longer secrets come first, because a shorter one may be
-/// a part of them. The credentials after a scheme (`Basic …`) are also found without the scheme, and each
-/// secret is also found in its JSON-escaped form.
+/// Replaces each of `secrets` in `text` by `mark`. Longer secrets are replaced first, because they may
+/// contain shorter ones. The credentials after a scheme (`Basic …`) are also found without the scheme, and
+/// each secret is also found in its JSON-escaped form.
 pub(crate) fn without_secrets<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>, mark: &str) -> String {
     let mut forms: Vec<String> = Vec::new();
     for secret in secrets {

@@ -19,12 +19,12 @@ impl Share {
     /// The description of the expected form in errors.
     pub const EXPECTED: &str = "a share in percent, like 1%";
 
-    /// A share of `percent` hundredths.
+    /// Returns `percent` percent as a share.
     pub const fn percent(percent: i64) -> Share {
         Share(Decimal::new(percent, 2))
     }
 
-    /// The share as a float between 0 and 1.
+    /// Returns the share as a float between 0 and 1.
     pub fn to_f64(self) -> f64 {
         self.0.to_f64()
     }
@@ -42,7 +42,7 @@ impl FromStr for Share {
     }
 }
 
-/// The error for a text that does not end with a percent sign.
+/// Returns the error for a text that does not end with a percent sign.
 fn unsigned(text: &str) -> String {
     match text.trim().parse::<Decimal>() {
         Ok(number) if number >= Decimal::new(1, 0) => {

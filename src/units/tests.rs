@@ -1,4 +1,4 @@
-//! Tests that units print as they parse, and that errors name their remedy.
+//! Tests that parsing the printed form of a unit returns the same value, and that errors contain a remedy.
 
 use super::*;
 use proptest::prelude::*;

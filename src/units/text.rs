@@ -57,7 +57,7 @@ pub fn digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A number with its noun: `1 run`, `3 runs`.
+/// Formats a number with its noun: `1 run`, `3 runs`.
 pub fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str) -> String {
     format!("{count} {one}{}", if count == N::from(1) { "" } else { "s" })
 }
@@ -86,7 +86,7 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// The length in bytes of a color sequence at the start of a text; 0 if there is none.
+/// Returns the length in bytes of a color sequence at the start of a text; 0 if there is none.
 fn colour(text: &str) -> usize {
     let Some(rest) = text.strip_prefix("\u{1b}[") else { return 0 };
     let end = rest.find(|c: char| !(c.is_ascii_digit() || c == ';')).unwrap_or(rest.len());
@@ -113,8 +113,8 @@ pub(super) fn seen(text: &str, obeyed: bool) -> impl Iterator<Item = (usize, cha
     })
 }
 
-/// The number of bytes of `rest` that a terminal interprets after the control character `c` as part of an
-/// ANSI sequence, `ESC [ … letter`.
+/// Returns the number of bytes of `rest` that a terminal interprets, after the control character `c`, as part
+/// of an ANSI sequence (`ESC [ … letter`).
 pub fn sequence(c: char, rest: &str) -> usize {
     let introducer = match c {
         '\u{1b}' if rest.starts_with('[') => 1,
@@ -129,8 +129,8 @@ pub fn sequence(c: char, rest: &str) -> usize {
     }
 }
 
-/// The length in bytes of an escape of an invisible character at the start of a text, and the character.
-/// Recognizes JSON's `\u0001` and `\n`, YAML's `\x01`, and Rust's `\u{1}`.
+/// Returns the length in bytes of an escape of an invisible character at the start of a text, and the
+/// character. Recognizes JSON's `\u0001` and `\n`, YAML's `\x01`, and Rust's `\u{1}`.
 fn escape(text: &str) -> Option<(usize, char)> {
     let digits = |prefix: &str, count: usize| text.strip_prefix(prefix)?.get(..count);
     let braced = text.strip_prefix("\\u{").and_then(|rest| rest.split_once('}')).map(|(digits, _)| digits);

@@ -269,7 +269,7 @@ fn listen(output: ChildStdout, (index, sender): Sender) -> impl FnOnce() {
     }
 }
 
-/// Returns a function that reads a worker's standard error and keeps its end.
+/// Returns a function that reads a worker's standard error and keeps the last part of it.
 fn keep(mut errors: ChildStderr, last_words: Arc<Mutex<Vec<u8>>>) -> impl FnOnce() {
     move || {
         let mut bytes = [0; 512];

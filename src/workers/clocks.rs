@@ -1,7 +1,7 @@
 //! Compares the clock of a worker with the coordinator's.
 
-/// One ping and its reply: when the coordinator sent the ping (`asked`), the time of the worker's clock
-/// when the worker replied (`answered`), and when the reply arrived (`arrived`). All times are in
+/// One ping and its reply: when the coordinator sent the ping (`asked`), the time of the worker's clock when
+/// the worker received the ping (`answered`), and when the reply arrived (`arrived`). All times are in
 /// nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exchange {
@@ -20,8 +20,8 @@ pub(super) struct Estimate {
 /// Number of pings to each worker before a run, and again after it.
 pub(super) const PINGS: u32 = 32;
 
-/// Estimates the offset from the fastest exchange, as NTP does (RFC 5905): the worker replied at some
-/// instant between the ping and the reply's arrival. Returns `None` if there was no exchange.
+/// Estimates the offset from the fastest exchange, as NTP does (RFC 5905): the ping reached the worker at
+/// some instant between its sending and the reply's arrival. Returns `None` if there was no exchange.
 pub(super) fn estimate(exchanges: &[Exchange]) -> Option<Estimate> {
     let best = exchanges.iter().min_by_key(|one| one.arrived.saturating_sub(one.asked))?;
     let took = best.arrived.saturating_sub(best.asked);

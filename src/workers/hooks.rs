@@ -30,7 +30,8 @@ pub(super) fn answers_after() -> Duration {
     Duration::from_millis(number(SLOW_ANSWERS))
 }
 
-/// Returns how far the clock that this worker reports to the coordinator is ahead, in nanoseconds.
+/// Returns how far ahead the worker's clock appears to the coordinator, in nanoseconds; 0 without the
+/// variable.
 pub(super) fn ahead_ns() -> u64 {
     number(AHEAD)
 }

@@ -16,7 +16,7 @@ use crate::plan::model::trace::{Replay, TraceRequest, TraceRequests};
 struct Material<S, T> {
     /// Data sets, keyed by the digest of their texts.
     sources: BTreeMap<String, S>,
-    /// Traces, keyed by the digest of their file and of how it was read.
+    /// Traces, keyed by the digest of their file and a description of how it was read.
     traces: BTreeMap<String, T>,
 }
 
@@ -40,7 +40,7 @@ fn contents(spec: &RunSpec) -> impl Iterator<Item = &Content> {
     [&spec.scenario].into_iter().chain(spec.mix.iter().map(|class| &class.scenario))
 }
 
-/// Serializes the data sets and traces to which `spec` refers as JSON.
+/// Serializes, as JSON, the data sets and traces to which `spec` refers.
 pub(super) fn encode(spec: &RunSpec) -> Result<Vec<u8>, serde_json::Error> {
     let mut material = Material { sources: BTreeMap::new(), traces: BTreeMap::new() };
     for content in contents(spec) {

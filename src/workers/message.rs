@@ -49,7 +49,7 @@ pub struct Order {
     pub folder: PathBuf,
     /// The prefix of every `x-request-id`.
     pub id_prefix: String,
-    /// The random bits of the attempt's nonces.
+    /// The random bits from which the attempt's nonces are derived.
     pub nonce_seed: NonceSeed,
     /// The files of the model's tokenizer; `None` if the plan does not specify them.
     pub tokenizer: Option<TokenizerTexts>,

@@ -79,7 +79,7 @@ fn perform(job: Job, output: &Output, stop: watch::Receiver<bool>) -> FromWorker
     let reporter = report(output.clone(), Arc::clone(&progress), Arc::clone(&is_over));
     let finished = engine::execute(job, progress, stop);
     is_over.store(true, Ordering::Relaxed);
-    // An error would mean that the reporting thread panicked; it only sleeps and writes.
+    // An error would mean that the reporting thread panicked, but it only sleeps and writes.
     let _ = reporter.join();
     match finished {
         Ok(finished) => FromWorker::Done(Box::new(finished.facts)),
@@ -135,7 +135,7 @@ fn cues(output: &Output, (index, count): (u32, u32)) -> (Cues, Part) {
 }
 
 /// Starts a thread that handles the coordinator's messages until the goodbye message. If the coordinator is
-/// gone, the thread exits the process.
+/// gone, the thread ends the process.
 fn listen(mut input: File, output: Output, mut cues: Cues) -> JoinHandle<()> {
     std::thread::spawn(move || {
         loop {

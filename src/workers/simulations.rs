@@ -1,12 +1,11 @@
-//! Many workers and many streams without sockets: schedules, pacers, encoding, merge, check and clocks are those
-//! of real runs; only the server is a rule.
+//! Simulates many workers and many streams without sockets. Schedules, pacers, encoding, merging, checks and
+//! clock estimates are those of real runs; only the server is replaced by a formula. This command prints the
+//! figures in docs/SCALE.md for 1000 workers and a million streams:
 //!
 //! ```text
 //! SWEEPLINE_SIMULATED=1000:1000000 cargo test --release -p sweepline-core --lib workers::simulations -- \
 //!     --nocapture --test-threads=1
 //! ```
-//!
-//! prints the figures of docs/SCALE.md, for that many workers and streams.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,16 +27,17 @@ use crate::rows::{
     Windows,
 };
 
-/// Numbers of workers and streams in ordinary tests, which are also built without optimization.
+/// The number of workers and the number of streams in ordinary test runs, which may be built without
+/// optimization.
 const FEW: (u32, u64) = (50, 5_000);
 /// Duration of a simulated run, in nanoseconds.
 const END: u64 = 4_000_000_000;
-/// How often a worker sends its rows and counters.
+/// Interval at which a worker sends its rows and counters, in nanoseconds.
 const SLICE: u64 = 100_000_000;
-/// Number of gaps of a response.
+/// Number of gaps between the tokens of a response.
 const GAPS: usize = 15;
 
-/// Returns the numbers of workers and streams.
+/// Returns the number of workers and the number of streams to simulate.
 fn size() -> (u32, u64) {
     let chosen = std::env::var("SWEEPLINE_SIMULATED").ok();
     chosen.map_or(FEW, |text| {
@@ -46,7 +46,7 @@ fn size() -> (u32, u64) {
     })
 }
 
-/// Returns the memory of this process, in bytes.
+/// Returns the resident memory of this process, in bytes.
 fn memory() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
@@ -73,7 +73,8 @@ fn shares(workers: u32) -> impl Iterator<Item = Share> {
     (0..workers).filter_map(move |index| Share::new(index, workers))
 }
 
-/// Returns the time from a request's start to its end, from 0.5 to 1.5 s.
+/// Returns the time from a request's start to its end, in nanoseconds: a pseudorandom value between 0.5 and
+/// 1.5 s.
 fn duration(request: u64) -> u64 {
     500_000_000 + request.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 1_000_000_000
 }
@@ -91,7 +92,7 @@ fn record(request: u64, scheduled: u64, ended: u64) -> Record {
     Record { row, gaps_ns: (0..GAPS as u64).map(|gap| 9_000_000 + request % 1_000_000 + gap).collect() }
 }
 
-/// Sends rows to a journal on disk, as a real run does.
+/// Writes rows to a journal on disk, as a real run does.
 struct ToJournal(Journal);
 
 impl Sink for ToJournal {
@@ -116,7 +117,8 @@ impl SampleSink for NoSamples {
     }
 }
 
-/// When a request ends, its number, when it was scheduled, and its slot.
+/// A request in flight: the time at which it will end, its number, the time at which it was scheduled, and
+/// its slot.
 type InFlight = (u64, u64, u64, Option<u32>);
 
 /// A worker whose server ends each request after [`duration`].
@@ -133,8 +135,8 @@ impl Simulated {
         Simulated { pacer: pacer_of(spec, share), in_flight: BinaryHeap::new(), encoder, slots: 0 }
     }
 
-    /// Continues to `until`, which is not reached itself. Returns the records of requests that ended; no
-    /// request starts at the end of the run or later.
+    /// Simulates the time up to, but not including, `until`. Returns the records of the requests that ended.
+    /// No request starts at or after the end of the run.
     fn go_on(&mut self, until: u64) -> Vec<Record> {
         let mut records = Vec::new();
         loop {
@@ -148,7 +150,7 @@ impl Simulated {
                 (_, Some(at)) => {
                     let Reverse((_, request, scheduled, slot)) = self.in_flight.pop().unwrap();
                     records.push(record(request, scheduled, at));
-                    // Then the run is over, and a closed loop starts nothing.
+                    // The run is over, so a closed loop starts no further requests.
                     if at >= END {
                         continue;
                     }
@@ -170,7 +172,8 @@ impl Simulated {
     }
 }
 
-/// Time spent on the workers' side and the coordinator's.
+/// The time spent by all workers (`workers`) and by the coordinator (`decode`, `take`), and the total size of
+/// the encoded records in bytes.
 #[derive(Default)]
 struct Took {
     workers: Duration,
@@ -186,7 +189,8 @@ fn timed<T>(took: &mut Duration, work: impl FnOnce() -> T) -> T {
     made
 }
 
-/// Simulates a run. Returns its end and the number of requests that the clock alone started.
+/// Simulates a run. Returns the finished run, and the number of requests that were started by the clock
+/// rather than by the end of another request.
 fn simulate(spec: &RunSpec, count: u32) -> (Finished, u64) {
     let before = memory();
     let folder = tempfile::tempdir().unwrap();
@@ -251,7 +255,7 @@ fn simulate(spec: &RunSpec, count: u32) -> (Finished, u64) {
 #[test]
 fn many_workers_share_the_slots_of_a_closed_loop() {
     let (workers, streams) = size();
-    // Several runs' worth of slots where a plan permits fewer.
+    // The number of slots is set afterwards, because it may be larger than a plan permits.
     let mut spec = spec(json!({ "batch_size": 4 }));
     let crate::expand::Load::Closed { batch_size, .. } = &mut spec.load else { panic!("a closed loop") };
     *batch_size = u32::try_from(streams).unwrap();
@@ -265,7 +269,7 @@ fn many_workers_share_the_slots_of_a_closed_loop() {
 fn many_workers_send_the_schedule_of_an_open_loop_exactly() {
     let (workers, streams) = size();
     let spec = spec(json!({ "qps": streams.min(1_000_000) }));
-    // `finished` compares each request with the schedule.
+    // `simulate` calls `finished`, which compares each request with the schedule.
     let (finished, sent) = simulate(&spec, workers);
     let requests: u64 = finished.facts.workers.iter().map(|worker| worker.requests).sum();
     assert_eq!(requests, sent);
@@ -309,7 +313,8 @@ fn the_clocks_of_many_workers_are_known_to_within_their_uncertainty() {
     let (mut now, mut worst, mut widest) = (0u64, 0u64, 0u64);
     for _ in 0..workers {
         let offset = random(2_000_000_000) as i64 - 1_000_000_000;
-        // 0.1 ms each way, plus a queue that is sometimes long on one of them.
+        // Each way takes 0.1 ms plus a queueing delay: up to 2 ms in one of four cases, otherwise up to 0.02
+        // ms.
         let mut way = || 100_000 + if random(4) == 0 { random(2_000_000) } else { random(20_000) };
         let mut exchange = || {
             let asked = 2_000_000_000 + now;
@@ -330,6 +335,6 @@ fn the_clocks_of_many_workers_are_known_to_within_their_uncertainty() {
         widest as f64 / 1e6,
         now as f64 / 1e9,
     );
-    // The fastest of 32 exchanges met no queue.
+    // The fastest of 32 exchanges was not delayed by a long queue.
     assert!(widest < 150_000, "{widest} ns");
 }

@@ -133,7 +133,7 @@ impl UnderWay {
         self.workers.iter_mut().map(facts).collect()
     }
 
-    /// Closes rows, time series and texts. Returns the numbers of samples and texts.
+    /// Closes the destinations of rows, time series and texts. Returns the numbers of samples and texts.
     pub(super) fn close(self) -> Result<(u64, Option<u64>), SinkError> {
         self.sink.finish()?;
         Ok((self.samples.finish()?, self.texts.map(TextSink::finish).transpose()?))

@@ -1,5 +1,5 @@
-//! Writes the bodies of requests in the form of their protocol. A body consists of parts that all requests
-//! of a run share and the texts of one request.
+//! Writes request bodies in the format of their API. A body consists of parts that are common to all requests
+//! of a run, and of the texts of one request.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::counting::Counting;
 use super::exchange::Exchange;
 use super::tokenizer::{Message as Counted, TokenizerError};
 
-/// The properties of a body other than its texts, which are the same for all requests of a class.
+/// The properties of a body other than its texts. They are the same for all requests of a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestShape {
     /// The id of the model on the server.

@@ -11,6 +11,7 @@ use super::tokenizer::Tokenizer;
 pub struct Counting {
     /// The model's tokenizer.
     pub tokenizer: Arc<Tokenizer>,
-    /// The text that the server adds to a prompt and that is counted, too: the chat template, or none.
+    /// How the server frames a prompt: as a chat, or as plain text. The tokens of the framing are counted,
+    /// too.
     pub framing: Framing,
 }

@@ -40,7 +40,7 @@ pub(super) struct Exact {
 /// written again when needed.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// A cache of pieces, by name and number of tokens, with a size limit.
+/// A size-limited cache of pieces, keyed by name and number of tokens.
 #[derive(Debug, Clone, Default)]
 struct Pieces {
     texts: HashMap<(u64, u32), Arc<str>>,
@@ -146,10 +146,9 @@ impl Exact {
     }
 
     /// Writes a user's text from consecutive pieces, followed by prose from `own`, so that the whole prompt
-    /// has `wanted` tokens if possible. Returns the text and the actual number of tokens of the prompt.
-    /// Each piece has a name, from which `write` creates its words, and `size` tokens, counted as they
-    /// follow another piece. Equal sequences of pieces have the same tokens, except for the last words of a
-    /// text.
+    /// has `wanted` tokens if possible. Returns the text and the actual number of tokens of the prompt. Each
+    /// piece has a name, from which `write` creates its words, and `size` tokens, as counted when it follows
+    /// another piece. Equal sequences of pieces have the same tokens, except for the last words of a text.
     pub(crate) fn pieced(
         &self,
         (nonce, wanted, around): (Option<Nonce>, u32, Around),

@@ -36,13 +36,13 @@ use lead::Lead;
 
 /// Writes the prompts of one run.
 ///
-/// The first message of each prompt begins with a nonce. If no two requests share text, each request has
-/// its own nonce (in conversation scenarios, each conversation has one); otherwise there is one nonce for
-/// the whole attempt. A shared text at the beginning of prompts has one nonce for the attempt (or for its
-/// group), whatever nonces the user's messages have. If a conversation's oldest turns may be dropped and
+/// The first message of each prompt begins with a nonce. If no two requests share text, each request has its
+/// own nonce (in conversation scenarios, each conversation has one); otherwise there is one nonce for the
+/// whole attempt. A shared text at the beginning of prompts has one nonce for the attempt (or for its group),
+/// regardless of the nonces in the user's messages. If a conversation's oldest turns may be dropped and
 /// nothing precedes them, any turn may end up at the front of a prompt, so each turn has a nonce. In a cold
-/// scenario, each request begins with its own nonce, even if its texts are shared. If one nonce is common
-/// to all requests of the run, every prompt begins with it, and it occurs nowhere else.
+/// scenario, each request begins with its own nonce, even if its texts are shared. If one nonce is common to
+/// all requests of the run, every prompt begins with it, and it occurs nowhere else.
 #[derive(Clone)]
 pub struct Generator {
     content: Content,
@@ -258,7 +258,7 @@ impl Generator {
         self.think.as_ref().map_or(0, |pauses| pauses.at(conversation, turn))
     }
 
-    /// Returns the scenario's settings of conversations.
+    /// Returns the scenario's conversation settings.
     pub fn talk(&self) -> &Talk {
         &self.content.talk
     }

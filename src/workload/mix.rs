@@ -107,7 +107,8 @@ mod tests {
             found[mix.class(k)] += 1;
             after[mix.class(k + 1)] += u64::from(mix.class(k) == 0);
         }
-        // Five standard deviations of a binomial count: one mix in a million would be outside.
+        // The tolerance is five standard deviations of a binomial count; one mix in a million would exceed
+        // it.
         for (counts, of) in [(found, count), (after, found[0])] {
             for (count, share) in counts.into_iter().zip([0.5, 0.3, 0.2]) {
                 let (expected, sd) = (of as f64 * share, (of as f64 * share * (1.0 - share)).sqrt());

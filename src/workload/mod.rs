@@ -1,10 +1,10 @@
 //! Creates the content of requests, which is determined by scenario, seed and request number.
 //!
 //! A [`Generator`] writes the text of request k, which depends only on seed, scenario, repeat and k. All
-//! endpoints and all loads receive the same text. Only the nonce at the beginning of a prompt differs
-//! between runs, so that no run benefits from a cache that another run has warmed. A [`Conversation`] grows
-//! with the server's own responses. A [`BodyWriter`] converts the texts to bytes. When requests are sent is
-//! determined elsewhere. With a [`Tokenizer`], prompts have exactly the requested number of tokens.
+//! endpoints and all loads receive the same text. Only the nonce at the beginning of a prompt differs between
+//! runs, so that no run benefits from a cache that another run has warmed. A [`Conversation`] grows with the
+//! server's own responses. A [`BodyWriter`] converts the texts to bytes. This module does not determine when
+//! requests are sent. With a [`Tokenizer`], prompts have exactly the requested number of tokens.
 
 pub mod body;
 mod conversation;

@@ -11,8 +11,8 @@ const GROUPS: usize = 4;
 /// Number of characters of a nonce as it appears in a prompt, for example `[ref 482 773 194 205] `.
 const LENGTH: usize = "[ref".len() + GROUPS * " 482".len() + "] ".len();
 
-/// Estimated length of a nonce, in quarters of a token (see [`super::tokens`]). Each group is two tokens;
-/// the rest is counted like prose.
+/// Estimated length of a nonce, in quarters of a token (see [`super::tokens`]). Each group counts as two
+/// tokens; the rest is counted like prose.
 const WEIGHT: u32 = 6 + GROUPS as u32 * 2 * super::tokens::CHARS_PER_TOKEN;
 
 /// Estimated number of tokens of a nonce. It is the same for every nonce, and is included in the prompt's
@@ -147,8 +147,8 @@ impl Nonce {
     }
 }
 
-/// Returns the size in bytes and the estimated length in quarters of a token that `nonce` adds at the front
-/// of a text.
+/// Returns how much `nonce` adds to the front of a text: its size in bytes, and its estimated length in
+/// quarters of a token.
 pub(super) fn size(nonce: Option<Nonce>) -> (usize, u32) {
     if nonce.is_some() { (LENGTH, WEIGHT) } else { (0, 0) }
 }

@@ -112,13 +112,14 @@ mod tests {
         (mean, (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt())
     }
 
-    /// With 100 000 draws, the mean lies within five standard errors, the deviation within 3 %.
+    /// With 100 000 draws, the mean is accurate to within five standard errors, and the standard deviation to
+    /// within 3 %.
     #[test]
     fn draws_have_the_moments_that_were_asked_for() {
         for (think, mean, sd) in [
             ("{ uniform: { min: 2s, max: 10s } }", 6.0, 8.0 / 12f64.sqrt()),
             ("{ exponential: { mean: 8s } }", 8.0, 8.0),
-            // If truncated at its mean, the mean is multiplied by 1 − (x/(eˣ − 1)) with x = 1.
+            // Truncating the distribution at its mean multiplies the mean by 1 − x/(eˣ − 1) with x = 1.
             ("{ exponential: { mean: 8s, max: 8s } }", 8.0 * (1.0 - 1.0 / 1f64.exp_m1()), 2.2532),
             // The distribution is memoryless, so the part above 3 s is shifted by 3 s.
             ("{ exponential: { mean: 8s, min: 3s } }", 11.0, 8.0),
@@ -135,7 +136,8 @@ mod tests {
     fn a_cut_holds_and_leaves_the_shape_inside_it() {
         let mut values = draws("{ lognormal: { mean: 8s, sd: 6s, min: 1s, max: 20s } }");
         assert!(values.iter().all(|value| (1.0..=20.0).contains(value)));
-        // Kolmogorov-Smirnov against the truncated distribution: the 99.9 % point for n = 100 000.
+        // Kolmogorov-Smirnov test against the truncated distribution; the limit is the 99.9 % point for n =
+        // 100 000.
         values.sort_by(f64::total_cmp);
         let variance = (1.0 + 0.75f64.powi(2)).ln();
         let normal = Normal::new(8f64.ln() - variance / 2.0, variance.sqrt()).unwrap();

@@ -79,7 +79,7 @@ impl Groups {
     }
 }
 
-/// A cache of the groups' texts, with a size limit.
+/// A size-limited cache of the groups' texts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Texts {
     texts: HashMap<u32, (Arc<str>, u32)>,

@@ -172,7 +172,8 @@ impl<'a> Endless<'a> {
 pub(super) enum Ending {
     /// The text ends with a question or a task for the reader.
     Question,
-    /// The text is like a system prompt: it begins with its purpose and ends with how to answer.
+    /// The text is like a system prompt: it begins with its purpose and ends with instructions on how to
+    /// answer.
     Rule,
     /// The text has no special ending, as in a response.
     Nothing,

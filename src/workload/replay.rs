@@ -43,12 +43,12 @@ impl Replayed {
         if self.request(k).blocks.is_empty() { Scope::Item(k) } else { Scope::Attempt }
     }
 
-    /// Returns the random choices for the text of a block.
+    /// Returns the source of random choices for the text of a block.
     pub(super) fn block(&self, block: u64) -> Dice {
         Dice::new(&self.block_key, block, 0)
     }
 
-    /// Returns the random choices for the text of request `k` outside of blocks.
+    /// Returns the source of random choices for the text of request `k` outside of blocks.
     pub(super) fn own(&self, k: u64) -> Dice {
         Dice::new(&self.own_key, k, 0)
     }
@@ -80,8 +80,8 @@ impl Replayed {
 /// than requested, and is then truncated to the exact length.
 const OVER: usize = 64;
 
-/// Writes prose of about `whole` characters, and appends its first `length` characters, where the last one
-/// is replaced by a line break.
+/// Writes prose of about `whole` characters, and appends its first `length` characters, the last of which is
+/// replaced by a line break.
 fn append(out: &mut String, mut dice: Dice, (length, whole): (u32, u32)) {
     if length == 0 {
         return;

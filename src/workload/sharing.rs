@@ -23,8 +23,8 @@ pub(super) struct Categories {
     rows: Rows<Sharing>,
     /// For each category, its share of the requests that do not belong to the previous categories.
     shares: Vec<f64>,
-    /// For each category, the sampler of the lengths of first prompts, if lengths and categories are one
-    /// table; otherwise empty.
+    /// For each category, the sampler of the lengths of first prompts, if the lengths are a joint table;
+    /// otherwise empty.
     samplers: Vec<Sampler>,
 }
 
@@ -177,7 +177,7 @@ mod tests {
                 assert!(member.category == 1 || *size as f64 <= mean.ceil(), "{member:?} has {size}");
             }
             let wanted = groups as f64 / requests as f64;
-            // Groups in progress count as complete.
+            // The tolerance allows for groups in progress, which are counted like complete ones.
             let error = BESIDE as f64 / all;
             assert!((new / all - wanted).abs() <= error, "{} for {wanted}", new / all);
         }

@@ -12,8 +12,8 @@ fn content(name: &str) -> Content {
     built_in(name).expect("a built-in").clone()
 }
 
-/// Returns the conversation with these fields, and its turns if the server responds with `answer`
-/// each time.
+/// Returns the turns of a conversation with these settings, each with the history before it, if the server
+/// responds with `answer` each time. Also returns the conversation's generator.
 fn turns_of(talk: Talk, system_tokens: u32, answer: &str) -> (Vec<(Vec<Exchange>, Prompt)>, Generator) {
     let content = Content { turns: 12, prompt_tokens: 40, output_tokens: 30, system_tokens, talk, ..content("D") };
     let generator = Generator::new(&content, Seed(3), 0, Some(NonceKey::new(NonceSeed([1; 16]))));
@@ -46,7 +46,8 @@ fn a_scripted_history_needs_no_answer_and_has_the_length_asked_for() {
     }
     let said: HashSet<&String> = history.iter().map(|exchange| &exchange.answer).collect();
     assert_eq!(said.len(), history.len(), "no response is repeated");
-    // The server's own text is not the scripted one, so the last response is new to it.
+    // The server has generated a text other than the scripted response, so the last scripted response is new
+    // to it.
     let own = estimate(&last.user) + estimate(&history[10].answer);
     assert_eq!(last.seen_tokens, last.intended_prompt_tokens - own);
 }
@@ -78,7 +79,7 @@ fn oldest_turns_are_cut_to_the_context_and_nothing_is_known_of_the_rest() {
             let tokens: u32 = history.iter().map(|one| estimate(&one.user) + estimate(&one.answer)).sum();
             assert_eq!(prompt.intended_prompt_tokens, generator.lead_tokens(0) + tokens + estimate(&prompt.user));
             assert!(prompt.intended_prompt_tokens + prompt.output_tokens <= 300, "{turn}: {prompt:?}");
-            // Only whole turns are kept, the newest ones.
+            // Only whole turns are kept, and these are the newest ones.
             let kept: Vec<&String> = history.iter().map(|one| &one.user).collect();
             let newest: Vec<String> =
                 (turn - history.len()..turn).map(|turn| generator.turn(4, turn as u32).user).collect();
@@ -87,7 +88,7 @@ fn oldest_turns_are_cut_to_the_context_and_nothing_is_known_of_the_rest() {
             cuts += usize::from(is_cut);
             let known = generator.lead_tokens(0) + if is_cut { 0 } else { tokens };
             assert_eq!(prompt.seen_tokens, if turn == 0 { 0 } else { known }, "{turn}");
-            // The first message distinguishes this run from others.
+            // The first message begins with a nonce, which distinguishes this run from others.
             let first = history.first().map_or(&prompt.user, |one| &one.user);
             assert!(system > 0 || first.starts_with("[ref "), "{first}");
             // No more turns than necessary are dropped: one more turn would not fit.

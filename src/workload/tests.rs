@@ -12,7 +12,7 @@ use crate::plan::{RequestFields, Sampling};
 use crate::units::{Decimal, NonceSeed, Seed, Share};
 
 const SCENARIOS: [&str; 6] = ["A1", "A2", "B1", "B2", "C", "D"];
-/// The number of characters of a nonce, including the part that two texts may share because of the template.
+/// Number of characters of a nonce, including the few that all nonces have in common.
 const NONCE: usize = "[ref 482 773 194 205] ".len();
 
 fn content(name: &str) -> Content {
@@ -268,8 +268,8 @@ fn said(system: Option<&str>, user: &str) -> Prompt {
     }
 }
 
-/// Returns the number of tokens that a prompt has in common with an earlier one, to the precision
-/// of the comparison.
+/// Returns the number of leading tokens that a prompt shares with an earlier one, as precisely as trails can
+/// tell.
 fn reusable(earlier: &Prompt, prompt: &Prompt) -> u32 {
     let [one, other] = [earlier, prompt].map(|prompt| Trail::of(0, prompt));
     let common = one.chunks().iter().zip(other.chunks()).take_while(|(a, b)| a == b).count();
@@ -360,7 +360,8 @@ fn a_group_shares_its_text_and_nothing_else_is_shared() {
             let shared = texts.max().unwrap_or_default();
             let opening = prompt.system.as_deref().unwrap();
             assert!(estimate(opening).abs_diff(200) <= 1, "shared or own, the opening has its length");
-            // Common text of a topic after different nonces is not a prefix.
+            // Text that two prompts have in common after different nonces does not count as a shared
+            // beginning.
             let whole = shared >= opening.len();
             let found = prompts[..k].iter().map(|earlier| reusable(earlier, prompt)).max().unwrap_or(0);
             assert_eq!(found, if whole { estimate(opening) } else { 0 }, "{order:?}, request {k}");

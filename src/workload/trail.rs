@@ -85,9 +85,9 @@ impl Trail {
         self.begin(role, text, text.len(), tokens);
     }
 
-    /// Appends the first `length` bytes of a message whose whole text has `tokens` tokens. Within a
-    /// message, the tokens are distributed in proportion to the estimate; at its end, all of them are
-    /// included.
+    /// Appends the first `length` bytes of a message whose whole text has `tokens` tokens. Within the
+    /// message, the tokens are distributed in proportion to their estimated number; the count after its last
+    /// chunk includes all of them.
     fn begin(&mut self, role: Role, text: &str, length: usize, tokens: u32) {
         let before = self.tokens.last().copied().unwrap_or(0);
         self.push(role as u32, before);
@@ -155,7 +155,7 @@ mod tests {
         trail
     }
 
-    /// Returns the number of tokens that two trails have in common at their front.
+    /// Returns the number of leading tokens that two trails have in common.
     fn common(a: &Trail, b: &Trail) -> u32 {
         let chunks = a.chunks().iter().zip(b.chunks()).take_while(|(a, b)| a == b).count();
         assert!(a.tokens(chunks).abs_diff(b.tokens(chunks)) <= 1, "the part before both is counted equally");

@@ -272,23 +272,23 @@ fn a_lost_name_of_the_digest_is_damage_also_without_an_entry() {
 fn a_deleted_run_is_reported_until_it_is_measured_again_or_forgotten() {
     let (lab, [gone, kept]) = two_runs();
     std::fs::remove_dir_all(lab.results().join("runs").join(&gone)).unwrap();
-    says(&lab.run(&["verify"]), 5, &[&gone, "deleted since", "--forget"]);
+    says(&lab.run(&["verify"]), 5, &[&gone, "since been deleted", "--forget"]);
     let report = lab.run(&["verify", "--format", "json"]).json();
     lab.follows("verify", &report);
     assert_eq!(report["deleted"][0]["id"], gone.as_str());
     let list = lab.ok(&["list", "--format", "json"]).json();
     lab.follows("list", &list);
     assert_eq!((list["runs"].as_array().unwrap().len(), list["deleted"].as_array().unwrap().len()), (1, 1));
-    says(&lab.run(&["list"]), 0, &[&format!("deleted {gone} demo · m · short · batch"), "deleted since"]);
-    says(&lab.run(&["preview", "plan.yaml", "--all"]), 0, &["measured 2", "deleted since"]);
-    says(&lab.run(&["why", &gone]), 0, &["deleted: measured 2"]);
-    says(&lab.run(&["why", &gone, "--plan", "plan.yaml"]), 0, &["new: measured 2", "deleted since"]);
-    says(&lab.run(&["show", &gone]), 2, &["was measured 2", "deleted since"]);
+    says(&lab.run(&["list"]), 0, &[&format!("deleted {gone} demo · m · short · batch"), "since been deleted"]);
+    says(&lab.run(&["preview", "plan.yaml", "--all"]), 0, &["measured at 2", "since been deleted"]);
+    says(&lab.run(&["why", &gone]), 0, &["deleted: measured at 2"]);
+    says(&lab.run(&["why", &gone, "--plan", "plan.yaml"]), 0, &["new: measured at 2", "since been deleted"]);
+    says(&lab.run(&["show", &gone]), 2, &["was measured at 2", "since been deleted"]);
     lab.ok(&["export"]);
     // The run is measured again.
     let again = lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]);
     honest(&again);
-    assert!(again.stderr.contains("deleted since"), "{}", again.stderr);
+    assert!(again.stderr.contains("since been deleted"), "{}", again.stderr);
     lab.ok(&["verify"]);
     assert_eq!(lab.runs()[&gone].json["attempt"], 2, "numbers continue after deleted attempts");
     // Forgotten.

@@ -114,7 +114,7 @@ type Damage = (&'static str, fn(&Path), &'static str);
 const DAMAGES: [Damage; 3] = [
     ("run.json", |path| flip_a_bit(path), "corrupt: run.json is damaged"),
     ("requests.parquet", |path| std::fs::remove_file(path).unwrap(), "corrupt: requests.parquet is missing"),
-    ("", |path| std::fs::remove_dir_all(path).unwrap(), "deleted since"),
+    ("", |path| std::fs::remove_dir_all(path).unwrap(), "has since been deleted"),
 ];
 
 fn flip_a_bit(path: &Path) {

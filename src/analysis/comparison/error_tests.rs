@@ -124,7 +124,7 @@ fn no_failure_has_an_upper_end_and_one_burst_is_one_event() {
     let burst: Vec<bool> = (0..3_000).map(|at| (1_000..1_200).contains(&at)).collect();
     let burst = test(&[count(3_000, 0)], &[FailureCount::of_series(&burst)]).expect("requests");
     assert!(burst.p > 0.2, "{burst:?}");
-    // If all requests fail in one of three runs, that is also a single event.
+    // If requests fail in only one of three runs, that is also a single event.
     let one = [count(1_000, 0), count(1_000, 300), count(1_000, 0)];
     let once = test(&[count(1_000, 0), count(1_000, 0), count(1_000, 0)], &one).expect("requests");
     assert!(once.p > 0.2 && once.basis == Basis::BetweenRuns, "{once:?}");

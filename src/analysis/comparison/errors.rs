@@ -1,15 +1,15 @@
 //! Tests whether requests fail equally often on two arms. The test compares failure counts and allows
 //! for bursts of failures.
 //!
-//! The model is quasi-binomial: the counts of both arms have the binomial variance times a dispersion,
-//! which is the same for both arms if they do not differ. The dispersion is the larger of two estimates.
-//! The estimate *inside runs* is based on how failures are distributed within each run
-//! ([`FailureCount`]), with each run weighted by its number of failures. The estimate *between runs* of
-//! an arm is Pearson's χ² over its degrees of freedom; it also captures differences between runs, such as
-//! a server that failed in one repeat of five. The difference divided by its standard error is compared
-//! with Student's t, with the degrees of freedom of the larger estimate. Inside runs, degrees of freedom
-//! are counted in batches (with several runs, at most three for each degree of freedom between runs);
-//! between runs, in runs. A single round provides only the estimate inside runs. The variation between
+//! The model is quasi-binomial: the counts of both arms have the binomial variance times a dispersion, which
+//! is the same for both arms if they do not differ. The dispersion is the larger of two estimates. The
+//! estimate *inside runs* is based on how failures are distributed within each run ([`FailureCount`]), with
+//! each run weighted by its number of failures. The estimate *between runs* of an arm is Pearson's χ² over
+//! its degrees of freedom; it also captures differences between runs, such as a server that failed in one
+//! repeat of five. The difference divided by its standard error is compared with Student's t, with the
+//! degrees of freedom of the larger estimate. The degrees of freedom are counted in batches for the estimate
+//! inside runs (with several runs, at most three for each degree of freedom between runs), and in runs for
+//! the estimate between runs. A single round provides only the estimate inside runs. The variation between
 //! runs is then unknown, and the result applies to these runs only.
 //!
 //! The interval is by Newcombe (Interval estimation for the difference between independent proportions,
@@ -78,7 +78,7 @@ pub fn test(baseline: &[FailureCount], arm: &[FailureCount]) -> Option<ErrorTest
     Some(ErrorTest { difference, low, high, p, dispersion, basis })
 }
 
-/// Returns the larger of both estimates of the dispersion, with its degrees of freedom; `unit` is the
+/// Returns the larger of the two estimates of the dispersion, with its degrees of freedom; `unit` is the
 /// variance for one request.
 fn dispersion(sides: [&[FailureCount]; 2], unit: f64) -> (f64, f64, Basis) {
     let weight = |run: &FailureCount| run.failed as f64 * (1.0 - run.share());

@@ -61,8 +61,8 @@ pub fn settle(tests: &mut [&mut Test], rules: &Rules) {
     let see = rules.see;
     let tested: Vec<f64> = tests.iter().filter_map(|test| test.p).collect();
     let mut adjusted = rules.adjusted.adjust(&tested).into_iter();
-    // Neither method is ever stricter than this level, so both detect the differences that are
-    // detectable at this level.
+    // Neither of the two adjustments is ever stricter than this level, so both detect the differences that
+    // are detectable at this level.
     let mut known = Detectable::at(power::LEVEL / tested.len().max(1) as f64);
     for test in tests.iter_mut() {
         test.p_adjusted = test.p.and_then(|_| adjusted.next());
@@ -93,7 +93,8 @@ impl Detectable {
         Detectable { level, by_rounds: BTreeMap::new() }
     }
 
-    /// Returns the level of a test after this many rounds; in a sequence, the level of its look.
+    /// Returns the level of a test after this many rounds; in a sequence, the level of the look after these
+    /// rounds.
     fn level(&self, rounds: usize, of: Option<SequenceLook>) -> f64 {
         of.map_or(self.level, |look| look.nominal(rounds, self.level))
     }

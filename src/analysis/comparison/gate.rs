@@ -13,7 +13,7 @@ pub enum Gate {
     Passes,
     /// At least one metric or the share of failed requests is worse.
     Fails {
-        /// The failures.
+        /// The failures, one for each metric or share that is worse.
         missed: Vec<Missed>,
     },
     /// Nothing is worse, but the conditions for passing are not shown to hold.

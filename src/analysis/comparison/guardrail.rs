@@ -17,7 +17,7 @@ use super::phrasing::points;
 use crate::analysis::dispersion::FailureCount;
 use crate::analysis::paired::{holm::holm, power};
 
-/// Failed requests of an arm, all rounds together.
+/// Failed requests of an arm, over all rounds together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Failing {
     /// Number of requests in the windows.

@@ -25,7 +25,7 @@ pub enum MarginAnswer {
     Shown,
     /// The arm is worse than the baseline by more than the margin.
     Worse,
-    /// Neither is shown.
+    /// It is shown neither that the arm is within the margin nor that it is worse than the margin.
     NotShown,
     /// No margin applies to the metric, because neither direction of the metric is better, because it
     /// is a number of requests or a wait that may be 0, or because neither arm has it and it was not
@@ -55,7 +55,8 @@ pub struct Margin {
 /// The level at which both ends of a two-sided interval are one-sided 95 % bounds.
 pub(crate) const TWO_SIDED: f64 = 2.0 * power::LEVEL;
 
-/// A change in the direction that makes the metric worse, so it is positive if the arm is worse.
+/// How much worse the arm is than the baseline: a change of the metric, with a sign that is positive if the
+/// arm is worse.
 #[derive(Debug, Clone, Copy)]
 struct Worsening {
     mean: f64,

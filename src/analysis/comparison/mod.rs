@@ -57,7 +57,7 @@ pub enum Outcome {
     Worse,
     /// The arms differ in a metric for which neither direction is better.
     Differs,
-    /// No difference was shown; `detectable` is the smallest that would have been.
+    /// No difference was shown; `detectable` is the smallest difference that would have been shown.
     NotShown,
     /// Every repeat gave the same difference, so there is no random variation to test against.
     Constant,
@@ -70,7 +70,7 @@ pub enum Outcome {
 /// A mean over the runs of one arm.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Mean {
-    /// The mean over runs, in the unit: geometric if `kind` names a log scale.
+    /// The mean over runs, in the metric's unit; a geometric mean if `kind` names a log scale.
     pub value: f64,
     /// Lower end of the mean's 95 % interval; null for one run, and if the rounds may have stopped
     /// early because of their results.
@@ -98,9 +98,11 @@ pub struct Change {
     /// Upper end of the change's 95 % interval, not adjusted for other tests. In a sequence, it holds
     /// at every look.
     pub high: f64,
-    /// Lower end by a studentized bootstrap over rounds; null below 8 rounds, and in a sequence.
+    /// Lower end of the change's 95 % interval by a studentized bootstrap over rounds; null below 8 rounds,
+    /// and in a sequence.
     pub(crate) bootstrap_low: Option<f64>,
-    /// Upper end by a studentized bootstrap over rounds; null if `bootstrap_low` is null.
+    /// Upper end of the change's 95 % interval by a studentized bootstrap over rounds; null if
+    /// `bootstrap_low` is null.
     pub(crate) bootstrap_high: Option<f64>,
 }
 
@@ -123,7 +125,8 @@ pub struct Test {
     pub arm: Option<Mean>,
     /// The arm compared with the baseline; null if not tested.
     pub change: Option<Change>,
-    /// Two-sided p-value of the paired t test, in a sequence over all its looks; null if not tested.
+    /// Two-sided p-value of the paired t test; in a sequence, over all looks of the sequence. Null if not
+    /// tested.
     pub p: Option<f64>,
     /// The p-value adjusted for all tests of the family by the method in the comparison's `adjusted_by`.
     pub p_adjusted: Option<f64>,
@@ -134,8 +137,8 @@ pub struct Test {
     /// tests. For a ratio, its excess over 1 (0.05: 5 %); otherwise, in the metric's unit. Null if not
     /// tested.
     pub detectable: Option<f64>,
-    /// How many repeats would show a difference of the requested size; null if the existing repeats
-    /// suffice, or if no number would.
+    /// How many repeats would show a difference of the requested size; null if the existing repeats suffice,
+    /// or if no number of repeats would suffice.
     pub repeats_needed: Option<u32>,
     /// The outcome.
     pub outcome: Outcome,
@@ -160,11 +163,11 @@ pub struct Test {
 /// The result of the rounds, before the other tests of the family are considered.
 #[derive(Debug, Clone, PartialEq)]
 enum Found {
-    /// A test.
+    /// The result of the paired t test.
     Tested(PairedT),
     /// The same difference in every round, on the metric's scale.
     Same(f64),
-    /// Too few rounds; contains the deviation of the differences if there are two.
+    /// Too few rounds; contains the deviation of the differences if there are two rounds.
     Few(Option<f64>),
     /// No values, for this reason.
     Nothing(String),
@@ -196,7 +199,7 @@ pub struct CellAnswer {
 pub struct LeftOut {
     /// The run's arm.
     pub arm: String,
-    /// Which repeat of the cell it is, from 0.
+    /// Index of the run among the repeats of its cell, from 0.
     pub repeat: u32,
     /// The reason.
     pub reason: String,
@@ -219,7 +222,7 @@ pub struct Family {
     pub notes: Vec<String>,
     /// The cells, by sweep and in the order of the plan.
     pub cells: Vec<CellAnswer>,
-    /// Effects of arms and metrics over all cells, if three or more cells have them.
+    /// Mean effects over all cells, one for each arm and metric that was tested in three or more cells.
     pub pooled: Vec<Pooled>,
 }
 

@@ -77,8 +77,8 @@ pub(crate) struct RandomEffects {
     pub between: f64,
 }
 
-/// Computes the mean over cells from the mean change of each cell and its variance; `None` for fewer cells than
-/// [`FEWEST`], or if all are equal.
+/// Computes the mean over cells from the mean change of each cell and its variance; `None` for fewer cells
+/// than [`FEWEST`], or if all changes are equal.
 pub(crate) fn random_effects(cells: &[(f64, f64)]) -> Option<RandomEffects> {
     let means: Vec<f64> = cells.iter().map(|(mean, _)| *mean).collect();
     let test = paired::t_test(&means).filter(|_| means.len() >= FEWEST)?;

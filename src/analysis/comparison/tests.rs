@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// Returns a settled test of one metric over rounds, each `(baseline, arm)`.
+/// Returns a settled test of one metric over rounds, which are given as pairs `(baseline, arm)`.
 fn tested(metric: &str, rounds: &[(f64, f64)]) -> Test {
     let readings =
         |of: fn(&(f64, f64)) -> f64| -> Vec<RunValue> { rounds.iter().map(|one| RunValue::Known(of(one))).collect() };
@@ -68,7 +68,7 @@ fn what_was_not_shown_says_what_would_have_been() {
         phrasing::percent(least)
     );
     assert_eq!(test.words, words);
-    // There are already enough, so no further repeats are recommended.
+    // There are already enough repeats, so no more are recommended.
     let test = tested("ttft_p50", &above(0.0, 0.001, 8));
     assert_eq!((test.outcome, test.repeats_needed), (Outcome::NotShown, None));
     assert!(test.detectable.expect("tested") < 0.05 && !test.words.contains("repeats"), "{}", test.words);
@@ -129,7 +129,7 @@ fn values_that_are_missing_have_a_reason_and_failures_are_never_left_out() {
     let zeros = of_readings("ttft_p50", &known(&[0.0, 0.0, 0.0]), &known(&[1.0, 1.0, 1.0]));
     assert_eq!(zeros.words, "n/a: a value of 0 has no ratio");
     assert_eq!(of_readings("ttft_p50", &[], &known(&[1.0])).words, "n/a: no repeat was measured on both arms");
-    // Repeats without a counterpart do not count.
+    // Repeats that were measured on only one arm do not count.
     let test = of_readings("ttft_p50", &known(&[1.0, 2.0]), &known(&[1.0, 2.1, 3.0, 4.0]));
     assert_eq!((test.rounds, test.outcome), (2, Outcome::Refused));
 }

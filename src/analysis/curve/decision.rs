@@ -72,7 +72,7 @@ impl Limit {
     }
 
     /// Explains why the limit is undecided and what would decide it: the observation, the number of
-    /// independent requests that it is worth, and the window that would suffice.
+    /// independent requests that the runs are worth, and the window that would suffice.
     pub fn why_undecided(&self) -> String {
         let Evidence { n, worth, .. } = self.evidence;
         let (what, observed) = (self.counted(), self.observation());

@@ -101,7 +101,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Returns the range of the figure's bar: its interval or, for two runs, the range between the two
+    /// Returns the range of the figure's error bar: its interval or, for two runs, the range between the two
     /// values.
     pub fn span(&self) -> Option<[f64; 2]> {
         self.pair.or(self.ends.map(|ends| [ends.low, ends.high]))

@@ -11,11 +11,11 @@ pub struct Front {
     pub title: &'static str,
     /// Names of the two figures.
     pub of: [&'static str; 2],
-    /// For each of the two, whether less is better.
+    /// For each of the two figures, whether less is better.
     less: [bool; 2],
 }
 
-/// The fronts.
+/// The fronts that are the same for every plan.
 pub static FRONTS: [Front; 2] = [
     Front {
         title: "tokens/s per user against tokens/s per accelerator",

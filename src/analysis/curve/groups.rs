@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 
 use super::{Axis, Curve, alike};
 
-/// Groups the curves, in the order of the first curve of each group. A group contains at most `most`
-/// curves, the number that a chart can distinguish.
+/// Groups the curves, in the order of the first curve of each group. A group contains at most `most` curves,
+/// as many as can be distinguished in a chart.
 pub fn together<'c, 'a>(curves: &'c [Curve<'a>], most: usize) -> Vec<Vec<&'c Curve<'a>>> {
     let mut groups: Vec<Vec<&Curve>> = Vec::new();
     for served in alike(curves, |curve| &curve.series) {

@@ -24,7 +24,7 @@
 use crate::analysis::series::{mean, variance};
 use crate::analysis::student;
 
-/// One run of a load of a curve, or their mean.
+/// One run of a load of a curve, or the mean of all runs of the load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// Arrivals per second, or requests in flight.
@@ -173,7 +173,7 @@ fn averaged(runs: &[Step]) -> Step {
     }
 }
 
-/// A mean and its variance, estimated from its runs.
+/// A mean over runs, and the variance of this mean as estimated from the runs.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
     mean: f64,
@@ -182,7 +182,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Returns the sum of two independent means, by Welch and Satterthwaite.
+    /// Returns the sum of two independent means, with degrees of freedom by Welch and Satterthwaite.
     fn plus(&self, other: &Spread) -> Spread {
         let variance = self.variance + other.variance;
         let parts = self.variance.powi(2) / self.df + other.variance.powi(2) / other.df;
@@ -197,7 +197,7 @@ impl Spread {
     }
 }
 
-/// Computes a figure of each load over its repeats; `None` unless each has two runs or more.
+/// Computes a figure of each load over its repeats; `None` unless each load has two runs or more.
 fn over_repeats(rungs: &[Vec<Step>], of: impl Fn(&Step) -> f64) -> Option<Vec<Spread>> {
     let spread = |runs: &Vec<Step>| {
         let values: Vec<f64> = runs.iter().map(&of).collect();
@@ -207,8 +207,8 @@ fn over_repeats(rungs: &[Vec<Step>], of: impl Fn(&Step) -> f64) -> Option<Vec<Sp
     rungs.iter().map(spread).collect()
 }
 
-/// Returns the loads whose mean is not shown to be lower than the best, in rising order and including
-/// the best.
+/// Returns the loads whose mean is not shown to be lower than the mean of the best load, in rising order and
+/// including the best load.
 fn not_less(spreads: &[Spread], best: usize) -> Vec<usize> {
     let others = (spreads.len() - 1).max(1) as f64;
     let is_candidate = |at: &usize| {
@@ -233,14 +233,15 @@ mod tests {
 
     use super::*;
 
-    /// Returns the mean number of customers in a G/G/1 queue by Pollaczek and Khinchine, with service of
-    /// mean 1 and variation `cv`.
+    /// Returns the throughput and the mean latency of an M/G/1 queue by the Pollaczek–Khinchine formula.
+    /// Service times have mean 1 and coefficient of variation `cv`.
     fn one_server(cv: f64, load: f64) -> Step {
         let latency = 1.0 + load * (1.0 + cv * cv) / (2.0 * (1.0 - load));
         Step { load, throughput: load, latency }
     }
 
-    /// Returns the same for M/G/k, with Erlang's C and Lee and Longton's factor for its variation.
+    /// Returns the same figures for an M/G/k queue, by Erlang's C formula and Lee and Longton's factor for
+    /// the variation of service times.
     fn servers(k: u32, cv: f64, load: f64) -> Step {
         let (servers, utilization) = (f64::from(k), load / f64::from(k));
         let mut term = 1.0;
@@ -287,7 +288,7 @@ mod tests {
             let Knee::At { load: known, .. } = open(&fine, None) else { panic!("no knee") };
             let capacity = f64::from(k);
             let rungs = ladder(0.1 * capacity, 0.95 * capacity, 0.05 * capacity).map(|load| servers(k, cv, load));
-            // A load beyond capacity.
+            // A load beyond the capacity, which the server does not sustain.
             let (low, high) = between(open(&single(rungs), Some(capacity * 1.2)));
             assert!(low <= known && known <= high, "k {k}, cv {cv}: {known} is not in {low}..{high}");
         }

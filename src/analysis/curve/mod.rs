@@ -128,9 +128,9 @@ impl Curve<'_> {
         self.rungs.iter().find(|rung| rung.is_rejected() || rung.is_saturated()).map(|rung| rung.load)
     }
 
-    /// Finds where the curve bends, using the loads that count below the first that the server does not
-    /// sustain. That load itself is always excluded, because its served rate differs from its arrival
-    /// rate.
+    /// Finds where the curve bends, using the loads that count and lie below the first load that the server
+    /// does not sustain. That load itself is always excluded, because its served rate differs from its
+    /// arrival rate.
     pub fn knee(&self) -> Knee {
         let ceiling = self.too_much();
         let met = |rung: &&Rung| rung.counts() && ceiling.is_none_or(|first| rung.load < first);

@@ -1,8 +1,8 @@
-//! The configurations that no other configuration beats in both of two figures.
+//! The Pareto front of two figures: the configurations that no other configuration beats in both figures.
 
-/// Returns which points no other point beats: no other point is at least as large in both figures and
-/// larger in one. Equal points are both on the front. A point with a figure that is not a number is
-/// never on it.
+/// Returns, for each point, whether it is on the front: no other point is at least as large in both figures
+/// and larger in one of them. Equal points are both on the front. A point with a figure that is not a number
+/// is never on it.
 pub fn front(points: &[(f64, f64)]) -> Vec<bool> {
     let beats = |a: (f64, f64), b: (f64, f64)| a.0 >= b.0 && a.1 >= b.1 && (a.0 > b.0 || a.1 > b.1);
     let known = |point: (f64, f64)| point.0.is_finite() && point.1.is_finite();

@@ -41,7 +41,7 @@ pub struct GivenUpRun<'a> {
     pub sweep: &'a str,
     /// The run's labels.
     pub labels: &'a RunLabels,
-    /// The reason.
+    /// Why the run was given up.
     pub given_up: &'a GivenUp,
     /// Whether the plan has an objective.
     pub objective: bool,

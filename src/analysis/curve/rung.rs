@@ -42,7 +42,7 @@ impl<'a> Rung<'a> {
         Rung { load, runs: Vec::new(), left_out: Vec::new(), excluded: Vec::new(), given_up: Vec::new() }
     }
 
-    /// Creates a rung from the runs of one load in any unit.
+    /// Creates a rung from the runs of one load, whatever the unit of the load is.
     pub fn of(load: f64, points: impl IntoIterator<Item = Point<'a>>) -> Rung<'a> {
         let mut rung = Rung::new(load);
         points.into_iter().for_each(|point| rung.add(point, false));
@@ -179,7 +179,7 @@ impl<'a> Rung<'a> {
         (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 
-    /// Returns which repeats are excluded, and why: `repeat 1: paused`; `None` if none is.
+    /// Returns which repeats are excluded, and why: `repeat 1: paused`; `None` if no repeat is excluded.
     pub fn why_excluded(&self) -> Option<String> {
         let one = |one: &Excluded| format!("repeat {}: {}", one.run.labels.repeat, one.reason);
         let reasons: Vec<String> = self.excluded.iter().map(one).collect();

@@ -91,8 +91,8 @@ fn ladder(rungs: &[f64], repeats: u32, slo: &Slo) -> Vec<Made> {
 
 #[test]
 fn the_highest_load_under_an_objective_is_found_within_the_ladder() {
-    // Loads from a tenth of capacity to a fifth above it. Queueing begins near 100, and p95 stays
-    // below 60 ms up to that load.
+    // Loads from a tenth of the capacity to a fifth above the capacity. Queueing begins near 100, and p95
+    // stays below 60 ms up to that load.
     let slo = objective(r#"{ "ttft": { "p95": "60ms" } }"#);
     let rungs = [20.0, 40.0, 60.0, 80.0, 120.0];
     let made = ladder(&rungs, 3, &slo);
@@ -257,7 +257,7 @@ fn closed_loops_are_curves_over_requests_in_flight() {
     let curves = curves(&runs, false);
     let Knee::At { load, between, range } = curves[0].knee() else { panic!("{:?}", curves[0].knee()) };
     assert_eq!(range.basis, Basis::Neighbours, "one run of each load");
-    // A server with eight slots.
+    // The server has eight slots, so the knee is near a load of 8.
     assert!((load - 8.0).abs() < 0.8 && between.0 <= 8.0 && between.1 >= 8.0, "{load} in {between:?}");
     assert!(curves[0].bracket().is_none());
     assert!(
@@ -295,7 +295,7 @@ fn a_repeat_that_most_are_not_like_is_excluded_by_name() {
     assert_eq!((counted, excluded), (3, None), "two of three: the server's own behavior");
     assert_ne!(answer, Some(Answer::Holds));
     assert_eq!(read(&hit_by_an_outage(1)[..1]).0, 1, "a single repeat has no exception");
-    // The invalid repeat is also excluded and does not count as a miss. The remaining one is invalid
+    // The invalid repeat is also excluded and does not count as a miss. The remaining repeat is invalid
     // because of the client.
     let mut made = hit_by_an_outage(1);
     for (one, name) in made.iter_mut().zip(["errors", "client_late", "client_late"]) {
@@ -388,7 +388,7 @@ fn a_saturated_throughput_is_what_a_server_serves_at_most() {
     let runs: Vec<Run> = made.iter().map(Made::run).collect();
     let found = curves(&runs, false);
     assert!(found[0].rungs[1].is_saturated());
-    // Eight slots and 80 ms per request.
+    // With eight slots and 80 ms per request, the server serves about 100 requests per second.
     let most = found[0].serves_at_most().unwrap();
     assert!((95.0..115.0).contains(&most), "{most}");
     assert_eq!(curves(&runs[..1], false)[0].serves_at_most(), None);

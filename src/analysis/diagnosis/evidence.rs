@@ -11,7 +11,7 @@ use crate::analysis::roofline::Prediction;
 pub struct Symptom {
     /// The symptom's name in files.
     pub key: &'static str,
-    /// The observation.
+    /// A short description of the observation.
     pub title: &'static str,
     /// The likely cause of the symptom.
     pub regime: &'static str,
@@ -57,19 +57,19 @@ pub struct Diagnosis {
 pub struct Predicted<'a> {
     /// The run.
     pub run: Run<'a>,
-    /// The bound.
+    /// The upper bound on the run's decode speed.
     pub prediction: Prediction,
 }
 
 impl Predicted<'_> {
-    /// Decode tokens per second of one stream: the inverse of the median TPOT. `None` if the median
-    /// is unknown.
+    /// Returns the decode tokens per second of one stream: the inverse of the median TPOT. `None` if the
+    /// median is unknown.
     pub fn measured(&self) -> Option<f64> {
         let tpot = self.run.metrics.tpot.percentile(crate::plan::Percentile::P50).exact()?;
         (tpot > 0.0).then(|| 1000.0 / tpot)
     }
 
-    /// Ratio of the measured to the predicted speed.
+    /// Returns the ratio of the measured to the predicted speed; `None` if the measured speed is unknown.
     pub fn ratio(&self) -> Option<f64> {
         Some(self.measured()? / self.prediction.best())
     }

@@ -14,7 +14,7 @@ pub fn busy(run: &Run) -> Option<f64> {
     figure(run, "gpu_memory_bandwidth_utilization_mean")
 }
 
-/// Returns a clause that describes this share; empty if the share is unknown.
+/// Returns a clause with the share of the time in which the memory moved data; empty if the share is unknown.
 pub(super) fn clause(run: &Run) -> String {
     busy(run)
         .map(|share| format!("; the GPU's memory moves data {:.0} % of the time", share * 100.0))

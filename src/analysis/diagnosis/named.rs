@@ -1,4 +1,4 @@
-//! Names of runs in sentences, including the model if the plan has several.
+//! Names of runs in sentences, including the model if the plan has several models.
 
 use indexmap::IndexSet;
 
@@ -22,7 +22,7 @@ impl Names {
         Names { has_models: models.len() > 1 }
     }
 
-    /// Returns the name of a run: model (if there are several), endpoint, scenario and the values of
+    /// Returns the name of a run: model (if there are several models), endpoint, scenario and the values of
     /// further axes. These parts distinguish the run from others with the same load.
     pub(super) fn run(&self, run: &Run) -> String {
         let axes = run.labels.axes.iter().map(|(axis, value)| format!(" · {axis}={value}"));

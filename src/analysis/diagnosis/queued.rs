@@ -7,8 +7,8 @@ use crate::analysis::curve::Rung;
 const GROWN: f64 = 2.0;
 const LEAST_MS: f64 = 1.0;
 
-/// Returns a clause that compares the servers' mean queues at two loads; `None` if a run at either
-/// load lacks the figure.
+/// Returns a clause that compares the mean time in the servers' queues at two loads; `None` if a run at
+/// either load lacks the figure.
 pub(super) fn clause(light: &Rung, heavy: &Rung) -> Option<String> {
     let (before, after) = (queue_ms(light)?, queue_ms(heavy)?);
     let confirms = match after >= LEAST_MS && after >= GROWN * before {

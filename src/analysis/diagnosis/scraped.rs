@@ -9,8 +9,8 @@ use super::look::{at, evidence, in_flight, short};
 use super::named::Names;
 use super::shown::{Looked, found};
 
-// Limits without a cited source are chosen, not measured: no run of a server with a known problem
-// confirms them.
+// Limits without a cited source are chosen, not measured: they have not been confirmed on a server with a
+// known problem.
 
 /// A part of a latency counts as its cause if the part is at least the share `SHARE` of the latency and
 /// takes at least `LEAST_MS` milliseconds.
@@ -22,14 +22,15 @@ const KV_MEAN: f64 = 0.90;
 const KV_FULL: f64 = 0.99;
 /// Counters are interpolated at the borders of the window, so less than half an event counts as zero.
 const ONE_EVENT: f64 = 0.5;
-/// Minimum share of scrapes with lowered clocks for the lowering to count as more than an exception.
+/// The symptom is present if clocks are lowered at this share of the scrapes or more; fewer are exceptions.
 const THROTTLED: f64 = 0.05;
 /// If the server processes no more than this share of the client's requests in flight, the rest are
 /// waiting.
 const FEW: f64 = 0.5;
 /// Minimum number of requests in flight at which batches can be full at all.
 const CROWD: f64 = 4.0;
-/// If the maximum reaches this share of a server's limit, the server is at the limit.
+/// If the maximum number of running requests reaches this share of the server's declared limit, the server is
+/// at the limit.
 const AT_LIMIT: f64 = 0.95;
 
 /// A symptom in one run.
@@ -40,8 +41,8 @@ struct Shown {
     text: String,
 }
 
-/// Checks every load of every curve, if all runs of the load have the figure. A load has the symptom only
-/// if all of its runs do.
+/// Checks every load of every curve, except for loads with a run that lacks the figure. A load has the
+/// symptom only if all of its runs do.
 fn on_curves(evident: &Evident, missing: &str, absent: &str, of: impl Fn(&Run) -> Option<Shown>) -> Finding {
     let names = Names::of(evident);
     let look = |curve: &Curve| {

@@ -22,7 +22,7 @@ fn scraped(name: &str, batch: u32, figures: &[(&str, Option<f64>)]) -> Made {
     made
 }
 
-/// Returns the same run with a mean TTFT of 100 ms, broken down into these parts.
+/// Returns a run with this many requests in flight and a mean TTFT of 100 ms, broken down into these parts.
 fn parted(name: &str, batch: u32, parts: &[(&'static str, Option<f64>)]) -> Made {
     let mut made = scraped(name, batch, &[("requests_waiting_mean", Some(3.25))]);
     let part = |(name, ms): &(&'static str, Option<f64>)| Part {
@@ -72,7 +72,7 @@ fn what_only_some_repeats_show_is_not_shown() {
     let at = |name, queue| parted(name, 8, &[("queue", Some(queue))]);
     let Finding::NotSeen(why) = among("server_queue", &[at("a", 10.0), at("b", 60.0), at("c", 12.0)]) else { panic!() };
     assert!(why.starts_with("not shown: ") && why.ends_with("in 1 of 3 repeats"), "{why}");
-    // If one repeat lacks the figure, the load is unknown.
+    // If one repeat lacks the figure, it is unknown whether the load has the symptom.
     let unknown = [at("a", 60.0), parted("b", 8, &[("queue", None)])];
     assert!(matches!(among("server_queue", &unknown), Finding::NotChecked(_)));
 }

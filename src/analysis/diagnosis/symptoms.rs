@@ -14,8 +14,8 @@ use super::shown::{Growth, Looked, Ranged, both, found, latency_growth, rate_gro
 
 /// Maximum number of requests in flight for a run to count as low-concurrency.
 const FEW: f64 = 2.0;
-/// Minimum number of requests in flight of a load that is compared with single-request runs, and the
-/// minimum ratio between the two.
+/// Minimum number of requests in flight at a load that is compared with a run with one request in flight, and
+/// the minimum ratio of their requests in flight.
 const HEAVIER: f64 = 2.0;
 /// A figure has grown if it is larger by at least this factor.
 const GROWN: f64 = 1.5;
@@ -196,7 +196,7 @@ pub(super) fn throughput_for_tpot(evident: &Evident) -> Finding {
             let [(_, rate, tpot), (_, more, slower)] = pair else { return Growth::No };
             both(rate_growth(*rate, *more, EQUAL), latency_growth(*tpot, *slower, EQUAL))
         };
-        // The first two loads that show the symptom, or else the first two that may show it.
+        // The first pair of adjacent loads that shows the symptom, or else the first pair that may show it.
         let at_growth = |wanted: Growth| all.windows(2).find(|pair| growth(pair) == wanted);
         let Some(pair) = at_growth(Growth::Shown).or_else(|| at_growth(Growth::NotShown)) else {
             return Some(Looked::Absent);

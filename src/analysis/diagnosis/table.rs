@@ -5,7 +5,7 @@ use super::evidence::Symptom;
 use super::look::Look;
 use super::{scraped, symptoms};
 
-/// The table.
+/// All symptoms, each with the function that looks for it.
 #[rustfmt::skip]
 pub(super) static ALL: [(Symptom, Look); 12] = [
     (Symptom {

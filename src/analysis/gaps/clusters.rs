@@ -53,7 +53,7 @@ pub(super) struct Clusters {
     limits: Vec<Nanos>,
     /// The levels of `borders`, followed by those of `limits`.
     levels: Vec<Level>,
-    /// Requests that have gaps.
+    /// Number of requests that have gaps.
     requests: u64,
     gaps: u64,
     /// Sum of the squares of each request's number of gaps.
@@ -116,7 +116,7 @@ impl Clusters {
         }
     }
 
-    /// Ends the current request, scheduled at this instant.
+    /// Ends the current request, which was scheduled at `scheduled_ns`.
     pub(super) fn close(&mut self, scheduled_ns: u64) {
         let block = self.starts.partition_point(|start| *start <= scheduled_ns).saturating_sub(1);
         let gaps: u64 = self.by_passed.iter().sum();
@@ -247,8 +247,8 @@ impl Clusters {
     }
 }
 
-/// Returns the shares above the two levels that are used for a percentile: the percentile's own share,
-/// and a larger one.
+/// Returns the shares above the two levels that are used for a percentile: the percentile's own share, and a
+/// larger share.
 fn shares(percentile: Percentile) -> [f64; 2] {
     let allowed = 1.0 - quantile::share(percentile);
     [allowed, worth::nearby(allowed)]

@@ -29,13 +29,13 @@ use order::Order;
 /// The result of the first pass over a run: throughput, and the distribution of gaps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Events {
-    /// Tokens of events inside the window, regardless of the request.
+    /// Number of tokens in events inside the window, regardless of which request they belong to.
     pub(crate) tokens_inside: f64,
-    /// Token events inside the window, regardless of the request.
+    /// Number of token events inside the window, regardless of which request they belong to.
     pub inside: u64,
-    /// Requests of the window that have at least one gap.
+    /// Number of requests of the window that have at least one gap.
     pub requests: u64,
-    /// Gaps of length 0 in the window's requests, between events that arrived in the same read.
+    /// Number of gaps of length 0 in the window's requests, between events that arrived in the same read.
     pub(crate) zeros: u64,
     /// Tokens of all requests' events, by part of the window.
     pub(super) emitted: Emitted,

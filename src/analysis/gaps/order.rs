@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use super::histogram::{self, Bucket, Histogram};
 
-/// The values of one bucket, in the smallest exact form.
+/// The values of one bucket, stored exactly in the form that needs the least memory.
 #[derive(Debug)]
 enum Kept {
     /// All values are equal, so none is stored.
     One,
-    /// The frequency of each possible value, used if the bucket contains more values than its width.
+    /// The frequency of each possible value. Used if the bucket contains more values than it has possible
+    /// values.
     Counts(Vec<u64>),
     /// Every value.
     Values(Vec<u64>),

@@ -24,7 +24,7 @@ enum GapDependence {
     Independent,
     /// Each request has its own pace.
     Paced,
-    /// 0.9 of the pace carries over from request to request.
+    /// Each request inherits 0.9 of the previous request's pace.
     Serial,
     /// Two of three events arrive together with the next event, in one read.
     Merged,
@@ -66,7 +66,7 @@ fn streams(shape: GapDependence, requests: usize, seed: u64) -> Vec<Vec<u64>> {
     (0..requests).map(|_| stream()).collect()
 }
 
-/// Returns the gaps of a closed loop and the counts for a limit on the gaps.
+/// Returns the results of both passes over a closed loop with these gaps; `slo` may limit the gaps.
 fn through(requests: &[Vec<u64>], slo: Option<&Slo>) -> (Events, Gaps) {
     let end = APART * requests.len() as u64;
     let windows = Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: end, end_ns: end };

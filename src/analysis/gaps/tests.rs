@@ -10,7 +10,7 @@ use crate::rows::{Records, Windows};
 const WINDOWS: Windows =
     Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: 10_000_000_000, end_ns: 10_000_000_000 };
 
-/// Returns the gaps of requests of the window.
+/// Returns the result of both passes over requests of the window with these gaps.
 fn through(requests: &[Vec<u64>]) -> (Events, Gaps) {
     let (_, facts) = Run { seconds: 0.1, ..Run::default() }.make();
     let facts = Facts { windows: WINDOWS, ..facts };
@@ -74,7 +74,8 @@ fn gaps_of_a_request_that_are_alike_are_worth_one() {
 fn jitter_is_null_when_the_median_is_zero() {
     let (events, gaps) = through(&vec![vec![0u64; 20]; 40]);
     assert_eq!((gaps.jitter, gaps.jitter_interval, events.zeros), (None, None, 800));
-    // With 40 requests, the slowest of a hundred gaps has no bound.
+    // 40 requests are too few for an upper end of the interval of p99, so the interval of the ratio has none
+    // either.
     let gaps = pooled(&vec![vec![4_000_000u64; 20]; 40]);
     assert_eq!(gaps.jitter, Some(1.0));
     assert_eq!(gaps.jitter_interval, Some(Interval { low: Some(Value::Exact(1.0)), high: None }));
@@ -101,7 +102,7 @@ fn gaps_above_a_limit_are_counted() {
 }
 
 proptest! {
-    /// Compares with an implementation that stores and sorts all gaps.
+    /// Compares the percentiles with those of an implementation that stores and sorts all gaps.
     #[test]
     fn percentiles_are_those_of_all_gaps_sorted(
         requests in prop::collection::vec(prop::collection::vec(prop_oneof![Just(0), Just(600_000), 0..40_000_000u64], 0..40), 0..60),

@@ -92,9 +92,9 @@ impl<'q> Halving<'q> {
         None
     }
 
-    /// Returns whether a run without evidence is repeated: the maximum is not reached, and time remains
-    /// for this many other runs of the rung. The repeat needs no server start, because the server is
-    /// still running.
+    /// Returns whether a run without evidence is repeated: the maximum number of such repeats is not reached,
+    /// and time remains for the `others` runs that the rung still needs. The repeat needs no server start,
+    /// because the server is still running.
     fn is_made_again(&self, rung: usize, others: usize) -> bool {
         let (seconds, (start, left)) = (self.question.seconds[rung], self.time());
         self.again < AGAIN && seconds + others as f64 * (seconds + start) <= left
@@ -118,9 +118,9 @@ impl<'q> Halving<'q> {
         Known::of(self.so_far(), configuration)
     }
 
-    /// Removes configurations that cannot be chosen, and brings back configurations that were excluded
-    /// in favor of the removed ones and are not worse than the rest. Those that return still need a run
-    /// in this rung.
+    /// Removes configurations that cannot be chosen, and brings back configurations that were excluded in
+    /// favor of the removed ones and are not worse than the rest. Returns the configurations that were
+    /// brought back, which still need a run in this rung.
     fn come_back(&mut self, rung: usize) -> Vec<usize> {
         let before = self.alive.len();
         let mut alive = std::mem::take(&mut self.alive);
@@ -163,7 +163,7 @@ impl<'q> Halving<'q> {
         Ok(taken)
     }
 
-    /// Returns the outcome.
+    /// Returns the outcome if the search ends now; `ranked` contains the configurations that can be chosen.
     fn ended(&self, ranked: &Ranked, is_last: bool) -> Outcome {
         let best = ranked.best().map(|best| best.configuration);
         let (rivals, unaffordable) = (ranked.rivals(), self.unaffordable.clone());

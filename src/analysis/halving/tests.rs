@@ -12,7 +12,7 @@ struct Servers {
     rng: ChaCha8Rng,
 }
 
-/// Overhead of a run beyond its window, in windows of the first rung.
+/// Overhead of a run beyond its window, as a multiple of the first rung's window.
 const AROUND: f64 = 0.75;
 
 impl Servers {
@@ -107,13 +107,13 @@ fn nothing_is_cut_on_luck_and_equal_ones_are_undecided() {
         values.iter().enumerate().map(run).collect()
     };
     let question = question(4, f64::INFINITY);
-    // All four are within noise of the second, so all advance; the server that is already running goes
-    // first.
+    // All four configurations are within noise of the second-best, so all advance; the server that is already
+    // running goes first.
     assert_eq!(
         next(&question, &seen([1.0, 0.99, 0.98, 0.97], 0.04)),
         Next::Run { configuration: 3, rung: 1, repeat: 0 }
     );
-    // One is better than all others, so there are no more runs.
+    // One configuration is better than all others, so there are no more runs.
     let Next::Ended(outcome) = next(&question, &seen([0.5, 1.0, 0.6, 0.7], 0.02)) else { panic!("expected the end") };
     assert_eq!((outcome.best, outcome.end, outcome.rivals.len()), (Some(1), End::Best, 0));
     // Two configurations are equally good, and two are much worse.
@@ -175,14 +175,14 @@ fn a_run_that_says_nothing_is_made_once_more_within_budget_and_bound_and_is_neve
     let is = |configuration, number| (configuration, 0, value(number), Meets::NotAsked);
     let again = Next::Run { configuration: 1, rung: 0, repeat: 1 };
     assert_eq!(after(&wide, &[is(0, 1.0), nothing(1)]), again);
-    // The second run provides evidence, and counts.
+    // The repeat provides evidence, so it counts.
     let Next::Ended(outcome) = after(&wide, &[is(0, 1.0), nothing(1), is(1, 2.0), is(2, 1.0)]) else { panic!() };
     assert_eq!((outcome.best, outcome.end, &outcome.unknown[..]), (Some(1), End::Best, &[][..]));
     // Neither run provides evidence: the others advance, and the unknown configuration is listed in
     // the outcome.
     let Next::Ended(outcome) = after(&wide, &[is(0, 1.0), nothing(1), nothing(1), is(2, 2.0)]) else { panic!() };
     assert_eq!((outcome.best, outcome.end, &outcome.unknown[..]), (Some(2), End::Undecided, &[1][..]));
-    // The budget has no time for a repeat in addition to the runs of the others.
+    // The budget leaves no time for a repeat in addition to the runs of the other configurations.
     let tight = question(3, 3.0 * (AROUND + 1.0));
     assert_eq!(after(&tight, &[is(0, 1.0), nothing(1)]), Next::Run { configuration: 2, rung: 0, repeat: 0 });
     // At most this many runs are repeated, no matter how many provide no evidence.
@@ -217,13 +217,13 @@ fn the_best_meets_the_objective_and_runs_too_short_to_show_it_have_longer_ones()
     // one gets a longer run.
     let seems = [is(0, 0, 1.0, Shown), is(1, 0, 2.0, Seems), is(2, 0, 0.5, Shown)];
     assert_eq!(after(&wide, &seems), Next::Run { configuration: 1, rung: 1, repeat: 0 });
-    // It misses, so the best configuration that was excluded in its favor comes back for a run of this
-    // length.
+    // This configuration misses the objective, so the best configuration that was excluded in its favor comes
+    // back for a run of this length.
     let missed = [&seems[..], &[is(1, 1, 2.0, Misses)]].concat();
     assert_eq!(after(&wide, &missed), Next::Run { configuration: 0, rung: 1, repeat: 0 });
     let Next::Ended(outcome) = after(&wide, &[&missed[..], &[is(0, 1, 1.0, Shown)]].concat()) else { panic!() };
     assert_eq!((outcome.best, outcome.end), (Some(0), End::Best));
-    // No configuration was observed to meet it.
+    // No configuration was observed to meet the objective.
     let none = [0, 1, 2].map(|configuration| is(configuration, 0, 1.0, Misses));
     let Next::Ended(outcome) = after(&wide, &none) else { panic!() };
     assert_eq!((outcome.best, outcome.end), (None, End::None));

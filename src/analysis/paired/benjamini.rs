@@ -1,10 +1,10 @@
 //! Adjusts the p-values of several tests by the method of Benjamini and Hochberg (Controlling the False
 //! Discovery Rate, 1995): on average, the share of false findings is at most the level. It finds more
-//! than Holm's method, but some of many findings are false, so it is meant for exploration.
+//! differences than Holm's method, but some of its findings may be false, so it is meant for exploration.
 
-/// Returns adjusted p-values, in their order, each of which can be compared with the level individually.
-/// The i-th smallest of m p-values is multiplied by m / i and never exceeds the next one. Valid for
-/// tests that are independent or positively dependent, like metrics of the same runs.
+/// Returns the adjusted p-values, in the order of `p`, each of which can be compared with the level
+/// individually. The i-th smallest of m p-values is multiplied by m / i and never exceeds the next one. Valid
+/// for tests that are independent or positively dependent, like metrics of the same runs.
 pub(crate) fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut falling: Vec<usize> = (0..p.len()).collect();
     falling.sort_by(|a, b| p[*b].total_cmp(&p[*a]));

@@ -1,5 +1,5 @@
-//! An interval of a mean that assumes no distribution: the studentized bootstrap ("bootstrap-t", Efron
-//! 1981). With eight values, the plain percentile interval covers 89 % instead of 95 %, and BCa barely
+//! An interval of a mean that assumes no distribution: the studentized bootstrap ("bootstrap-t", Efron 1981).
+//! With eight values, the plain percentile interval covers 89 % instead of 95 %, and the BCa interval barely
 //! more; this interval covers 95 %.
 
 use rand::{RngExt, SeedableRng};

@@ -31,7 +31,7 @@ pub fn detectable(n: usize, level: f64) -> f64 {
 pub fn detectable_as_measured(n: usize, level: f64) -> f64 {
     let df = (n - 1) as f64;
     let critical = student::critical(level, df);
-    // Power by shift, from a table, because the mean below needs it thousands of times.
+    // The power is tabulated by shift, because the mean below needs it thousands of times.
     let table: Vec<f64> = (0..=STEPS).map(|step| student::beyond(critical, df, step as f64 * critical / PER)).collect();
     let found = |shift: f64| {
         let at = shift / critical * PER;

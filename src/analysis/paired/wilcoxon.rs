@@ -32,7 +32,7 @@ pub(crate) fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     if n < FEWEST {
         return None;
     }
-    // Twice the rank, because ranks may be half-integers with ties.
+    // Ranks are doubled to keep them whole, because tied values may share a half-integer rank.
     let (mut doubled, mut ties) = (Vec::with_capacity(n), 0.0);
     for group in sizes.chunk_by(|a, b| a.0 == b.0) {
         let (first, count) = (doubled.len(), group.len());

@@ -24,8 +24,8 @@ pub(super) fn met(probe: &Probe) -> Option<bool> {
     }
 }
 
-/// Returns the number of runs at a load that met the objective minus the number that did not. Runs in
-/// which this is shown count twice.
+/// Returns the number of runs at a load that met the objective minus the number that did not. A run counts
+/// twice if its test is decided.
 pub(super) fn votes(probes: &[Probe], load: f64) -> i32 {
     let vote = |probe: &Probe| {
         let weight = if probe.answer == Some(Answer::Undecided) { 1 } else { 2 };

@@ -77,7 +77,8 @@ pub fn cheapest(question: &Question, probes: &[Probe]) -> CheapestNext {
             if next >= load || load / dearer <= 1.0 + question.within {
                 return CheapestNext::Ended(Cheapest::From { load, dearer: Some(dearer) });
             }
-            // As long as the server keeps up, cost times load is constant and indicates the limit.
+            // As long as the server keeps up, cost times load is constant, which indicates the load at which
+            // the cost equals the limit.
             let aim = ((dearer * of_dearer) * (load * of_load)).sqrt();
             let middle = if own.count() < AIMED { aim } else { (dearer * load).sqrt() };
             probe(grid.nearest(middle.clamp(next, before)).clamp(next, before))
@@ -85,7 +86,7 @@ pub fn cheapest(question: &Question, probes: &[Probe]) -> CheapestNext {
     }
 }
 
-/// Returns the maximum number of runs.
+/// Returns the maximum number of runs of a search for the lowest load that is cheap enough.
 pub fn most_cheapest(question: &Question) -> usize {
     let grid = Grid::of(question);
     let up = ((grid.last() / grid.first()).ln() / UP.ln()).ceil().max(0.0) as usize + 1;
@@ -112,7 +113,7 @@ mod tests {
         Question { from: 1.0, to: 200.0, within: 0.05, whole: false, confirm: false }
     }
 
-    /// Runs a search on a server with this cost relative to the limit at each load.
+    /// Runs a search on a server whose cost relative to the limit is `cost(load)`.
     fn search(cost: impl Fn(f64) -> Option<f64>) -> (Vec<Probe>, Cheapest) {
         let mut probes = Vec::new();
         loop {

@@ -26,7 +26,7 @@ pub(super) fn next_by(method: &impl Method, question: &Question, probes: &[Probe
     }
 }
 
-/// Returns the maximum number of runs.
+/// Returns the maximum number of runs of a search with this method.
 pub(super) fn most_by(method: &impl Method, question: &Question) -> usize {
     let confirmations = if question.confirm { ending::CONFIRMATIONS + 1 } else { 0 };
     method.most(&Grid::of(question)) + INVALID + confirmations

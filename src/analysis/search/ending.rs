@@ -52,8 +52,8 @@ pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: 
     }
 }
 
-/// Returns whether an ordinary run followed the long runs. If its result differs at the same load, runs
-/// vary.
+/// Returns whether an ordinary run followed the long runs. A different result at the same load shows that
+/// runs vary.
 fn is_measured_again(probes: &[Probe]) -> bool {
     let last = probes.iter().rposition(|probe| probe.own && probe.confirms);
     last.is_none_or(|last| probes[last + 1..].iter().any(|probe| met(probe).is_some()))
@@ -131,9 +131,9 @@ fn higher(found: f64, probes: &[Probe]) -> Option<Caveat> {
     (holds > APART * misses).then_some(Caveat::NotMonotone { misses, holds })
 }
 
-/// Among the runs that miss, returns the largest share of a run's pressure by which it is slower than a
-/// fast run at the same or a higher load. Above the found load, a run counts only if it is far slower.
-/// `None` if there is no such run.
+/// Returns the largest contradiction between a run that misses and a fast run at the same or a higher load:
+/// the difference of their pressures, as a share of the slower run's pressure. Above the found load, a run
+/// that misses counts only if it is far slower than the fast run. `None` if no runs contradict each other.
 fn contradicted(found: Option<f64>, probes: &[Probe]) -> Option<f64> {
     let of = |probe: &Probe| probe.pressure.filter(|pressure| *pressure > 0.0);
     let fast = |slow: &Probe| {

@@ -22,9 +22,9 @@ const ROUGH: f64 = 0.25;
 const STRAY: f64 = 0.02;
 const STEEP: [f64; 7] = [0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0];
 const FLOORS: [f64; 4] = [0.0, 0.4, 0.7, 0.85];
-/// Possible variations of the crossing between runs, in logarithms of the pressure.
+/// Possible standard deviations, from run to run, of the logarithm of the pressure at the crossing.
 const NOISES: [f64; 4] = [0.03, 0.08, 0.18, 0.4];
-/// Minimum variation between runs.
+/// Minimum standard deviation, from run to run, of the logarithm of the pressure.
 const LEAST_NOISE: f64 = 0.02;
 const POINTS: usize = 40;
 
@@ -37,7 +37,7 @@ enum Seen {
     Above(f64),
 }
 
-/// One run.
+/// The evidence of one run, with its load and position in the sequence of runs.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     /// Logarithm of the load.
@@ -101,7 +101,8 @@ impl Fit {
         Fit { places, weights: raw.iter().map(|weight| weight / sum).collect() }
     }
 
-    /// Returns the first (0) or last (1) position that is not practically ruled out, extended by one.
+    /// Returns the first (0) or last (1) position that is not practically ruled out, extended outwards by one
+    /// position.
     fn likely(&self, end: usize) -> f64 {
         let is_likely = |weight: &f64| *weight > 1e-5;
         let last = self.places.len() - 1;

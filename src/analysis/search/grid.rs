@@ -14,7 +14,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Creates the loads of a question: powers of the root of 1 + `within`, rounded, and both ends of
+    /// Creates the loads of a question: powers of the square root of 1 + `within`, rounded, and both ends of
     /// the range.
     pub fn of(question: &Question) -> Grid {
         let Question { from, to, within, whole, .. } = *question;

@@ -97,7 +97,7 @@ pub enum Caveat {
     },
     /// Some runs were invalid and provide no evidence.
     Invalid {
-        /// Number of runs.
+        /// Number of invalid runs.
         runs: u32,
     },
     /// No run at the load can decide whether the load meets the objective.

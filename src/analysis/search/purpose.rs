@@ -10,7 +10,7 @@ use super::question::Probe;
 pub enum Purpose {
     /// A heavier load than any before, because no earlier load missed.
     Up,
-    /// A load near the target.
+    /// A load near the estimated result.
     ClosingIn,
     /// A load well above the found one.
     WellAbove,
@@ -20,7 +20,7 @@ pub enum Purpose {
     Again,
     /// A replacement, because the previous run provides no evidence.
     Instead,
-    /// A load between one that meets the cost limit and one that does not.
+    /// A load between a load that meets the cost limit and one that does not.
     Bracketing,
 }
 
@@ -35,8 +35,8 @@ impl Purpose {
         let said = || before.iter().filter(|probe| met(probe).is_some());
         let is_replaced = |last: &Probe| met(last).is_none() && last.load == load && last.confirms == confirms;
         let highest = said().map(|probe| probe.load).fold(0.0, f64::max);
-        // A run far above the found load requests LOOK times that load, and every load so far is below
-        // SEEN times that load.
+        // A run well above the found load measures LOOK times that load, and every load measured before is
+        // below SEEN times that load.
         let is_far = load >= highest * (LOOK / SEEN);
         match before.last() {
             Some(last) if is_replaced(last) => Purpose::Instead,

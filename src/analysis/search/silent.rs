@@ -1,4 +1,4 @@
-//! Runs with too few requests for the question. At such a load, another run would not help.
+//! Finds a load at which runs have too few requests for the question, so that another run would not help.
 
 use super::bracket::met;
 use super::question::Probe;

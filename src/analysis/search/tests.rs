@@ -170,8 +170,8 @@ fn a_search_ends_where_no_run_can_tell_and_says_why() {
     assert_eq!((outcome.end, outcome.found, probes.len()), (End::TooFewRequests, None, 1), "{outcome:?}");
     let words = outcome.caveats[0].to_string();
     assert_eq!(words, "no run at 1 can decide: 40 requests, but a p99 needs at least 299; extend the window");
-    // So few results may be due to chance, so a few more runs are made, but not more than the
-    // maximum.
+    // Slightly too few requests (280 of 299) may be due to chance, so the search makes up to three runs at
+    // this load before it gives up.
     let (probes, outcome) = ended(280.0);
     assert_eq!((outcome.end, probes.len()), (End::TooFewRequests, 3), "{outcome:?}");
     let mut requests = [280.0, 280.0].into_iter();

@@ -2,14 +2,14 @@
 //! finding over all looks equals the level.
 //!
 //! The look after `n` values compares the plain p-value with `x · weight(n)`, with one `x` for all looks. The
-//! probability that any look finds a difference where there is none, Λ(x), is computed exactly for normal values
-//! with unknown deviation (as in Jennison and Turnbull 1991, Biometrika 78, 133–141): the t statistics of 3, 4,
-//! 5, … values form a Markov chain. With `S` the sum of the values, `Q` the sum of their squares and
-//! `z = S / √Q`, the next value relative to the new root of squares is `w = x / √(Q + x²)`. `w` does not depend
-//! on anything before it, and `z′ = z √(1 − w²) + w`. So Λ(x) is a nest of one-dimensional integrals over the
-//! angles `ψ = asin w` (density ∝ cosⁿ⁻¹ ψ) and `θ`, with `t = √(n − 1) tan θ`. An observed p-value is converted
-//! by dividing it by its weight: `x = p / weight(n)`. Λ(x) is then the p-value over the whole sequence, which is
-//! valid wherever the sequence stops.
+//! probability that any look finds a difference where there is none, Λ(x), is computed exactly for normal
+//! values with unknown deviation (as in Jennison and Turnbull 1991, Biometrika 78, 133–141): the t statistics
+//! of 3, 4, 5, … values form a Markov chain. With `S` the sum of the values, `Q` the sum of their squares and
+//! `z = S / √Q`, the next value relative to the new root of the sum of squares is `w = x / √(Q + x²)`. `w`
+//! does not depend on anything before it, and `z′ = z √(1 − w²) + w`. So Λ(x) is a nest of one-dimensional
+//! integrals over the angles `ψ = asin w` (density ∝ cosⁿ⁻¹ ψ) and `θ`, with `t = √(n − 1) tan θ`. An
+//! observed p-value is converted by dividing it by its weight: `x = p / weight(n)`. Λ(x) is then the p-value
+//! over the whole sequence, which is valid wherever the sequence stops.
 
 use std::collections::BTreeMap;
 use std::f64::consts::FRAC_PI_2;
@@ -55,9 +55,9 @@ impl Looks {
         student::critical(self.nominal(n, level), (n - 1) as f64)
     }
 
-    /// Returns the share of the level that a look may spend, relative to the main look. The main look,
-    /// which takes place when half of the values exist, may spend most; the last look may spend much,
-    /// and all other looks little.
+    /// Returns the share of the level that a look may spend, relative to the main look. The main look, which
+    /// takes place when half of the values exist, may spend the most, the last look may spend much, and all
+    /// other looks may spend little.
     fn weight(self, n: usize) -> f64 {
         let (n, last) = (n as u32, self.last);
         let main = (MAIN * last).div_ceil(100);
@@ -78,7 +78,7 @@ impl Looks {
 
 /// The position of the main look, in percent of the last look, and the shares that other looks may spend.
 /// Chosen by simulation: with these values, half of the sequences end at 70 % of the rounds of a fixed design
-/// or earlier, if both find a difference in 80 to 90 % of cases (`docs/SEQUENTIAL.md`).
+/// or earlier, if both designs find a difference in 80 to 90 % of cases (`docs/SEQUENTIAL.md`).
 const MAIN: u32 = 50;
 const EARLY: f64 = 0.03;
 const LATE: f64 = 0.05;
@@ -89,7 +89,8 @@ const LAST: f64 = 0.3;
 /// more often than independent rounds, but at most by this factor.
 pub(super) const SLACK: f64 = 1.2;
 
-/// Λ(x) at steps of x, as a share of the sum of all levels, because this share changes slowly.
+/// A table of Λ(x) at steps of x. Each entry is a share of the sum of all levels, because this share changes
+/// slowly with x.
 #[derive(Debug)]
 struct Chances {
     /// Sum of all weights.
@@ -139,7 +140,7 @@ impl Chances {
 /// Number of steps of an angle between 0 and the bound.
 const STEPS: usize = 96;
 
-/// Computes Λ(x).
+/// Computes Λ(x), the probability that any look finds a difference where there is none.
 fn any(looks: Looks, x: f64) -> f64 {
     let bound = |n: u32| {
         let level = x * looks.weight(n as usize);
@@ -170,7 +171,7 @@ struct Step<'a> {
     bound: f64,
     /// The probability of a finding at looks after the next one.
     later: &'a [f64],
-    /// Density of ψ.
+    /// Probability density of the angle ψ.
     density: Density,
 }
 

@@ -44,7 +44,7 @@ pub enum Look {
     /// Every round gave the same difference, so there is no random variation and more rounds add no
     /// information.
     Constant {
-        /// The difference.
+        /// The difference of every round.
         difference: f64,
     },
     /// All rounds are complete, but neither a difference nor equivalence is shown. With fewer than three

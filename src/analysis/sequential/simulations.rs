@@ -132,8 +132,8 @@ fn equal_arms_are_told_apart_in_five_of_a_hundred_sequences() {
     }
 }
 
-/// Returns how many rounds of a design with a single look find an effect equally often, interpolated
-/// between whole numbers.
+/// Returns how many rounds a design with a single look needs to find an effect in the share `share` of cases,
+/// interpolated between whole numbers.
 fn fixed(effect: f64, share: f64) -> f64 {
     let after = (4..).find(|n| power(*n, effect, LEVEL) >= share).expect("enough rounds");
     let [below, above] = [after - 1, after].map(|n| power(n, effect, LEVEL));
@@ -144,8 +144,8 @@ fn fixed(effect: f64, share: f64) -> f64 {
 fn a_sequence_takes_three_of_ten_rounds_fewer_than_a_fixed_number_of_the_same_power() {
     for at_most in [12, 16, 20, 24, 30] {
         for aim in [0.9, 0.93, 0.95] {
-            // The sequence finds about as many differences as a design with a single look and 0.87 times as
-            // many rounds.
+            // The sequence finds about as many differences as a fixed design with 0.87 × `at_most` rounds and
+            // a single look.
             let alike = (0.87 * f64::from(at_most)).round() as usize;
             let effect = student::bisect(|effect| power(alike, effect, LEVEL) >= aim);
             let (found, rounds) = outcomes(Server::Still, at_most, effect, u64::from(at_most));

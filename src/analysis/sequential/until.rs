@@ -21,21 +21,21 @@ pub struct Until {
     pub at_most: u32,
 }
 
-/// How precisely a mean is known. `half` is half of its interval, as a share of the mean. Wherever the
-/// repeats stop, the interval contains the mean in 95 % of cases, even if each run inherits half of the
+/// How precisely a mean is known. `half` is half the width of its interval, as a share of the mean. Wherever
+/// the repeats stop, the interval contains the mean in 95 % of cases, even if each run inherits half of the
 /// previous run's deviation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Precision {
     /// The mean is known precisely enough.
     Reached {
-        /// Half of the interval, as a share of the mean.
+        /// Half the width of the interval, as a share of the mean.
         half: f64,
         /// The mean.
         mean: f64,
     },
     /// The mean is not known precisely enough yet.
     NotYet {
-        /// Half of the interval; `None` with too few runs, or if the mean is 0.
+        /// Half the width of the interval; `None` with too few runs, or if the mean is 0.
         half: Option<f64>,
         /// Expected total number of runs if they continue to deviate as they have so far; `None` if
         /// `at_most` runs will not suffice, or if the number cannot be estimated.
@@ -43,7 +43,7 @@ pub enum Precision {
     },
     /// All runs are complete, but the mean is not known precisely enough.
     AtMost {
-        /// Half of the interval; `None` if the mean is 0.
+        /// Half the width of the interval; `None` if the mean is 0.
         half: Option<f64>,
     },
 }
@@ -55,8 +55,8 @@ const FEWEST: u32 = 3;
 /// Determined by simulation.
 const WIDER: f64 = 2.5;
 
-/// Returns half of the interval from `n` runs, as a share of the mean, if the runs' standard deviation
-/// is the share `share` of the mean.
+/// Returns half the width of the interval from `n` runs, as a share of the mean, if the runs' standard
+/// deviation is the share `share` of the mean.
 fn half(n: u32, share: f64) -> f64 {
     WIDER * student::critical(LEVEL, f64::from(n - 1)) * share / f64::from(n).sqrt()
 }
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(known(&UNTIL, &[100.0, 100.0]), Precision::NotYet { half: None, expect: None });
         assert_eq!(known(&UNTIL, &[100.0; 3]), Precision::Reached { half: 0.0, mean: 100.0 });
         let Precision::Reached { half, mean } = known(&UNTIL, &[100.0, 100.2, 99.8]) else { panic!("alike") };
-        // 2.5 × 4.303 × 0.2 / √3 of 100.
+        // Half the width of the interval is 2.5 × 4.303 × 0.2 / √3, and the mean is 100.
         assert!((half - 0.012_42).abs() < 1e-5 && (mean - 100.0).abs() < 1e-9, "{half}");
         let Precision::NotYet { half: Some(half), expect: Some(expect) } = known(&UNTIL, &[100.0, 101.0, 99.0]) else {
             panic!("expected more runs: the values differ by more")

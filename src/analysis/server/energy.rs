@@ -40,7 +40,8 @@ pub fn tokens_per_joule<'a>(runs: impl IntoIterator<Item = &'a [ServerFigure]>) 
     each.iter().all(|(other, _)| *other == by).then_some(PerJoule { tokens: tokens / joules, by })
 }
 
-/// Returns the tokens and joules of one run.
+/// Returns how the energy of one run was measured, with the run's tokens and joules; `None` if either is
+/// unknown.
 fn of_run(figures: &[ServerFigure]) -> Option<(EnergyBy, [f64; 2])> {
     let value = |name: &str| figures.iter().find(|figure| figure.name == name)?.value.clone().ok();
     let by_counter = value(BY_COUNTER).map(|joules| (EnergyBy::Counter, joules));

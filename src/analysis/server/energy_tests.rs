@@ -73,7 +73,7 @@ fn gpus_of_this_machine_do_not_count_beside_those_of_a_page() {
     assert_eq!(energy(&page_of(1, 100.0), &facts, "energy_by_power"), 6_000.0);
     let both = [page_of(0, 250.0), page_of(1, 100.0)].concat();
     assert_eq!(energy(&both, &facts, "energy_by_power"), 15_000.0);
-    // Not even another series of the page is used, because it would cover other GPUs.
+    // The energy counters of this machine's own page are not used either, because they cover other GPUs.
     let other = [page_of(0, 250.0), page(1, "gpu", "gpu_energy_joules", course(5.0))].concat();
     assert!(figures(&other, &facts, None, None).iter().all(|figure| figure.name != "energy_by_counter"));
 }

@@ -9,16 +9,16 @@ use super::foreign_underway;
 
 /// The client's requests, from the first one to the end of the drain.
 struct Client {
-    /// Requests with a complete response.
+    /// Number of requests with a complete response.
     answered: f64,
-    /// Requests without a complete response that the server may nevertheless have completed. It is
+    /// Number of requests without a complete response that the server may nevertheless have completed. It is
     /// unknown which of them the server counts.
     open: f64,
     /// Output tokens of the completed requests; `None` if some of them were not counted by the server.
     tokens: Option<f64>,
-    /// Maximum tokens of the open requests.
+    /// Maximum number of output tokens of the open requests together.
     open_tokens: f64,
-    /// Tokens of the longest response.
+    /// Number of output tokens of the longest response.
     longest: f64,
 }
 

@@ -45,7 +45,8 @@ struct Kind {
     tells_failed: bool,
 }
 
-/// What a server counts: when each request completed, how many requests failed, and their tokens.
+/// What a server counts: the time at which each completed request ended, the number of failed requests, and
+/// the tokens of all requests.
 #[derive(Default)]
 struct Server {
     well: Vec<u64>,
@@ -85,7 +86,7 @@ impl Server {
 const S: u64 = 1_000_000_000;
 /// Duration of the load.
 const LOAD: u64 = 60 * S;
-/// Delay of the last scrape after the end.
+/// Time from the end of the run to the last scrape.
 const LAST: u64 = S / 10;
 
 /// Returns the finding for the run with this seed.

@@ -84,6 +84,6 @@ fn what_cannot_be_known_says_why() {
     assert_eq!(judge(&[], &[], &of(unknown)), Err("the scrape failed".to_owned()));
     assert!(judge(&[], &[], &of(Counted::default())).is_err());
     let restarted = Counted { restarted: true, unknown: Some("it fell".to_owned()), ..Counted::default() };
-    // Another reason reports this.
+    // The reason `server_restarted` reports the restart.
     assert_eq!(judge(&[], &[], &of(restarted)), Err("it fell".to_owned()));
 }

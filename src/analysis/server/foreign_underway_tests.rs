@@ -30,8 +30,8 @@ fn facts() -> Facts {
     Facts { windows, telemetry: Some(Telemetry::default()), ..Facts::default() }
 }
 
-/// Returns the samples of two pages that are scraped every second, in 20 ms. One page has counted 1 000
-/// requests before the run and counts the client's requests; the other counts `more` requests.
+/// Returns the samples of two pages that are scraped every second. Each scrape takes 20 ms. One page has
+/// counted 1 000 requests before the run and counts the client's requests; the other counts `more` requests.
 fn scraped(more: f64) -> Vec<Sample> {
     let one = |at: u64, url: u32, source: &str, name: &str, value: f64| Sample {
         at_ns: at,

@@ -42,8 +42,8 @@ fn rows() -> Vec<Measured> {
     (0..250).map(row).collect()
 }
 
-/// Returns a histogram of one page that counts `rate` requests per second, each of `ms`. It is scraped
-/// every second, except at `gap`.
+/// Returns a histogram of one page that counts `rate` requests per second, each with a value of `ms`
+/// milliseconds. It is scraped every second, except at `gap`.
 fn histogram(name: &str, rate: f64, ms: f64, gap: Option<u64>) -> Vec<Sample> {
     let at = |at: u64| {
         let seconds = at as f64;
@@ -163,7 +163,7 @@ fn a_part_below_zero_is_said() {
             told().into_iter().map(|(one, other)| (one, if one == name { ms } else { other })).collect();
         sums(&samples(&changed))
     };
-    // Within the accuracy of means it is shown as is.
+    // A negative part that is within the accuracy of means is shown as is.
     let [ttft, _] = with("ttft", 60.5);
     is(&ttft, &[("outside_server", -0.5), ("server_unassigned", 10.5)]);
     let [ttft, _] = with("ttft", 70.0);
@@ -215,7 +215,8 @@ fn histograms_are_of_the_requests_that_the_server_counts_then() {
         let ended = rows.iter().filter(|row| contains(&facts.windows, row.done_ns().unwrap())).count();
         let begun = rows.iter().filter(|row| contains(&facts.windows, row.first_token_ns().unwrap())).count();
         assert!(begun as f64 > 1.1 * ended as f64, "{begun} and {ended}");
-        // As SGLang reports them: ten per second have begun.
+        // SGLang counts a request in these histograms at its first token, so they count ten requests per
+        // second.
         let told = [("queue", 20.0), ("prefill", 30.0), ("ttft", 56.0)];
         let [ttft, e2e]: [Whole; 2] = of_samples(&samples(&told), &rows, &facts).try_into().unwrap();
         assert_eq!(e2e.requests, ended as u64);
@@ -253,7 +254,7 @@ fn a_round_trip_is_taken_out_of_what_is_outside() {
     let [ttft, e2e] = with(round_trips(3.0, &window));
     is(&ttft, &[("network", 3.0), ("outside_server", 1.0), ("server_unassigned", 6.0)]);
     is(&e2e, &[("network", 3.0), ("outside_server", 2.0), ("decode", 100.0), ("server_unassigned", 5.0)]);
-    // With too few round trips or none, they are part of the rest, and no network time is reported.
+    // With too few round trips or none, the network time is part of the rest and is not reported separately.
     for other in [with(round_trips(3.0, &window[..2])), with(Vec::new())] {
         assert!(other.iter().all(|whole| whole.parts.iter().all(|part| part.name != "network")), "{other:?}");
         is(&other[0], &[("outside_server", 4.0)]);
@@ -352,7 +353,7 @@ fn stalls_are_taken_out_of_the_decode() {
     // Every other response stalled for 40 ms.
     let e2e = of(&samples(&told()), |request| request % 2 * 40);
     is(&e2e, &[("decode", 80.0), ("stalls", 20.0), ("server_unassigned", 5.0), ("unknown", 0.0)]);
-    // If the server does not report its decode, the stalls are known nevertheless.
+    // If the server does not report its decode time, the stalls are still known.
     let few: Vec<_> = told().into_iter().filter(|(name, _)| *name != "decode").collect();
     let e2e = of(&samples(&few), |request| request % 2 * 40);
     is(&e2e, &[("stalls", 20.0), ("unknown", 85.0)]);

@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(pooled.part_ms("unknown"), Some(18.0), "the queue of the first is not claimed for both");
         assert_eq!(pooled.parts[1].ms, Err("a scrape failed".to_owned()));
         assert!((pooled.assigned_share().unwrap() - 0.1).abs() < 1e-9);
-        // If the parts of a repeat exceed its whole, no remainder can be drawn.
+        // If the parts of one repeat exceed its whole, the remainder of all repeats together is unknown.
         let three = whole(100, 30.0, &[("client", Some(3.0)), ("queue", None), ("unknown", None)]);
         assert_eq!(Whole::pooled(&[&one, &three]).unwrap().part_ms("unknown"), None);
     }

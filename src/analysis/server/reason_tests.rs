@@ -113,12 +113,12 @@ fn a_restart_shows_in_what_falls_and_in_the_start_of_the_process() {
     let clean = [counts("prompt_tokens", |at| at), counts("process_start_time", |_| 1.7e9)].concat();
     assert_eq!(found("server_restarted", &clean), Ok(None));
     let falls = |at: f64| if at < 7.0 { 100.0 * at } else { at };
-    // A fall of a counter also counts outside the window, and for the count of a histogram.
+    // A counter that falls outside the window also shows a restart, and so does the count of a histogram.
     let said = text("server_restarted", &counts("prompt_tokens", falls));
     assert!(said.starts_with("prompt_tokens fell from 600 to 7 between 6.0 s and 7.0 s of the run"), "{said}");
     let said = text("server_restarted", &counts("e2e_seconds.count", falls));
     assert!(said.starts_with("the count of e2e_seconds fell"), "{said}");
-    // A gauge may fall, and so may the sum of a quantity that is not a time.
+    // A gauge may fall without a restart.
     assert_eq!(found("server_restarted", &counts("requests_running", falls)), Ok(None));
     // The counter has grown fast since the restart, so only the start time of the process shows it.
     let start = counts("process_start_time", |at| if at < 7.0 { 1.7e9 } else { 1.7e9 + 420.0 });

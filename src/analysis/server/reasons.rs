@@ -25,8 +25,8 @@ pub(super) const HARMLESS: u64 = 0x1 | 0x2 | 0x100;
 /// A GPU at its power cap runs as configured by its owner, as most GPUs do under full load. The share of
 /// the window at the cap is therefore a figure, not a reason.
 const POWER_CAP: u64 = 0x4;
-/// Bits of NVML's mask (`nvmlClocksEventReasons` of nvml.h) that mean a lowered clock under load for a
-/// reason other than the cap, with their meaning.
+/// Bits of NVML's mask (`nvmlClocksEventReasons` of nvml.h) that indicate a lowered clock under load for a
+/// reason other than the power cap, each with its meaning.
 const THROTTLES: [(u64, &str); 5] = [
     (0x8, "hardware slowdown"),
     (0x10, "sync boost"),

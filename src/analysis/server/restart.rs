@@ -54,7 +54,8 @@ pub(super) fn falls(points: &Points) -> bool {
     step(points, |before, after| after < before).is_some()
 }
 
-/// Returns whether samples of this name count work of the server; of a histogram, only its count does.
+/// Returns whether the samples of this name count work of the server. Of a histogram's series, only its count
+/// does.
 fn is_counter(name: &str) -> bool {
     let of = |key: &str, kind| canonical(key).is_some_and(|series| series.source == SERVER && series.kind == kind);
     of(name, Kind::Counter) || name.strip_suffix(".count").is_some_and(|key| of(key, Kind::Histogram))

@@ -34,7 +34,7 @@ impl RoundTrips {
     }
 
     /// Returns the duration of a round trip under load, in milliseconds; `None` if no round trip was
-    /// measured, as in earlier versions.
+    /// measured, as in runs of earlier versions.
     pub(super) fn under_load_ms(&self) -> Option<Result<f64, String>> {
         Some(self.window.clone()?.map(|seconds| seconds * 1e3))
     }

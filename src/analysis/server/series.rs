@@ -6,7 +6,7 @@ use crate::telemetry::canonical::Over;
 pub(crate) struct Series {
     /// Instants in seconds and values, in order.
     points: Vec<(f64, f64)>,
-    /// Why the series is unusable.
+    /// Why the series is unusable; `None` if it is usable.
     unknown: Option<String>,
 }
 

@@ -92,7 +92,7 @@ fn replicas_add_up() {
 fn a_gap_in_the_window_makes_it_null_and_one_outside_does_not() {
     let with_gap_at = |gap: f64| page(0, "server", "prompt_tokens", course(move |at| (at != gap).then_some(at)));
     assert_eq!(value(&with_gap_at(15.0), "prompt_tokens"), Err("1 scrape in the window failed (timeout)".to_owned()));
-    // The window depends on the scrape at its boundary.
+    // The figures of the window depend on the scrape at its boundary.
     assert!(value(&with_gap_at(10.0), "prompt_tokens").is_err());
     is_near(value(&with_gap_at(3.0), "prompt_tokens"), 10.0);
     is_near(value(&with_gap_at(23.0), "prompt_tokens"), 10.0);

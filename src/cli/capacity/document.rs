@@ -28,8 +28,8 @@ pub(crate) struct Document {
     slo: Slo,
     /// The load to be served; null without --target-qps.
     target: Option<Target>,
-    /// Loads that failed because of errors, described in a sentence each; these loads count as above every
-    /// limit.
+    /// The loads whose results are affected by errors, each described in a sentence; a failed request counts
+    /// as above every limit.
     failed: Vec<String>,
     /// The configurations, one for each curve of the plan, ordered by their first runs in the plan.
     configurations: Vec<OneConfiguration>,
@@ -67,9 +67,8 @@ pub(crate) struct Instance {
     /// Requests per second that arrived, on average over the runs of this load; the number of instances is
     /// based on this rate.
     arrived_rate: f64,
-    /// The highest number of requests per second that the instance can serve, measured at loads where
-    /// more requests arrived than the instance served: the upper end of a 95 % interval. Null if no
-    /// load saturated the instance.
+    /// Upper end of the 95 % interval of the requests per second that the instance can serve, measured at
+    /// loads where more requests arrived than the instance served. Null if no load saturated the instance.
     serves_at_most_requests_per_s: Option<f64>,
     /// Output tokens per second.
     output_throughput_tokens_per_s: f64,

@@ -40,7 +40,8 @@ fn above_zero(text: &str) -> Result<f64, String> {
     if value.is_finite() && value > 0.0 { Ok(value) } else { Err("write a number above 0".to_owned()) }
 }
 
-/// Prints the number of instances needed for a load.
+/// Prints the load that each configuration sustains and, if there is a target, the number of instances that
+/// the target needs.
 pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     args.explain.check(args.asked.format == TextOrJson::Text)?;
     let readings = args.asked.read()?;
@@ -133,9 +134,9 @@ fn why_no_run_counts(curve: &Curve) -> String {
     }
 }
 
-/// Returns why no rung of a curve meets the objective, using one rung as the example: the lightest if
-/// it misses, otherwise the heaviest below the first that misses, which has the most requests and the
-/// lowest cost.
+/// Returns why no rung of a curve meets the objective, using one rung as the example: the lightest if it
+/// misses, otherwise the heaviest below the first that misses. Of the rungs that do not miss, the heaviest
+/// has the most requests and the lowest cost.
 fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
     let below = |rung: &&Rung| found.misses.is_none_or(|first| rung.load < first) && rung.answer().is_some();
     let heaviest = curve.rungs.iter().rfind(below).map(|rung| (rung, "the heaviest that does not miss its latencies"));

@@ -67,9 +67,9 @@ struct OneElement {
     queue: Option<String>,
     /// The node on which the job runs; null if it is not running.
     node: Option<String>,
-    /// The exit code of the last attempt; null if none has ended.
+    /// The exit code that the job has recorded; null if it has not recorded one, and on Kubernetes.
     exit_code: Option<u8>,
-    /// The file with the output of the job; null if there is no such file.
+    /// The file with the output of the job; null without a job, and on Kubernetes.
     log: Option<PathBuf>,
     /// The next step; null if there is none.
     next: Option<String>,

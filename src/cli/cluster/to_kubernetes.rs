@@ -159,8 +159,8 @@ pub(super) fn advance(submissions: &mut [(PathBuf, Submission)], jobs: &[Job]) -
                 kubectl::apply(&element.file).map_err(Failure::Usage)?;
                 element.is_handed_over = true;
             } else {
-                // As with Slurm, the next `submit` creates a new job, and another new job for the result on
-                // which that job depends.
+                // As with Slurm, the next `submit` creates new jobs, both for this element and for the one
+                // whose result it needs.
                 element.is_cancelled = true;
             }
             any = true;

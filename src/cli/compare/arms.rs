@@ -62,7 +62,7 @@ pub(crate) struct Results<'w> {
 }
 
 impl<'w> Results<'w> {
-    /// Results of a plan in a results folder; unreadable ones are added to `left_out`.
+    /// Prepares to read the results of a plan from a results folder; unreadable ones are added to `left_out`.
     pub(crate) fn new(store: &'w Store, plan: &'w Plan, left_out: &'w LeftOut) -> Results<'w> {
         Results { store, plan, left_out, given_up: GivenUpRuns::of(store, Some(plan), left_out), read: HashMap::new() }
     }

@@ -65,8 +65,8 @@ pub struct CompareArgs {
     write_baseline: Option<PathBuf>,
     #[command(flatten)]
     overwrite: Overwrite,
-    /// Non-inferiority margin, like 2%: report whether each arm is shown to be worse by less than this
-    /// margin
+    /// Non-inferiority margin, like 2%: report whether each arm is shown not to be worse than its baseline
+    /// by more than this margin
     #[arg(long, value_name = "SHARE", value_parser = margin, allow_hyphen_values = true)]
     margin: Option<Share>,
     /// Exit with 4 if an arm is worse than its baseline, or fails more requests. With a margin, exit with
@@ -215,7 +215,7 @@ fn unequal(lint: &Lint) -> Option<String> {
     ["M014", "M015"].contains(&code.as_str()).then(|| format!("{} ({code})", lint.message))
 }
 
-/// The inputs of a comparison in addition to the declaration.
+/// The inputs of a comparison other than its declaration.
 #[derive(Clone, Copy)]
 struct ComparisonRequest<'a> {
     earlier: Option<&'a Earlier>,
@@ -225,7 +225,7 @@ struct ComparisonRequest<'a> {
     adjusted: Adjusted,
 }
 
-/// Returns the comparison that the plan declares, for `run --gate`; `None` if the plan declares none.
+/// Returns the comparison that the plan declares; `None` if it declares none. Used by `run --gate`.
 pub(super) fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_out: &LeftOut) -> Option<Comparison> {
     let declared = of_plan(plan);
     let adjusted = Adjusted::Holm;
@@ -237,8 +237,8 @@ pub(super) fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_o
     Some(compare(plan, (expansion, &every), Results::new(store, plan, left_out), (declared, asked)))
 }
 
-/// Returns the comparison that the plan declares, from results that were already read, for `report`; `None`
-/// if the plan declares none. `picked` marks the selected runs.
+/// Returns the comparison that the plan declares, computed from results that were already read; `None` if the
+/// plan declares none. Used by `report`. `picked` marks the selected runs.
 pub(super) fn of_readings(
     workspace: &Workspace,
     picked: &[bool],
@@ -299,7 +299,7 @@ fn compare(
 const SEQUENTIAL: &str = "group-sequential: the p-values and intervals of changes hold over all looks, whenever the \
                           rounds stopped; in a cell that stopped early, the change itself is overestimated on average";
 
-/// Returns the result of one declaration.
+/// Returns the result of one declared comparison.
 fn family(declared: &Declared, arms: Vec<Arms>, asked: ComparisonRequest) -> Family {
     let mut cells: Vec<CellAnswer> = arms.into_iter().map(|arms| cell(declared, arms, asked)).collect();
     let mut tests: Vec<&mut Test> = cells.iter_mut().flat_map(|cell| &mut cell.tests).collect();
@@ -350,8 +350,8 @@ fn guardrail(arms: &Arms, asked: ComparisonRequest) -> Guardrail {
     Guardrail::of([&side(0), &side(1)])
 }
 
-/// Returns the comparisons that the plan declares: those of single sweeps, and one for all sweeps without
-/// their own.
+/// Returns the comparisons that the plan declares: the comparisons of single sweeps, and one comparison for
+/// all sweeps that do not declare their own.
 fn of_plan(plan: &Plan) -> Vec<Declared> {
     let mut all: Vec<Declared> = Vec::new();
     let declared = |compare: &Compare, sweeps: Vec<String>| Declared {
@@ -371,8 +371,8 @@ fn of_plan(plan: &Plan) -> Vec<Declared> {
     all
 }
 
-/// Returns the comparison with earlier results. Its metrics are those that the plan's comparison uses,
-/// if it has one.
+/// Returns the comparison with earlier results. If the plan declares a comparison, its metrics and margin are
+/// used.
 fn of_earlier(plan: &Plan, baseline: String) -> Declared {
     let metrics = plan.compare.as_ref().map(|compare| compare.metrics.0.clone()).unwrap_or_default();
     let margin = plan.compare.as_ref().and_then(|compare| compare.margin);

@@ -20,7 +20,7 @@ const OF_ENDPOINTS: [&str; 8] = [
     "server flags",
 ];
 
-/// Removes runs that cannot be compared from the arms, and reports them.
+/// Removes from the arms the runs that cannot be compared, and returns these runs with the reasons.
 pub(crate) fn leave_out(arms: &mut Arms, with_invalid: bool) -> Vec<LeftOut> {
     let mut left = Vec::new();
     for (side, name) in arms.names.iter().enumerate() {
@@ -40,8 +40,8 @@ pub(crate) fn leave_out(arms: &mut Arms, with_invalid: bool) -> Vec<LeftOut> {
     left
 }
 
-/// Notes on arms that were given up in a repeat because the server does not sustain the load. The remaining
-/// rounds favor such arms.
+/// Returns a note on each arm that was given up in some repeats because the server does not sustain the load.
+/// The remaining repeats favor the arm.
 pub(crate) fn of_given_up(arms: &Arms) -> Vec<String> {
     let note = |side: usize| {
         let (name, runs) = (&arms.names[side], &arms.runs[side]);
@@ -122,7 +122,7 @@ fn counted(values: &BTreeMap<&str, usize>) -> String {
     values.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Removes the notes that all cells have in common from the cells, and returns them.
+/// Removes from all cells the notes that they have in common, and returns these notes.
 pub(crate) fn common(notes: &mut [&mut Vec<String>]) -> Vec<String> {
     let Some(first) = notes.first().map(|first| (**first).clone()) else { return Vec::new() };
     let shared: Vec<String> =

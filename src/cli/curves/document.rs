@@ -113,7 +113,7 @@ struct OneExcluded {
     reason: &'static str,
 }
 
-/// One limit of the objective, over the runs of a load.
+/// One limit of the objective, tested over the runs of a load.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneLimit {
     /// Key of the metric that was tested; open loops use `…_from_schedule`.
@@ -164,8 +164,8 @@ struct Pareto {
     /// Whether the rung lies on the front of output throughput against p99 of E2E latency.
     throughput_over_p99: bool,
     /// Whether the rung lies on the front of cost per million output tokens against the first latency that
-    /// the objective limits or, without an objective, against p50 of TPOT. Null if the load lacks one of
-    /// the two figures, was given up, or the server was not shown to keep up with it.
+    /// the objective limits or, without an objective, against p50 of TPOT. Null if the load lacks one of the
+    /// two figures or was given up, or if the server was not shown to keep up with it.
     cost_over_latency: Option<bool>,
 }
 

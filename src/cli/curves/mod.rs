@@ -53,7 +53,7 @@ pub(super) fn run(args: CurvesArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-/// Returns the number of runs that are not points of a curve.
+/// Returns the number of measured or given-up runs that are not among `points`.
 fn without(readings: &Readings, points: &[Point]) -> usize {
     readings.runs.len() + readings.given_up.len() - points.len()
 }

@@ -1,5 +1,4 @@
-//! `sweepline dataset profile` writes an anonymous profile of a log or trace, without texts, names and
-//! dates.
+//! `sweepline dataset profile` writes an anonymous profile of a log or trace, without texts, names or dates.
 
 use std::path::PathBuf;
 

@@ -158,7 +158,7 @@ impl Source {
         Dataset::open(&self.file, &self.options()).map_err(failure)
     }
 
-    /// Rejects a file of which no record was kept.
+    /// Returns an error if no record of the file was kept.
     pub(crate) fn need_some(&self, dataset: &Dataset) -> Result<(), Failure> {
         if dataset.kept() > 0 {
             return Ok(());

@@ -98,8 +98,8 @@ fn typed(expression: &str) -> String {
     }
 }
 
-/// Returns the shortest expression that selects one curve, using only the names in which it differs from
-/// other curves.
+/// Returns an expression that selects one curve. It uses only the names in which the curve differs from other
+/// curves.
 fn expression(curve: &Curve, all: &[Curve]) -> String {
     let own = names(curve);
     let differs = |(name, value): &&(String, String)| {

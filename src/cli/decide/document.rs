@@ -47,7 +47,7 @@ struct OneDecision {
     load: Option<f64>,
     /// The configuration's outcome under the objective when it was accepted.
     outcome: Outcome,
-    /// The reason, in the decider's words.
+    /// The reason for the decision, in the decider's words.
     because: String,
     /// The person who decided; null if none was named.
     by: Option<String>,

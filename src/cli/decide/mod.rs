@@ -144,7 +144,8 @@ pub(super) fn run(args: DecideArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-/// Returns the existing record; `None` if there is no file yet, or if it may be overwritten.
+/// Returns the existing record; `None` if there is no file yet, or if the file is not a record and may be
+/// overwritten.
 fn earlier(path: &Path, overwrite: Overwrite) -> Result<Option<Record>, Failure> {
     if Record::is_one(path) {
         return Record::read(path).map(Some);

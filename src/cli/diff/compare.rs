@@ -2,7 +2,7 @@
 //!
 //! A run of the new plan that the old plan lacks is paired with the run that it replaces. This is the run
 //! with the same sweep, cell and repeat, or the run of the cell in which a value was replaced. The
-//! differences between the two are the edits. A run without such a counterpart was added by a new value,
+//! differences between the two runs are the edits. A run without such a counterpart was added by a new value,
 //! a new repeat or a new sweep.
 
 use std::collections::{HashMap, HashSet};
@@ -25,7 +25,7 @@ pub(crate) struct Group<'a> {
     pub go: Vec<&'a PlannedRun>,
 }
 
-/// The result of a comparison.
+/// The result of comparing two plans.
 pub(crate) struct Compared<'a> {
     /// Runs that are in both plans.
     pub stay: Vec<&'a PlannedRun>,
@@ -156,7 +156,8 @@ fn axis_path(sweep: &str, axis: &str) -> Vec<Step> {
     vec!["sweeps".into(), sweep.into(), "matrix".into(), axis.into()]
 }
 
-/// Returns the position of an axis' value in the plan's list; last if the value is not listed literally.
+/// Returns the position of a value in the plan's list of values for an axis. Values that are not listed
+/// literally come last.
 fn place_in_list(values: &Values, sweep: &str, axis: &str, value: &str) -> usize {
     let list = values.at(&axis_path(sweep, axis)).and_then(serde_json::Value::as_array);
     let is_it = |item: &serde_json::Value| {
@@ -183,8 +184,8 @@ fn replaced(old: &Axes, new: &Axes) -> Replaced {
     replaced
 }
 
-/// Returns the edits because of which a run of one plan has no counterpart in the other plan. `here` are
-/// the axes of the run's plan, and `there` those of the other plan.
+/// Returns the edits that leave a run of one plan without a counterpart in the other plan. `here` are the
+/// axes of the run's plan, and `there` are the axes of the other plan.
 fn one_sided(both: &Both, kind: Kind, run: &PlannedRun, (here, there): (&Axes, &Axes)) -> Vec<Edit> {
     let sweep = &*run.sweep;
     let sweep_path: Vec<Step> = vec!["sweeps".into(), sweep.into()];

@@ -22,13 +22,13 @@ use crate::units::text::counted;
 /// The cost of two plans.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Costs {
-    /// The old plan.
+    /// The cost of the old plan.
     before: SideCost,
-    /// The new plan.
+    /// The cost of the new plan.
     after: SideCost,
     /// The cost of the new plan minus the cost of the old plan.
     change: Change,
-    /// The rule for each figure.
+    /// The rule by which each figure is computed.
     rules: Rules,
 }
 
@@ -58,16 +58,16 @@ struct Change {
     money_per_million_output_tokens: Option<f64>,
 }
 
-/// The rule for each figure.
+/// The rule by which each figure is computed.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Rules {
-    /// The rule for requests.
+    /// The rule by which requests are counted.
     requests: &'static str,
-    /// The rule for tokens.
+    /// The rule by which tokens are counted.
     tokens: &'static str,
-    /// The rule for time.
+    /// The rule by which time is estimated.
     time: &'static str,
-    /// The rule for money.
+    /// The rule by which money is estimated.
     money: &'static str,
 }
 

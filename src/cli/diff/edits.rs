@@ -101,9 +101,9 @@ pub(crate) struct Both<'a> {
     pub a: &'a Side,
     /// The new plan.
     pub b: &'a Side,
-    /// The old values.
+    /// The values of the old plan.
     pub old: Values,
-    /// The new values.
+    /// The values of the new plan.
     pub new: Values,
 }
 
@@ -138,7 +138,8 @@ impl Both<'_> {
         Edit { kind: Kind::Changed, path, old, new, old_place, place }
     }
 
-    /// Returns the edit that added or removed a value.
+    /// Returns the edit of the value at `path`. `value` is the new content if the value was added, otherwise
+    /// the old content, if it is known.
     pub(crate) fn one_sided(&self, kind: Kind, path: &[Step], value: Option<String>) -> Edit {
         if let Some(searched) = self.searched(path) {
             return searched;
@@ -152,7 +153,7 @@ impl Both<'_> {
         Edit { kind, path: dotted(path), old, new, old_place, place }
     }
 
-    /// Returns the edit of a value that is in both plans.
+    /// Returns the edit of a value that is in both plans, with its old and new content.
     pub(crate) fn changed(&self, path: &[Step], old: String, new: String) -> Edit {
         if let Some(searched) = self.searched(path) {
             return searched;

@@ -63,8 +63,8 @@ impl Source {
     }
 
     /// Parses `FILE` or `FILE@REV`. An existing file named like the whole argument takes precedence.
-    /// Otherwise the `@` after the file extension of a plan separates the two, because names of files and
-    /// revisions (`main@{1}`) may contain other `@` characters.
+    /// Otherwise the `@` after the file extension of a plan separates file and revision, because the names of
+    /// files and revisions (`main@{1}`) may contain other `@` characters.
     pub(crate) fn parse(text: &str) -> Source {
         if Path::new(text).exists() {
             return Source::file(Path::new(text));

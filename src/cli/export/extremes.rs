@@ -156,7 +156,7 @@ fn rows_of(run: &Records, facts: &Facts, labels: &RunLabels) -> (RunRow, Vec<Run
     (row, classes, tests)
 }
 
-/// Writes the table in every format.
+/// Checks that the table can be written in every format, and that its rows are complete.
 fn written<'a>(table: &dyn Fn() -> Sheet<'a>) -> Result<(), TestCaseError> {
     let bytes = |format: &dyn Format| {
         let mut bytes = Vec::new();
@@ -177,7 +177,7 @@ fn written<'a>(table: &dyn Fn() -> Sheet<'a>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Returns all answers about a run.
+/// Computes and writes every answer about a run, and checks it.
 fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(), TestCaseError> {
     let events_of: Vec<EventRow> = records
         .iter()

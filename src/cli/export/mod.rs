@@ -275,7 +275,8 @@ fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit
     let path = args.output.as_deref();
     let mut sheets = Vec::new();
     for rows in kinds {
-        // The patterns match columns of at least one sheet; a sheet with none of the columns is omitted.
+        // Each pattern is known to match columns of at least one sheet; a sheet without such columns is
+        // omitted.
         if let Some(Chosen { table, all }) = columns.table_of_several(source, rows)? {
             let (table, count) = watched(table);
             book.add_part(rows.name(), table, all.unwrap_or_default()).map_err(|error| cannot_write(path, &error))?;
@@ -324,7 +325,7 @@ fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<E
     }
 }
 
-/// Writes runs.parquet, which does not depend on the plan of the call.
+/// Writes the runs as Parquet, by default to runs.parquet. Their metrics do not depend on a plan.
 fn runs_as_parquet(args: &ExportArgs, source: &Source) -> Result<Exit, Failure> {
     let stored = source.stored();
     let count = stored.len();

@@ -40,7 +40,7 @@ const MOST_REQUESTS: u64 = 1_048_575;
 /// its rows.
 struct Chosen {
     sweep: Option<String>,
-    /// The full id.
+    /// The full id of the run.
     id: String,
     attempt: u32,
     /// Number of requests of the run, if recorded.
@@ -158,8 +158,8 @@ impl<'a> Source<'a> {
         self.chosen.len()
     }
 
-    /// Returns the note on a kind of rows that turned out to be empty; `None` for kinds of rows that every
-    /// run has.
+    /// Returns the note on a kind of rows that turned out to be empty; `None` if there are no runs, and for
+    /// kinds of rows that every run has.
     pub(crate) fn why_none(&self, rows: Rows) -> Option<String> {
         let why = match (rows, self.runs()) {
             (_, 0) => return None,
@@ -379,8 +379,8 @@ fn of_folder(listed: impl Iterator<Item = Listed>, folder: (&Folder, &LeftOut), 
     chosen.collect()
 }
 
-/// Returns the record of a run that can be exported. A run that cannot be exported is always reported. A
-/// run that the next `run` measures again counts as not measured yet.
+/// Returns the record of a run if the run can be exported; otherwise reports why it cannot. A run that the
+/// next `run` measures again counts as not measured yet.
 fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Option<&'l RunRecord> {
     if let (State::Unreadable(_), Some(error)) = (&listed.state, listed.unusable()) {
         left_out.name(error);

@@ -100,7 +100,8 @@ pub(crate) fn text(loaded: &Loaded, plan: &Plan, expansion: &Expansion) -> Strin
     text
 }
 
-/// Returns the origin of a value: its place in the plan's files, or `default`.
+/// Returns the origin of a value: its place in the plan's files, or `default`. If the plan omits a name
+/// because only one entry is declared, the origin is the place of that entry.
 fn origin(loaded: &Loaded, path: &[Step]) -> Comment {
     let of = |place: &plan::Place| match place.file.to_str() {
         Some("--set") => format!("--set:{}", place.line),

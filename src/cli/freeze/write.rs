@@ -75,7 +75,7 @@ fn text(text: &str) -> String {
     if first && text.chars().all(plain) && !like_a_number && !reserved {
         return text.to_owned();
     }
-    // A text that contains braces would be read back as a template.
+    // A text that contains `{{` or `{%` would be read back as a template.
     let literal = match text.contains("{{") || text.contains("{%") {
         true => text.replace("{{", "\u{0}").replace("{%", "{{ '{%' }}").replace('\u{0}', "{{ '{{' }}"),
         false => text.to_owned(),

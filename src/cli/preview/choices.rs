@@ -42,7 +42,7 @@ pub(crate) struct ChoiceState {
     pub finished: Vec<String>,
     /// Full id of the run that is requested next; null if the search or ladder has ended.
     pub next: Option<String>,
-    /// The state or the result, as text.
+    /// The state or the result of the search or ladder, as text.
     pub standing: String,
     /// For a search: each objective that `meets` lists, in order, followed by other limits of the
     /// plan's objective; empty for a ladder.
@@ -83,8 +83,8 @@ pub(crate) struct SettingState {
     /// The upper end of the 95 % interval.
     pub high: Option<f64>,
     /// Whether the settings meet the plan's objective, judged from all of their runs together: `shown`,
-    /// `seems` (as observed), `seems_not` (it was missed as observed, or too few requests are available)
-    /// or `misses`; null if there is no objective or no run.
+    /// `seems` (met as observed), `seems_not` (missed as observed, or too few requests are available) or
+    /// `misses`; null if there is no objective or no run.
     pub meets: Option<&'static str>,
     /// Why the last run of the settings does not count, like `invalid: client_late`, or that the
     /// settings cannot be chosen; null if the run counts.
@@ -119,7 +119,7 @@ pub(crate) struct AnswerState {
     /// requested. For `cost_per_million`, `below_range` means that the lightest load meets it,
     /// `above_range` that no load does, and `unknown` that no token count is available.
     pub end: Option<&'static str>,
-    /// The highest load that met the objective below all loads that did not, as far as the runs
+    /// The highest load that met the objective and is lower than all loads that missed it, as far as the runs
     /// show; for `cost_per_million`, the highest load that did not meet it.
     pub low: Option<f64>,
     /// The lowest load above `low` that missed the objective; for `cost_per_million`, the lowest load that

@@ -29,15 +29,15 @@ use super::repeats::{RepeatsState, repeats};
 use super::scrapes::{Scrapes, scrapes};
 use super::starts::{Starts, starts};
 
-/// The rule for given-up runs.
+/// The definition of a given-up run, as text.
 const GIVEN_UP_RULE: &str = "the environment spoiled the run as often as the plan's `retries` allow; `run` retries \
                              it only with --redo given-up, --force, or more retries in the plan";
-/// The rule for orphans.
+/// The definition of an orphan, as text.
 const ORPHAN_RULE: &str = "a committed run on one of the plan's endpoints that no cell requests, and that no cell \
                            waiting for an earlier sweep can request";
-/// The rule for pending runs.
+/// The definition of a pending run, as text.
 const PENDING_RULE: &str = "another process has locked the results folder and is measuring the run";
-/// The rule for pruned runs.
+/// The definition of a pruned run, as text.
 const PRUNED_RULE: &str = "`run` would wait for the run's endpoint, which is not ready (with --probe), or would skip \
                            the run, because the repeat is not needed, the budget skips its sweep, or its result \
                            cannot be read";
@@ -109,7 +109,7 @@ pub(crate) struct Entry {
     pub repeat: u32,
     /// The action that `run` would take.
     pub state: Action,
-    /// The reason, in words.
+    /// The reason for the action, in words.
     pub reason: String,
     /// The place in the plan that caused this action, as file:line:column; for a run that no edit explains,
     /// the beginning of its sweep. Null for an orphan.
@@ -200,13 +200,13 @@ pub(crate) struct Counts {
 /// The rules of a preview, as text.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Rules {
-    /// The rule for requests.
+    /// The rule by which requests are counted.
     pub requests: &'static str,
-    /// The rule for tokens.
+    /// The rule by which tokens are counted.
     pub tokens: &'static str,
-    /// The rule for time.
+    /// The rule by which time is estimated.
     pub time: &'static str,
-    /// The rule for money.
+    /// The rule by which money is estimated.
     pub money: &'static str,
     /// The definition of an orphan.
     pub orphan: &'static str,

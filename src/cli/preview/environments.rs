@@ -58,9 +58,8 @@ pub(crate) fn differing(asked: &[ProbedEndpoint], records: impl Iterator<Item = 
         .collect()
 }
 
-/// Decides, as `run` does, that a run whose result would be kept is measured again, if the plan
-/// requires that servers match, and if the run's server was queried and now reports something
-/// different.
+/// Changes the decision to keep a result, as `run` does: the run is measured again if the plan requires that
+/// servers match, and the run's server was queried and now reports something different.
 pub(crate) fn or_changed(decision: &mut Decision, run: &PlannedRun, workspace: &Workspace, asked: &[ProbedEndpoint]) {
     let plan = workspace.plan();
     if decision.action != Action::Cached || plan.environment != EnvironmentPolicy::Match {

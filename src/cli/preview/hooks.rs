@@ -14,7 +14,7 @@ use super::super::workspace::Workspace;
 /// A hook, or the reset of a server.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Happens {
-    /// The endpoint.
+    /// The name of the endpoint.
     pub endpoint: String,
     /// The point at which the hook or reset happens: before_cell, before_run, after_run, after_cell, or
     /// reset, which comes after all hooks before a run.
@@ -33,8 +33,8 @@ impl Happens {
     }
 }
 
-/// Returns the hooks and resets of the runs at these positions of the expansion, ordered by the plan's
-/// endpoints and by point in a run.
+/// Returns the hooks and resets of the runs at these positions of the expansion, ordered by endpoint as in
+/// the plan, and then by their point in a run.
 pub(super) fn happens(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Happens> {
     let of_endpoint = |(name, endpoint): (&String, &Endpoint)| {
         let planned = todo.iter().map(|at| &workspace.expansion.runs[*at]);

@@ -96,8 +96,8 @@ pub(super) fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Prints the preview. Returns whether the preview contains any run that has no result to keep and
-/// is not given up.
+/// Prints the preview. Returns whether there is work: any run that has no result to keep, is needed, and is
+/// not given up.
 pub(super) fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: View) -> Result<bool, Failure> {
     let picked = selection.pick(workspace.plan(), &workspace.expansion)?;
     let (waiting, picked) = (picked.cells(&workspace.expansion.pending), picked.runs);

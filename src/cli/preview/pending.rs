@@ -18,10 +18,10 @@ pub(crate) struct PendingCell {
     /// The number of repeats that the cell would have.
     pub repeats: u32,
     /// `pending`: an earlier sweep has no answer yet; `blocked`: the earlier sweep ended without an answer,
-    /// so that there is no load; `pruned`: `skip_if` skips the cell; `left_out`: the budget skips the cell;
+    /// so there is no load; `pruned`: `skip_if` skips the cell; `left_out`: the budget skips the cell;
     /// `stopped`: a gate failed; `undecided`: a gate cannot be decided.
     pub state: Waits,
-    /// The reason, in words.
+    /// The reason for the state, in words.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! Repeats that end early in a preview: the minimum, maximum and expected number of runs, and the state
+//! The preview of repeats that may end early: the minimum, maximum and expected number of runs, and the state
 //! of each cell.
 
 use schemars::JsonSchema;

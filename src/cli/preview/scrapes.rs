@@ -13,7 +13,7 @@ use super::super::workspace::Workspace;
 /// The pages scraped for one endpoint.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Scrapes {
-    /// The endpoint.
+    /// The name of the endpoint.
     pub endpoint: String,
     /// The addresses of the pages; a description in place of the address of the endpoint's own page, if
     /// that is not known yet.

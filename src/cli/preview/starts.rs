@@ -16,7 +16,7 @@ use super::super::workspace::Workspace;
 /// The starts of one endpoint's servers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Starts {
-    /// The endpoint.
+    /// The name of the endpoint.
     pub endpoint: String,
     /// How often a server of the endpoint is started for the runs to do.
     pub starts: usize,

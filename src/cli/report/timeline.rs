@@ -1,5 +1,5 @@
-//! Which runs were executed when: times from `run.json` files and attempts, grouped by the resource
-//! that runs occupy.
+//! The times at which runs were executed, from `run.json` files and attempts, grouped by the resource that
+//! the runs occupy.
 
 use std::collections::HashMap;
 

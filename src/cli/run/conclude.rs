@@ -83,7 +83,7 @@ pub(super) fn conclude(
         gate_page::write(path, workspace, (gate, &waiting))?;
     }
     let gate = gate.filter(|_| args.gate);
-    // Runs that were not requested do not count as missing.
+    // Cells that `skip_if` or the budget skips do not count as missing, so their states are not tested below.
     let is_so = |state: Waits| waiting.iter().any(|pending| pending.state == state);
     // Exit codes that are more specific about the next step take precedence.
     let exit = if left_out.any() {
@@ -108,8 +108,8 @@ pub(super) fn conclude(
 }
 
 /// Returns a line for each of the `invalid` runs that a search or `optimize` replaced with another run, or
-/// that a search counts as a miss above its answer. A run that is also requested by anything else is not
-/// included.
+/// that a search counts as a miss above its answer. A run that several sweeps share is included only if this
+/// holds in each of these sweeps.
 fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String]) -> Vec<String> {
     let pools = || workspace.expansion.pools.iter().zip(&workspace.chosen).zip(&workspace.trails);
     let why = |run: &PlannedRun, id: &str| {
@@ -202,9 +202,10 @@ fn as_typed(args: &RunArgs) -> (String, String, String) {
 struct Hints {
     /// Whether any run is not valid.
     doubtful: bool,
-    /// Whether at least one run is invalid, and stays invalid until it is executed again.
+    /// Whether to suggest `--redo invalid`: at least one run stays invalid until it is executed again, and
+    /// the results are not shared.
     invalid: bool,
-    /// The first sweep that chose its runs; `None` if there is no such sweep.
+    /// The first sweep with a search or ladder; `None` if the plan has none.
     chosen: Option<String>,
     /// Whether no calibration shows the generator's own error.
     calibrate: bool,

@@ -74,7 +74,7 @@ pub(super) fn execute_stages(
 
 /// After a stage, compares the servers that could not be queried before it but have been running since,
 /// including launched ones, with those of earlier results, and measures the runs of changed servers again.
-/// Each stage is compared only once.
+/// This happens only once per stage.
 fn measure_late(
     args: &RunArgs,
     workspace: &Workspace,
@@ -138,8 +138,8 @@ fn spend_the_rest(
     }
 }
 
-/// Executes the runs to do. The numbers of runs continue after the `behind` earlier runs that are no longer
-/// in `decisions`.
+/// Executes the runs to do. The numbers shown for runs continue after the `behind` earlier runs that are no
+/// longer in `decisions`.
 fn execute(
     args: &RunArgs,
     workspace: &Workspace,
@@ -149,7 +149,7 @@ fn execute(
 ) -> Result<Summary, Failure> {
     let Means { writer, stop, outlets } = means;
     let action = |decision: &Option<Decision>| decision.as_ref().map(|decision| decision.action);
-    // Runs that searches and ladders may request follow the runs that are already known.
+    // In `whole`, the runs that searches and ladders may request follow the runs that are already known.
     let (whole, places) = workspace.expansion.with_members();
     let chooser = Chooser::new(writer.store(), workspace.plan());
     let choose = |pool: &Pool| chooser.choose(pool);
@@ -214,7 +214,7 @@ struct Listener<'a> {
     outlets: &'a Outlets,
     store: &'a Store,
     workspace: &'a Workspace,
-    /// Verdicts are kept if there are many runs.
+    /// The cache for verdicts; `None` unless the plan has too many runs for a table.
     judgements: Option<Judgements<'a>>,
 }
 

@@ -17,7 +17,7 @@ use crate::cli::http;
 use crate::report::progress::SweepMetrics;
 use crate::sweep::event::Event;
 
-/// Interval between reads of the counters, so that derived rates are up to date.
+/// Interval between reads of the counters, short enough to keep derived rates up to date.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Content type of the text format.
@@ -67,7 +67,7 @@ impl MetricsServer {
         format!("http://{}/metrics", self.address)
     }
 
-    /// Begins a stage that takes `pace` seconds for each second of its runs.
+    /// Begins a stage; `pace` is its expected duration divided by the total duration of its runs.
     pub(super) fn begin(&self, pace: f64) {
         if let Ok(mut metrics) = self.metrics.lock() {
             metrics.begin(pace);

@@ -150,8 +150,8 @@ fn tell_what_followed(args: &RunArgs, workspace: &Workspace) {
     words.for_each(|words| screen.line(&format!("budget: {words}")));
 }
 
-/// Ends servers that an earlier sweep of this folder launched but could not end, because it was killed with
-/// their supervisors. This process holds the folder's lock, so none of these servers is in use.
+/// Ends servers that an earlier sweep of this folder launched but could not end, because it was killed
+/// together with their supervisors. This process holds the folder's lock, so none of these servers is in use.
 fn end_left_servers(args: &RunArgs, writer: &Writer, part: Option<&Part>) {
     let screen = args.screen().with_times();
     let folder = args.plan.parent().unwrap_or(Path::new(""));

@@ -30,7 +30,7 @@ impl Outlets {
         Ok(Outlets { metrics, events, traces })
     }
 
-    /// Begins a stage that takes `pace` seconds for each second of its runs.
+    /// Begins a stage; `pace` is its expected duration divided by the total duration of its runs.
     pub(super) fn begin(&self, pace: f64) {
         self.metrics.iter().for_each(|metrics| metrics.begin(pace));
     }

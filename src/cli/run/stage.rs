@@ -33,8 +33,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Returns the stage with the decisions that follow from another read of the folder; the servers'
-    /// reports are kept.
+    /// Makes the decisions again, based on the current contents of the folder; the servers' reports are kept.
     pub(super) fn decide_again(
         &mut self,
         args: &RunArgs,
@@ -45,8 +44,8 @@ impl Stage {
         self.settle(workspace, stages)
     }
 
-    /// Adjusts the decisions according to servers' reports, repetitions, and runs that have to
-    /// wait.
+    /// Adjusts the decisions: results from changed servers are measured again, repeats that may be needed
+    /// after all are decided again, and runs that have to wait are removed.
     fn settle(&mut self, workspace: &Workspace, stages: &Stages) -> Result<(), Failure> {
         self.changes = self.looks.apply(workspace, &mut self.decisions)?;
         workspace.reopen(&mut self.decisions);

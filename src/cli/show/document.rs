@@ -13,7 +13,7 @@ use crate::export::run_row::RunRow;
 use crate::export::runs;
 use crate::store::RunRecord;
 
-/// One run in full.
+/// A run with its verdict and all of its metrics.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document<'a> {
     /// The run's `run.json`: the specification with every default, the circumstances, the facts, and the
@@ -36,8 +36,8 @@ pub(crate) struct Document<'a> {
     /// The server's own metrics over the window; absent if nothing was scraped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     server: Vec<Figure>,
-    /// How the time was spent: mean latencies from the schedule as sums of parts; absent if nothing was
-    /// scraped.
+    /// How the time was spent: mean latencies, measured from the scheduled time, as sums of parts; absent if
+    /// nothing was scraped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<Sum>,
     /// The run's labels and every metric: the columns of `export`, described by `schema export`.
@@ -61,8 +61,8 @@ struct Limit {
     above: u64,
     /// Number of tested samples.
     n: u64,
-    /// The number of samples that would show that the limit holds, if the samples depended on each other as
-    /// now and none were above the limit.
+    /// The number of samples that would show that the limit holds, if none were above the limit and they
+    /// depended on each other as much as these samples do.
     need: u64,
     /// The equivalent number of independent samples. Requests that wait for each other count less.
     worth: f64,
@@ -87,10 +87,10 @@ struct Figure {
     absent: Option<String>,
 }
 
-/// A mean latency from the schedule, and its parts.
+/// A mean latency, measured from the scheduled time, and its parts.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Sum {
-    /// ttft or e2e.
+    /// The latency: ttft or e2e.
     of: &'static str,
     /// Number of requests that the mean covers, which are those that ended in the window.
     requests: u64,
@@ -118,7 +118,7 @@ struct Part {
 /// Whether the server of an open loop kept up.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Saturation {
-    /// kept_up, saturated or not_shown.
+    /// The state of the server: kept_up, saturated or not_shown.
     state: &'static str,
     /// Whether the server kept up with the arrivals; null if the window is too short to decide.
     kept_up: Option<bool>,

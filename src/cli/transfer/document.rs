@@ -21,7 +21,7 @@ pub(crate) struct Document {
     left_out: Vec<LeftOut>,
 }
 
-/// One run.
+/// One run, and the outcome of its transfer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct OneRun {
     /// The name of the run's folder, which is the beginning of the run's id.
@@ -35,7 +35,7 @@ pub(super) struct OneRun {
 pub(super) struct LeftOut {
     /// The name of the run's folder.
     pub(super) id: String,
-    /// The reason.
+    /// Why the run was not sent.
     pub(super) reason: String,
 }
 
@@ -47,7 +47,7 @@ enum Outcome {
     Committed,
     /// The same result was already at the destination.
     Unchanged,
-    /// Another result of the same run was already committed at the destination, and stays.
+    /// Another result of the same run was already committed at the destination, and is kept.
     OtherResult,
 }
 

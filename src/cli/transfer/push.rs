@@ -24,7 +24,7 @@ pub(crate) fn run(args: PushArgs) -> Result<Exit, Failure> {
     let objects = ObjectResults::open(&args.url)?;
     let plan = args.of_plan()?;
     let is_asked = |run: &Listed| plan.as_ref().is_none_or(|ids| ids.contains(&run.id));
-    // Each record is read again when its run is pushed.
+    // Records are not kept in memory, because each is read again when its run is pushed.
     let without_record = |run: Listed| is_asked(&run).then_some(Listed { record: None, ..run });
     let listed = Store::open(&args.folder.results).survey(&without_record)?;
     let left_out: Vec<LeftOut> = listed.iter().filter_map(left_out).collect();

@@ -10,11 +10,10 @@ use super::merge::{Span, at_least};
 use super::{Arrivals, PROFILE_VERSION, PrefixClass, Prefixes, Profile, Stretch, TurnBucket, Turns};
 use crate::dataset::record::{BLOCK_TOKENS, CHARS_PER_TOKEN, Record, estimated_tokens};
 
-/// The maximum number of periods into which the time is divided to describe the rate. A period lasts at
-/// least a second.
+/// Maximum number of periods in the description of the rate over time. A period lasts at least a second.
 const MOST_STRETCHES: u64 = 500;
 
-/// There are fewer requests than a single range must cover.
+/// The error if there are fewer requests than a single range must cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a profile with k = {k} needs at least {k} requests, but there are only {requests}")]
 pub struct TooFew {
@@ -34,7 +33,7 @@ pub struct Profiler {
     cells: Cells,
     offsets: Vec<Nanos>,
     hasher: RandomState,
-    /// The blocks with which the prompts so far begin.
+    /// Names of the full blocks of all prompts so far.
     blocks: HashSet<u64>,
     /// Groups of requests, by their first block.
     groups: HashMap<u64, Group>,
@@ -44,7 +43,7 @@ pub struct Profiler {
     short: u64,
     /// Number of requests in each named conversation, by a hash of its name.
     named: HashMap<u64, u64>,
-    /// For each number of requests: the number of conversations that are single records with so many
+    /// For each number of requests, the number of conversations that consist of one record with that many
     /// requests.
     turns: BTreeMap<u64, u64>,
     has_text: bool,
@@ -130,7 +129,7 @@ impl Profiler {
     }
 }
 
-/// Rounds a figure, so that it does not reveal a single request.
+/// Rounds a figure so that it does not reveal a single request.
 fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

@@ -28,7 +28,7 @@ pub struct Profile {
     pub k: u32,
     /// Number of requests in the profile.
     pub requests: u64,
-    /// Joint lengths of prompts and responses.
+    /// Joint distribution of prompt and response lengths.
     pub lengths: Lengths,
     /// Arrivals of requests; absent if the file has no times.
     pub arrivals: Option<Arrivals>,
@@ -38,17 +38,17 @@ pub struct Profile {
     pub turns: Option<Turns>,
 }
 
-/// Joint lengths of prompts and responses.
+/// Joint distribution of prompt and response lengths.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lengths {
-    /// Number of requests whose tokens are declared in the file; for the others, tokens are estimated as
-    /// characters / 4.
+    /// Number of requests whose token counts are declared in the file; for the others, the counts are
+    /// estimated as characters / 4.
     pub declared: u64,
     /// Ranges of prompt and response tokens. Fine ranges that are too rare are merged into coarser ones, so
     /// ranges may overlap. Each request is counted in only one of them.
     pub buckets: Vec<LengthBucket>,
-    /// Number of requests that are too rare for any range.
+    /// Number of requests whose lengths are too rare for any range.
     pub suppressed: u64,
 }
 
@@ -56,10 +56,10 @@ pub struct Lengths {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LengthBucket {
-    /// The minimum and maximum of prompt tokens in the request alone, without the history of a
+    /// The minimum and maximum number of prompt tokens in the request alone, without the history of a
     /// conversation.
     pub prompt: [u32; 2],
-    /// The minimum and maximum of response tokens; absent if the file does not contain them.
+    /// The minimum and maximum number of response tokens; absent if the file does not contain them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<[u32; 2]>,
     /// Number of requests.
@@ -97,12 +97,12 @@ pub struct Prefixes {
     pub(crate) block_tokens: u32,
     /// Number of requests whose beginnings are known.
     pub requests: u64,
-    /// Of the prompt tokens of requests whose beginnings are known: the share that belongs to a
-    /// beginning of an earlier prompt. An unlimited prefix cache could serve this share.
+    /// The share of prompt tokens that repeat the beginning of an earlier prompt, among the requests whose
+    /// beginnings are known. An unlimited prefix cache could serve this share.
     pub reusable_share: f64,
     /// Groups of requests with the same first block, by the size of the group.
     pub classes: Vec<PrefixClass>,
-    /// Number of requests in groups that are too rare for any class.
+    /// Number of requests in groups whose sizes are too rare for any class.
     pub suppressed: u64,
 }
 
@@ -127,7 +127,7 @@ pub struct PrefixClass {
 pub struct Turns {
     /// Ranges of turns.
     pub buckets: Vec<TurnBucket>,
-    /// Number of conversations that are too rare for any range.
+    /// Number of conversations whose number of turns is too rare for any range.
     pub suppressed: u64,
     /// Whether turns are separate entries in the file, so that the lengths of later turns include
     /// the history.

@@ -2,7 +2,7 @@
 
 use crate::dataset::record::Record;
 
-/// A record that is not complete: its time is still relative to the origin of the file's times.
+/// An incomplete record: its time is still relative to the origin of the file's times.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::dataset) struct Draft {
     /// The record; its place and offset are not set.

@@ -28,7 +28,7 @@ pub(super) fn read(format: Format, fields: &Fields, mapping: &Mapping) -> Result
     }
 }
 
-/// Returns the fields that identify a format, which each of its entries must have.
+/// Returns the fields that identify a format. Every entry in the format must have them.
 pub(super) fn needs(format: Format) -> &'static [&'static str] {
     match format {
         Format::ShareGpt => &["conversations"],
@@ -41,5 +41,5 @@ pub(super) fn needs(format: Format) -> &'static [&'static str] {
     }
 }
 
-/// Optional fields that the formats read in addition.
+/// Optional fields that are read in some of the formats.
 pub(super) const ALSO: [&str; 3] = ["_id", "Session ID", "lang"];

@@ -39,7 +39,7 @@ pub(super) fn read(fields: &Fields) -> Result<Draft, Bad> {
     Ok(Draft { record, time: None })
 }
 
-/// Returns the reply with which the conversation continues; `None` if there is none.
+/// Returns the reply that continues the conversation; `None` if there is none.
 fn best(message: &Fields) -> Result<Option<&Fields>, Bad> {
     let Some(replies) = get(message, "replies") else { return Ok(None) };
     let replies = replies.as_array().ok_or_else(|| wrong("replies", replies, "a list of messages"))?;

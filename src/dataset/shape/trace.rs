@@ -28,8 +28,8 @@ pub(super) fn mooncake(fields: &Fields) -> Result<Draft, Bad> {
     Ok(draft)
 }
 
-/// Reads an entry of the BurstGPT trace, with a time in seconds since the trace's start. Some versions
-/// contain the session.
+/// Reads an entry of the BurstGPT trace, with a time in seconds since the trace's start. Some versions of the
+/// trace also contain a session id.
 pub(super) fn burstgpt(fields: &Fields) -> Result<Draft, Bad> {
     let mut draft = lengths(fields, "Request tokens", "Response tokens")?;
     draft.time = Some(instant("Timestamp", need(fields, "Timestamp")?, SECOND)?);

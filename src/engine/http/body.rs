@@ -16,9 +16,9 @@ pub(crate) struct Body {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
-    /// The length is known; this many bytes are still to arrive.
+    /// The length is known; this many bytes have not arrived yet.
     Length(u64),
-    /// The end of the body is the end of the connection.
+    /// The body ends when the connection closes.
     UntilClose,
     /// The body has chunked transfer encoding; contains the position within its chunks.
     Chunked(Chunk),
@@ -31,9 +31,9 @@ enum Framing {
 enum Chunk {
     /// In the digits of a chunk's size.
     Size { size: u64, digits: u8 },
-    /// After the digits of the size, before the end of that line.
+    /// After the digits of the size, before the end of the line.
     Extension { size: u64 },
-    /// In the data of a chunk, of which this many bytes are still to arrive.
+    /// In the data of a chunk; this many bytes of it have not arrived yet.
     Data(u64),
     /// After the data of a chunk, before the line end that follows it.
     DataEnd { cr: bool },
@@ -66,7 +66,7 @@ impl Body {
         Body::of(Framing::Chunked(Chunk::Size { size: 0, digits: 0 }))
     }
 
-    /// Creates a body whose end is the end of the connection.
+    /// Creates a body that ends when the connection closes.
     pub(crate) fn until_close() -> Body {
         Body::of(Framing::UntilClose)
     }
@@ -75,7 +75,7 @@ impl Body {
         Body { framing, aside: 0 }
     }
 
-    /// Whether only the end of the connection ends the body.
+    /// Whether the body ends only when the connection closes.
     pub(crate) fn ends_with_connection(&self) -> bool {
         self.framing == Framing::UntilClose
     }

@@ -17,7 +17,7 @@ const MAX_FIELDS: usize = 128;
 pub(crate) struct Head {
     /// The status code.
     pub status: u16,
-    /// The body, of which nothing has been read yet.
+    /// The body; none of it has been read yet.
     pub body: Body,
     /// Whether the connection may carry another request after this response.
     pub keep_alive: bool,

@@ -50,8 +50,8 @@ pub(crate) struct Head {
 }
 
 impl Exchange {
-    /// Passes a request to the task that drives the connection, which writes the request the next time the
-    /// task runs.
+    /// Passes a request to the task that drives the connection, which writes the request the next time it
+    /// runs.
     pub(crate) fn begin(lease: Lease, stamps: Rc<Stamps>, head: Request<()>, body: Bytes) -> Result<Exchange, Failure> {
         let (mut send, ledger) = lease.open()?;
         stamps.arm();

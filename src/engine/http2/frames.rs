@@ -1,10 +1,10 @@
-//! Finds where the frames of HTTP/2 begin and end in a sequence of bytes, split anywhere (RFC 9113, section
-//! 4). It parses only the heads of frames, so that data can be stamped frame by frame as it passes; the
-//! `h2` crate parses the same bytes completely. The module uses no sockets and no clocks.
+//! Finds where HTTP/2 frames begin and end in a sequence of bytes that may be split anywhere (RFC 9113,
+//! section 4). It parses only the heads of frames, so that data can be stamped frame by frame as it passes;
+//! the `h2` crate parses the same bytes completely. The module uses no sockets and no clocks.
 
 /// Size of a frame's head, in bytes.
 const HEAD: usize = 9;
-/// Size of the preface, with which a client begins a connection, in bytes.
+/// Size of the preface that a client sends at the start of a connection, in bytes.
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 
 /// The kinds of frames that are distinguished here.
@@ -97,12 +97,12 @@ pub(super) enum Event {
 }
 
 impl Frames {
-    /// Creates the parser of the bytes that a server sends.
+    /// Creates a parser for the bytes that a server sends.
     pub(super) fn of_server() -> Frames {
         Frames { preface: 0, head: [0; HEAD], of_head: 0, under_way: None }
     }
 
-    /// Creates the parser of the bytes that a client sends, which begin with the preface.
+    /// Creates a parser for the bytes that a client sends, which begin with the preface.
     pub(super) fn of_client() -> Frames {
         Frames { preface: PREFACE, ..Frames::of_server() }
     }

@@ -1,4 +1,5 @@
-//! The heads of requests. They are created once; only the number and the length differ between requests.
+//! The heads of requests. They are created once; only the request's number and the length of its body differ
+//! between requests.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
 

@@ -25,7 +25,7 @@ use crate::units::Nanos;
 /// The flow-control window that the server gets, in bytes. It is so large that the server never waits for
 /// the client, which takes each frame as soon as it arrives.
 const WINDOW: u32 = 1 << 30;
-/// Size of the largest accepted head, in bytes, as over HTTP/1.1.
+/// Size of the largest accepted head, in bytes; the same as over HTTP/1.1.
 const MAX_HEAD: u32 = 64 << 10;
 /// Maximum number of cancelled streams that are remembered, because their last frames may still arrive. The
 /// client responds to a frame of a forgotten stream with a reset.
@@ -197,7 +197,7 @@ impl Session {
             && matches!(&*self.state.borrow(), State::Open(Open { ledger, .. }) if !ledger.is_silent())
     }
 
-    /// Makes the connection's task read the socket at once, whatever the runtime's readiness state.
+    /// Makes the connection's task read the socket at once, regardless of the runtime's readiness state.
     pub(super) fn look(&self) {
         if let State::Open(Open { ledger, .. }) = &*self.state.borrow() {
             ledger.stamps().doubt();

@@ -24,8 +24,8 @@ use crate::units::Nanos;
 
 use super::session::{Lease, Session};
 
-/// How many times the task of an idle connection on which unread data has arrived gets a turn to
-/// process the data before the connection is used anyway. The data may be a close, or only a ping.
+/// If unread data has arrived on an idle connection, the connection's task gets this many turns to process
+/// the data before the connection is used anyway. The data may be a close, or only a ping.
 const LOOKS: u32 = 3;
 
 /// The HTTP/2 connections of one thread to one target.

@@ -16,7 +16,7 @@ fn course(arrivals: &str) -> Course {
     Course::new(&Load::Open { qps, arrivals, cap: None }, &phases).unwrap()
 }
 
-/// Returns the rate between two times, in seconds since the start of the window.
+/// Returns the mean rate between two times, which are given in seconds since the start of the window.
 fn rate(course: &Course, from: f64, to: f64) -> f64 {
     (course.expected(30.0 + to) - course.expected(30.0 + from)) / (to - from)
 }

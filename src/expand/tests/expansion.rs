@@ -12,8 +12,8 @@ fn ids(expansion: &Expansion) -> BTreeSet<RunId> {
     expansion.runs.iter().map(|run| run.id).collect()
 }
 
-/// Returns the cells of three axes as one would list them by hand: with three loops, and then the
-/// exclude.
+/// Returns the expected cells of three axes, computed naively: three nested loops that skip the excluded
+/// cells.
 fn naive(endpoints: &[&str], prompts: &[u32], batches: &[u32], left_out: Option<u32>) -> Vec<(String, u32, u32)> {
     let mut cells = Vec::new();
     for endpoint in endpoints {
@@ -38,7 +38,7 @@ fn sweep(endpoints: &[&str], prompts: &[u32], batches: &[u32], left_out: Option<
     })
 }
 
-/// Returns `value` with the keys of every table reversed, except for matrices if `axes` is false.
+/// Returns `value` with the keys of every table reversed.
 fn reversed(value: &Value) -> Value {
     match value {
         Value::Object(table) => {

@@ -87,7 +87,7 @@ fn content(reuse: Reuse, turns: u32) -> Content {
     Content { reuse, system_tokens: 0, prompt_tokens: 50, turns, ..Content::default() }
 }
 
-/// Returns a closed loop over chat on a declared server.
+/// Returns the spec of a closed loop that sends chat requests to a declared server.
 pub(super) fn closed_chat() -> RunSpec {
     RunSpec {
         labels: Labels { model: "small".into(), scenario: "B1".into(), axes: AxisLabels::default() },
@@ -131,7 +131,7 @@ pub(super) fn closed_chat() -> RunSpec {
     }
 }
 
-/// Returns an open loop with a cap over completions, with every optional field set.
+/// Returns the spec of an open loop with a cap that sends completion requests; every optional field is set.
 pub(super) fn open_completions() -> RunSpec {
     let axes = AxisLabels::new([("top_p".into(), "0.9".into())]);
     RunSpec {
@@ -179,7 +179,7 @@ pub(super) fn open_completions() -> RunSpec {
     }
 }
 
-/// Returns conversations on the embedded mock.
+/// Returns the spec of a run that holds conversations with the embedded mock.
 pub(super) fn conversation_on_mock() -> RunSpec {
     RunSpec {
         labels: Labels { model: "mock".into(), scenario: "D".into(), axes: AxisLabels::default() },
@@ -214,7 +214,7 @@ pub(super) fn conversation_on_mock() -> RunSpec {
     }
 }
 
-/// Returns a closed loop whose requests have additional fields of every kind.
+/// Returns the spec of a closed loop whose requests have additional fields of every kind.
 pub(super) fn with_extra() -> RunSpec {
     let table = Table::from([("type".into(), Json::Text("json_object".into()))]);
     let extra = BTreeMap::from([

@@ -10,8 +10,7 @@ use crate::plan::model::content::Content;
 use crate::plan::{ErrorPolicy, History, Scalar, Timer};
 use crate::units::{Decimal, Seed};
 
-/// Values to try instead of a text. The first value that the field's type accepts results in the
-/// changed spec.
+/// Replacements for a text in a spec; the first one that the field's type accepts is used.
 const OTHER_TEXTS: [&str; 13] = [
     "7s/token",
     "7%",
@@ -28,7 +27,7 @@ const OTHER_TEXTS: [&str; 13] = [
     "anything else",
 ];
 
-/// JSON pointers of all leaves under `value`.
+/// Adds the JSON pointers of all leaves under `value` to `into`; `at` is the pointer of `value` itself.
 fn leaves(value: &Value, at: String, into: &mut Vec<String>) {
     match value {
         Value::Object(table) => table.iter().for_each(|(key, value)| leaves(value, format!("{at}/{key}"), into)),
@@ -109,7 +108,7 @@ fn whether_errors_are_measured_is_not_hashed() {
     assert_ne!(spec, measured);
     assert_eq!(RunId::of(&spec), RunId::of(&measured));
     assert_eq!(differences(&spec, &measured), []);
-    // A record from before this field existed has the default.
+    // The default is not written, so a record from before this field existed is read with the default.
     assert!(serde_json::to_value(&spec).expect("JSON").get("errors").is_none());
 }
 

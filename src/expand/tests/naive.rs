@@ -26,7 +26,7 @@ pub(crate) struct Axis {
     pub(crate) as_zip: bool,
 }
 
-/// A whole sweep.
+/// The matrix of a sweep, with its rules.
 #[derive(Debug, Clone)]
 pub(crate) struct Matrix {
     pub axes: Vec<Axis>,
@@ -213,8 +213,8 @@ fn own(name: &'static str, others: &'static [&'static str]) -> impl Strategy<Val
     })
 }
 
-/// Generates prompt and output lengths that vary together: as a zip, or as tables that may lack one of the
-/// two and may be conditional.
+/// Generates prompt and output lengths that vary together: as a zip, or as tables that may be conditional and
+/// may lack the output length.
 fn shape() -> impl Strategy<Value = Axis> {
     let pair = (16i64..19, 16i64..19, any::<bool>(), proptest::option::weighted(0.2, rule(&["endpoint"], 1)));
     (proptest::collection::vec(pair, 1..4), any::<bool>()).prop_map(|(pairs, as_zip)| {
@@ -239,7 +239,7 @@ fn endpoints() -> impl Strategy<Value = Axis> {
     })
 }
 
-/// Returns one value of an axis that every plan generated here has.
+/// Returns an axis with a single value. It is used for the axes that every generated plan has.
 fn always(name: &str, value: &str) -> Axis {
     let point = Point { fields: vec![(name.to_owned(), json!(value))], when: None };
     Axis { name: name.to_owned(), points: vec![point], as_zip: false }

@@ -171,7 +171,7 @@ fn at<'v>(plan: &'v mut serde_json::Value, path: &[Step]) -> Option<&'v mut serd
     })
 }
 
-/// The place that `why` shows determines the value: if another number is written there, the field
+/// Tests that the place that `why` shows determines the value: if another number is written there, the field
 /// changes.
 #[test]
 fn what_stands_at_a_field_s_place_decides_it() {

@@ -32,7 +32,7 @@ fn parsed(text: &str, format: Format) -> ResolvedPlan {
     parse(Path::new(name), text, format).unwrap_or_else(|errors| panic!("{text}\n{errors}")).plan
 }
 
-/// Returns whether the text of a plan passes `check`.
+/// Checks the text of a plan; returns the rendered errors if the plan does not pass.
 fn passes(json: &Value) -> Result<(), String> {
     match parse(Path::new("plan.yaml"), &json.to_string(), Format::Yaml) {
         Ok(_) => Ok(()),
@@ -112,7 +112,7 @@ proptest! {
                 prop_assert_eq!((run.repeat as usize, &row(&run.cell)), (repeat, &expected[at]));
             }
         }
-        // Every value that differs here affects the measurements.
+        // All axes of these plans affect the measurements, so different cells have different ids.
         let distinct: BTreeSet<RunId> = runs.iter().map(|run| run.id).collect();
         let cells: BTreeSet<String> = expected.iter().map(|row| {
             let mut row = row.clone();
@@ -149,7 +149,7 @@ proptest! {
     }
 }
 
-/// Equivalent texts of one sweep, regardless of the text around it.
+/// Tests that equivalent texts of one sweep yield the same runs, regardless of the text around the sweep.
 #[test]
 fn forms_that_mean_the_same_name_the_same_runs() {
     let head = "sweepline: 1\nname: a\nendpoints: { e: { engine: mock }, f: { url: \"http://h/v1\" } }\nmodels: { m: { id: m } }\n";

@@ -52,7 +52,7 @@ fn what_an_outage_means_is_said_by_the_scenario_or_the_endpoint() {
             json["scenarios"]["mixed"]["errors"] = mix.clone();
             first(&serde_json::from_value(json).expect("a plan")).errors == ErrorPolicy::Measured
         };
-        // `talk` has `chat` as its base.
+        // `talk` has `chat` as its base, so it inherits the setting of `chat`.
         ["B1", "chat", "talk", "mixed"].map(run)
     };
     let (measured, environment) = (json!("measured"), json!("environment"));

@@ -41,7 +41,7 @@ fn what_is_compared_runs_in_rounds_that_turn() {
     assert_eq!(ids(&runs), ids(&alone.runs), "the order is not part of the identity");
 }
 
-/// Returns whether the second arm comes first, in rounds of two arms.
+/// Returns, for each round of two arms, whether the second arm comes first.
 fn turns(seed: u64, rounds: u32) -> Vec<bool> {
     let turned = |repeat| order::rounds(Seed(seed), "s", repeat, &[vec![0, 1]]) == [1, 0];
     (0..rounds).map(turned).collect()

@@ -1,5 +1,5 @@
-//! Tests of loads from earlier sweeps, gates, and cells that `skip_if` skips, all of which are a pure
-//! function of the findings.
+//! Tests of loads from earlier sweeps, of gates, and of cells that `skip_if` skips. All of them depend only
+//! on the plan and the findings.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::{plan, plan_json};
 use crate::expand::{Expansion, Finding, Known, PlannedRun, RunId, Says, Waits, expand, expand_with};
 use crate::plan::{Format, ResolvedPlan, SweepMetric, parse};
 
-/// Returns the findings of `limit` for each endpoint.
+/// Returns findings of the sweep `limit`, one for each endpoint.
 fn known(of: &[(&str, Says)]) -> Known {
     let finding = |(endpoint, says): &(&str, Says)| Finding {
         sweep: Arc::from("limit"),
@@ -29,7 +29,8 @@ fn load(load: &str) -> Says {
     Says::Load { load, surely: Some(load), is_least: false, caveats: Vec::new() }
 }
 
-/// Returns a load for which the runs do not show that it meets the objective.
+/// Returns a load that is only observed to meet the objective; `surely` is the load that is shown to meet it,
+/// if any.
 fn observed(load: &str, surely: Option<&str>) -> Says {
     let decimal = |load: &str| load.parse().expect("a number");
     Says::Load { load: decimal(load), surely: surely.map(decimal), is_least: false, caveats: Vec::new() }
@@ -40,7 +41,7 @@ fn at_least(load: &str) -> Says {
     Says::Load { load, surely: Some(load), is_least: true, caveats: Vec::new() }
 }
 
-/// Returns a search followed by these sweeps, checked like any plan.
+/// Returns a plan that consists of a search and the sweeps in `later`, checked like any plan.
 fn checked(later: Value) -> ResolvedPlan {
     let axes = json!({ "endpoint": ["vllm", "other"], "model": "small", "scenario": "B1" });
     let mut sweeps = json!({ "limit": { "matrix": axes, "search": { "qps": { "from": 1, "to": 100 } } } });
@@ -60,7 +61,7 @@ fn sustained(taken: Value) -> ResolvedPlan {
     checked(json!({ "sustained": { "matrix": { "qps": taken }, "repeats": 2 } }))
 }
 
-/// Returns endpoint and load of each run of a sweep.
+/// Returns the endpoint and the load of each run of a sweep.
 fn loads(expansion: &Expansion, sweep: &str) -> BTreeSet<(String, String)> {
     let of = |run: &PlannedRun| (run.cell["endpoint"].to_string(), run.cell["qps"].to_string());
     expansion.runs.iter().filter(|run| *run.sweep == *sweep).map(of).collect()
@@ -70,7 +71,7 @@ fn pairs(of: &[(&str, &str)]) -> BTreeSet<(String, String)> {
     of.iter().map(|(endpoint, load)| ((*endpoint).to_owned(), (*load).to_owned())).collect()
 }
 
-/// Returns state and reason of each cell that is not a run.
+/// Returns the state and the reason of each cell that is not a run.
 fn stops(expansion: &Expansion) -> Vec<(Waits, &str)> {
     expansion.pending.iter().map(|pending| (pending.state, pending.why.as_str())).collect()
 }
@@ -178,7 +179,7 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
         assert_eq!(stops(&stopped), [(state, why), (state, why), (state, &behind), (state, &behind)]);
         assert_eq!(loads(&stopped, "beside").len(), 2, "sweeps that do not depend on it run");
     }
-    // Without results, nothing is stopped, because the whole plan is possible.
+    // Without known findings, nothing is stopped, because every run of the plan is still possible.
     assert!(expand(&plan).expect("expands").pending.is_empty());
 }
 
@@ -204,7 +205,7 @@ fn a_sweep_that_asks_nothing_is_what_it_was() {
     assert_eq!(expand(&plan), expand_with(&plan, &Known::default()));
 }
 
-/// Returns the measurements of a sweep `load` at each of its loads.
+/// Returns findings of a sweep called `load`: the value of `metric` at each of its loads.
 fn measured(metric: &str, of: &[(&str, f64, Option<[f64; 2]>, usize)]) -> Known {
     let finding = |(load, value, ends, runs): &(&str, f64, Option<[f64; 2]>, usize)| Finding {
         sweep: Arc::from("load"),
@@ -258,7 +259,7 @@ fn gates_and_skips_hold_intervals_of_metrics_against_their_bounds() {
         (state, why.as_str()),
         (Waits::Stopped, "load: vllm · small · B1 · 1: ttft_p99 is above 900 ms, above 500ms")
     );
-    // A sweep at another load is skipped if there is a finding at any load.
+    // A cell is also skipped because of findings at other loads, here at 2 qps.
     let skip = checked(
         json!({ "load": load, "release": { "matrix": { "endpoint": "vllm", "qps": 50 }, "skip_if": { "sweep": "load", "metric": "error_share", "above": "1%" } } }),
     );

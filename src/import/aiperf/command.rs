@@ -122,7 +122,7 @@ fn without_config(words: &[String]) -> (Option<String>, Vec<String>) {
     (inline, rest.cloned().collect())
 }
 
-/// Returns the tree of the file that a command names, in the form that the command's options are applied to.
+/// Returns the tree of the file that a command names, in the form to which the command's options are applied.
 fn of_file(path: &str, asked: &Asked, context: &Context, ledger: &Ledger) -> Result<Tree, ImportError> {
     let text = (context.wishes.read)(path).map_err(|reason| ImportError::File {
         place: asked.place.clone(),
@@ -293,7 +293,7 @@ impl Builder<'_, '_> {
         self.set_key(parent, key, tree);
     }
 
-    /// Adds values to those of an earlier occurrence of the option.
+    /// Adds values to the values from earlier occurrences of the same option.
     fn extend(&mut self, path: &str, more: Vec<Tree>) {
         let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
         let before = self.table(parent).and_then(|table| table.get(key).cloned());

@@ -198,8 +198,8 @@ fn pairs(at: At) -> Option<Field> {
     Some(Field::new("lengths", format!("{{ pairs: [{}] }}", rows.join(", ")), origin))
 }
 
-/// Converts the requested lengths to ranges, because AIPerf draws lengths uniformly around, or below, the
-/// requested length.
+/// Converts the requested lengths to ranges, because AIPerf draws lengths uniformly from a range around or
+/// below the requested length.
 fn ranged(prompts: At, ratio: &Said<String>, prompt: Length, output: Length) -> (Length, Length) {
     let json: Option<serde_json::Value> = serde_json::from_str(&ratio.value).ok();
     let each = json.as_ref().and_then(|json| match json.as_f64() {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::leaves::{Leaf, Tree};
 use crate::units::text::is_variable;
 
-/// Replaces variables by their defaults. A text that is a single variable without a default stays as it is,
+/// Replaces variables by their defaults. A text that is a single variable without a default stays unchanged,
 /// because it may refer to an API key.
 pub(super) fn fill(tree: &mut Tree) {
     let filled: Result<(), ()> = tree.each_text(&mut |leaf| {
@@ -50,7 +50,7 @@ fn replaced(text: &str) -> (String, bool) {
     (out, is_changed)
 }
 
-/// Parses a text to a value, as YAML does.
+/// Parses a text into a value, as YAML does.
 pub(super) fn scalar(text: &str) -> Value {
     let text = text.trim();
     match text {

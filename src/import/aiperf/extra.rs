@@ -21,8 +21,8 @@ pub(super) struct Extra {
     /// The output length, in tokens.
     pub output: Option<Said<f64>>,
     pub ignore_eos: Option<Said<bool>>,
-    /// Whether the engine is assumed to be vLLM, whose fields are known; for other servers, all fields are
-    /// sent.
+    /// Whether the engine is assumed to be vLLM, whose fields are known; for other servers, every field is
+    /// put into `extra`.
     is_vllm: bool,
     /// Fields of the scenario.
     pub fields: Vec<Field>,

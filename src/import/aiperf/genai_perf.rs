@@ -92,7 +92,7 @@ fn lengthened(words: &[String]) -> Vec<String> {
     words.iter().map(long).collect()
 }
 
-/// Looks up options in genai-perf's table first, then in AIPerf's.
+/// Parses the options, each of which is looked up in genai-perf's table first and then in AIPerf's.
 fn both(words: &[String], line: usize, ledger: &Ledger) -> Vec<Given> {
     static ALL: std::sync::LazyLock<Vec<Known>> =
         std::sync::LazyLock::new(|| OWN.iter().chain(OPTIONS).copied().collect());

@@ -1,6 +1,5 @@
-//! A configuration as a tree whose values carry their origin. Each value is either read, or listed as
-//! unneeded or as missing in the plan. Unread values are listed at the end, so that nothing is lost
-//! silently.
+//! A configuration as a tree whose values carry their origin. A reader either reads a value, or lists it as
+//! unneeded or as missing in the plan. Unread values are listed at the end, so that nothing is lost silently.
 
 use std::cell::RefCell;
 
@@ -24,7 +23,7 @@ enum Fate {
     Told,
 }
 
-/// A value of the source.
+/// A value of the source, and how it was handled.
 #[derive(Debug)]
 struct Record {
     /// Name and value in displayable form.
@@ -35,7 +34,7 @@ struct Record {
     fate: Fate,
     /// Whether any variation replaces the value.
     is_replaced: bool,
-    /// Reasons that have been listed so far, so that each is listed only once.
+    /// The reasons listed so far; each reason is listed only once.
     told: Vec<String>,
 }
 
@@ -45,7 +44,7 @@ pub(super) struct Ledger<'a> {
     records: RefCell<Vec<Record>>,
 }
 
-/// One value. Its number in the ledger stays the same when the tree is copied or changed.
+/// One value and its number in the ledger, which stays the same when the tree is copied or changed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Leaf {
     pub(super) value: Value,
@@ -77,7 +76,7 @@ impl<'a> Ledger<'a> {
         self.take(shown, origin, value, at.line())
     }
 
-    /// Registers a value of a command, given by `words`.
+    /// Registers a value that the `words` of a command specify.
     pub(super) fn option(&self, words: &str, value: Value, line: usize) -> Tree {
         self.take(words.to_owned(), words.to_owned(), value, line)
     }
@@ -114,7 +113,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Records the value of an expression, which is shown after the expression.
+    /// Records the value of an expression, so that it is shown after the expression.
     pub(super) fn evaluated(&self, leaf: &Leaf) {
         let record = &mut self.records.borrow_mut()[leaf.id];
         let raw = record.shown.split(" (here ").next().unwrap_or_default().to_owned();
@@ -168,7 +167,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Records that a tree is replaced.
+    /// Records that another value replaces this tree.
     pub(super) fn replaced(&self, tree: &Tree) {
         let mut ids = Vec::new();
         tree.ids(&mut ids);
@@ -351,12 +350,12 @@ impl<'t> At<'t> {
         self.parsed("a number", |text| text.parse().ok())
     }
 
-    /// Returns a finite number.
+    /// Returns the value as a finite number.
     pub(super) fn float(self) -> Option<Said<f64>> {
         self.parsed("a number", |text| text.parse::<f64>().ok().filter(|value| value.is_finite()))
     }
 
-    /// Returns a whole number; `8.0` counts as one.
+    /// Returns the value as a whole number; `8.0` is accepted as 8.
     pub(super) fn whole(self) -> Option<Said<u64>> {
         self.parsed("a whole number", |text| {
             let float = || text.parse::<f64>().ok().filter(|value| value.fract() == 0.0 && (0.0..1e15).contains(value));
@@ -372,7 +371,7 @@ impl<'t> At<'t> {
         })
     }
 
-    /// Returns seconds from `300`, `"30s"`, `"5m"`, `"2h"`.
+    /// Returns a duration such as `300`, `"30s"`, `"5m"` or `"2h"` in seconds.
     pub(super) fn seconds(self) -> Option<Said<f64>> {
         self.parsed("a time, such as 300 or 5m", |text| {
             let units = [("ms", 0.001), ("s", 1.0), ("sec", 1.0), ("m", 60.0), ("min", 60.0), ("h", 3600.0)];
@@ -400,7 +399,7 @@ impl<'t> At<'t> {
         }
     }
 
-    /// Records an unreadable value, which fails the import.
+    /// Records that the value is unreadable, which makes the import fail.
     fn unreadable(self, why: &str) {
         if let Some(tree) = self.tree {
             self.ledger.tell(tree, why, |notes, what, why, line| notes.wrong(what, why, line));

@@ -42,7 +42,7 @@ impl Length {
     }
 }
 
-/// Returns the length at this place; `None` if none can be read.
+/// Returns the length at this place; `None` if there is no readable length.
 pub(super) fn length(at: At, least: u32) -> Option<Length> {
     if !at.is_map() {
         let said = at.float()?;
@@ -100,8 +100,8 @@ impl Bounds {
         Bounds { least: f64::from(least), low: bound("min"), high: bound("max") }
     }
 
-    /// Returns both bounds in whole tokens, widened to include `middle`. `low` and `high` replace bounds that
-    /// are not set.
+    /// Returns the lower and the upper bound in whole tokens, widened to include `middle`. `low` and `high`
+    /// replace bounds that are not set.
     fn around(self, low: f64, middle: f64, high: f64) -> (f64, f64) {
         let low = self.low.unwrap_or(low).floor().clamp(self.least, LONGEST);
         let high = self.high.unwrap_or(high).ceil().clamp(self.least, LONGEST);

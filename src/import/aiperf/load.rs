@@ -69,7 +69,7 @@ fn origin(kind: &Option<Said<String>>) -> String {
     kind.as_ref().map(|said| said.origin.clone()).unwrap_or_default()
 }
 
-/// Lists the settings that have no counterpart in the plan or need none.
+/// Lists the settings that have no counterpart in the plan, and the settings that need none.
 fn told(phase: At) {
     let named = "a name, without effect on results";
     ["name", "kind", "dataset"].iter().for_each(|key| phase.get(key).needless(named));

@@ -33,7 +33,7 @@ use super::launch;
 use super::tables;
 use leaves::Ledger;
 
-/// Files and commands of AIPerf.
+/// The importer for files and commands of AIPerf.
 pub(super) const IMPORTER: Importer = Importer {
     name: "aiperf",
     title: "AIPerf",
@@ -42,7 +42,7 @@ pub(super) const IMPORTER: Importer = Importer {
     command: Some(CommandReader { arguments: command::aiperf, read: aiperf }),
 };
 
-/// Commands of genai-perf.
+/// The importer for commands of genai-perf.
 pub(super) const GENAI_PERF: Importer = Importer {
     name: "genai-perf",
     title: "genai-perf",

@@ -33,7 +33,7 @@ pub(super) fn once(root: At, body: At, sweep: At) -> Once {
     once
 }
 
-/// Lists the settings that have no counterpart in the plan or need none.
+/// Lists the settings that have no counterpart in the plan, and the settings that need none.
 fn told(root: At, body: At) {
     root.get("schema_version").needless("a plan has `sweepline: 1`");
     root.get("no_sweep_table").needless("`run --progress` sets the display");

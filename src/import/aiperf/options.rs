@@ -22,7 +22,7 @@ pub(super) enum Target {
     Swept(&'static str),
     /// All values of the option.
     Values(&'static str),
-    /// `name:value` pairs, or a JSON object of them.
+    /// `name:value` pairs, or a JSON object with these pairs.
     Pairs(&'static str),
     /// A switch that means true.
     On(&'static str),

@@ -188,8 +188,8 @@ fn origin_name(origin: &str) -> String {
     }
 }
 
-/// Returns two fields: the API key from an authorization header, unless another setting contains a
-/// key, and the other headers. The values of headers may be secrets, so the plan refers to
+/// Returns two fields: one for the API key from an authorization header, unless another setting contains a
+/// key, and one for the other headers. The values of headers may be secrets, so the plan refers to
 /// environment variables for them.
 fn headers(endpoint: At) -> (Option<Field>, Option<Field>) {
     let mut pairs: Vec<(String, String)> = Vec::new();

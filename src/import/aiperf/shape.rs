@@ -1,5 +1,6 @@
 //! Converts all forms of an AIPerf configuration to one form, in which the benchmark's settings are under
-//! `benchmark`, and `datasets` and `phases` are tables by name (`src/aiperf/config/loader/normalizers.py`).
+//! `benchmark`, and `datasets` and `phases` are tables keyed by name
+//! (`src/aiperf/config/loader/normalizers.py`).
 
 use indexmap::IndexMap;
 
@@ -12,7 +13,7 @@ const ENVELOPE: [&str; 7] =
 /// Tables whose keys are names, which stay unchanged.
 const NAMED: [&str; 7] = ["headers", "extra", "variables", "filters", "parameters", "slos", "values"];
 
-/// Converts `camelCase` to `snake_case`, because AIPerf accepts both.
+/// Converts `camelCase` to `snake_case`, because AIPerf accepts keys in both forms.
 pub(super) fn snake(key: &str) -> String {
     let mut out = String::with_capacity(key.len() + 4);
     for c in key.chars() {
@@ -90,7 +91,7 @@ fn run(tree: &mut Tree) {
     entries.insert("benchmark".to_owned(), Tree::Map(body));
 }
 
-/// Converts data sets and phases to tables by name.
+/// Converts data sets and phases to tables keyed by name.
 fn lists(body: &mut IndexMap<String, Tree>) {
     if let Some(one) = body.shift_remove("dataset") {
         body.entry("datasets".to_owned()).or_insert_with(|| Tree::Map(IndexMap::from([("default".to_owned(), one)])));
@@ -113,7 +114,7 @@ fn lists(body: &mut IndexMap<String, Tree>) {
     }
 }
 
-/// Converts a list of named tables to a table by name.
+/// Converts a list of named tables to one table keyed by name.
 fn named(tree: Tree) -> IndexMap<String, Tree> {
     match tree {
         Tree::Map(entries) => entries,

@@ -1,5 +1,5 @@
-//! Tests cases that the examples do not cover: every option, all forms of lists, secrets, places of
-//! errors.
+//! Tests of cases that the examples do not cover: every option, all forms of lists, secrets, and the places
+//! in error messages.
 
 use super::options::{Arity, OPTIONS, Target};
 use crate::import::{ImportError, Imported, Wishes, import};

@@ -74,7 +74,7 @@ pub(super) fn all(place: &str, mut tree: Tree, ledger: &Ledger) -> Result<Vec<Va
     }
 }
 
-/// Lists the settings of AIPerf's run order.
+/// Lists the settings that control the order of AIPerf's runs.
 fn order(at: At) {
     at.get("iteration_order").needless("the plan's seed shuffles the runs within each repeat");
     at.get("same_seed").needless("all cells of a repeat get the same requests");
@@ -212,8 +212,7 @@ fn scenarios(
     Ok(all)
 }
 
-/// Gives an unnamed data set of a scenario the name of the base's only data set, to which it
-/// refers.
+/// Gives an unnamed data set of a scenario the name of the base's only data set, which it overrides.
 fn rename(over: &mut IndexMap<String, Tree>, base: &Tree) {
     let own = base.get("benchmark").and_then(|body| body.get("datasets"));
     let (Some(Tree::Map(own)), Some(Tree::Map(body))) = (own, over.get_mut("benchmark")) else { return };
@@ -261,7 +260,7 @@ fn with(place: &str, tree: &Tree, (path, value): (&[String], &Tree), ledger: &Le
     for step in before.iter().filter(|_| !is_outside).chain(parents) {
         let Tree::Map(entries) = at else { return Err(no_place(place, path)) };
         let step = alias(entries, step);
-        // A missing phase or data set counts as a typo.
+        // A phase or data set that does not exist counts as a typo.
         if is_named && !entries.is_empty() && !entries.contains_key(&step) {
             return Err(no_place(place, path));
         }

@@ -159,8 +159,7 @@ fn temperature(tool: Tool, arguments: &Arguments) -> Field {
     }
 }
 
-/// Returns the lengths of a data set. If the plan does not send the data set itself, this is listed in the
-/// notes.
+/// Returns the lengths of a data set. If the plan does not send the data set itself, the notes list it.
 fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat: bool) -> Lengths {
     match dataset.value.as_str() {
         "random" => random(arguments),
@@ -270,7 +269,7 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
     }
 }
 
-/// Adds the note that vLLM applies the model's chat template to prompts in its own format.
+/// Adds the note that vLLM applies the model's chat template to the prompts of a `custom` data set.
 fn untemplated(dataset: &Said<String>, arguments: &Arguments, is_chat: bool) {
     let why = if is_chat {
         "without --skip-chat-template vLLM puts each prompt into the model's chat template before sending it, and the \
@@ -282,9 +281,9 @@ fn untemplated(dataset: &Said<String>, arguments: &Arguments, is_chat: bool) {
     arguments.differs(&dataset.origin, why);
 }
 
-/// Returns the field of a scenario that reads the data set's file; the error gives the reason why there is
-/// none. `asks` states whether the command sets the length of responses; `fixed` is this length if it is the
-/// same for all responses.
+/// Returns the field of a scenario that reads the data set's file; the error gives the reason why there is no
+/// such field. `asks` states whether the command sets the length of responses; `fixed` is this length if it
+/// is the same for all responses.
 fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, Option<u32>)) -> Result<Field, String> {
     let path = arguments.text("dataset-path").or_else(|| arguments.text("dataset"));
     let Said { value, origin } = path.ok_or("the command names no file")?;

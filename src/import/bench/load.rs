@@ -84,7 +84,7 @@ pub(super) fn of_trace(load: Load, arguments: &Arguments) -> Load {
 struct Ramp {
     start: f64,
     end: f64,
-    /// Whether the rate grows by a constant factor per request, not by a constant step.
+    /// Whether the rate changes by a constant factor per request, rather than by a constant step.
     is_exponential: bool,
     requests: f64,
     origin: String,

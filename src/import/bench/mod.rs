@@ -80,7 +80,8 @@ pub(super) fn job(
         arguments.missing("--sla-variable max_concurrency", "with a rate it is a cap, and a cap is not searched");
         search = None;
     }
-    // If the command has a ramp, the measurement is as long as the ramp. A trace has its own end.
+    // If the command has a ramp, the measurement is as long as the ramp. A trace determines the end of its
+    // own measurement.
     let lasts = match (load::ramp_time(&arguments), is_trace) {
         (_, true) => Lasts::Unsaid,
         (Some(time), _) => Lasts::Seconds(time),

@@ -22,11 +22,11 @@ use crate::units::text::is_variable;
 
 /// The environment variable for a key that was given literally rather than by name.
 const KEY: &str = "OPENAI_API_KEY";
-/// The prefix of the key in a header.
+/// The prefix of the key in an authorization header.
 const BEARER: &str = "bearer ";
 
-/// Returns the engine and API of a `--backend`; `None` if it produces neither text nor vectors nor
-/// scores.
+/// Returns the engine and the API of a backend (`--backend`); `None` if the backend returns neither text nor
+/// vectors nor scores.
 fn backend(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "vllm" => ("vllm", "completions"),
@@ -158,7 +158,7 @@ fn url(
     Ok(joined(&url, path, origin, arguments))
 }
 
-/// Joins the base address and the path of the call, without the call itself.
+/// Joins the base address and the part of the path before the API's own path.
 fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &Arguments) -> Said<String> {
     let call = path.map_or("/v1/completions", |path| path.value.as_str());
     let before = api_at(call).map(|(_, before)| before);

@@ -43,12 +43,12 @@ impl JsonReader<'_> {
         ImportError::shape(format!("{}: {at}", self.file), what, remedy)
     }
 
-    /// Lists a setting without a counterpart.
+    /// Lists a setting that has no counterpart in a plan.
     pub(super) fn list_missing(&mut self, what: impl Into<String>, why: impl Into<String>) {
         self.listed.push(Listed::missing(what, why, 0));
     }
 
-    /// Returns the first of these keys that exists; the other keys are listed.
+    /// Returns the first of these keys that exists, with its value; the other existing keys are listed.
     pub(super) fn first(&mut self, keys: &[&str]) -> Option<(String, Value)> {
         let mut found = keys.iter().filter_map(|key| Some((*key, self.object.get(*key)?)));
         let first = found.next().map(|(key, value)| (key.to_owned(), value.clone()));

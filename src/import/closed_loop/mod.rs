@@ -51,7 +51,7 @@ const MORE: [&str; 16] = [
     "notes",
 ];
 
-/// The closed-loop configuration.
+/// The importer for the closed-loop configuration.
 pub(super) const IMPORTER: Importer = Importer {
     name: "closed-loop",
     title: "closed-loop configuration",

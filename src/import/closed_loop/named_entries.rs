@@ -1,5 +1,5 @@
-//! Reads endpoints, models and scenarios in all accepted forms: one text, a list, objects, or a table by
-//! name.
+//! Reads endpoints, models and scenarios in all accepted forms: one text, a list, objects, or a table keyed
+//! by name.
 
 use serde_json::Value;
 
@@ -125,7 +125,7 @@ fn has_output(value: &Value) -> bool {
 }
 
 impl JsonReader<'_> {
-    /// Returns the items under the first of these keys: from one text, a list, or a table by name.
+    /// Returns the items under the first of these keys: from one text, a list, or a table keyed by name.
     fn items(&mut self, keys: &[&str]) -> Result<Vec<Item>, ImportError> {
         let Some((key, value)) = self.first(keys) else { return Ok(Vec::new()) };
         let items: Vec<Item> = match value {
@@ -133,7 +133,7 @@ impl JsonReader<'_> {
                 let item = |(number, value)| Item { at: format!("{key}[{number}]"), name: None, value };
                 values.into_iter().enumerate().map(item).collect()
             }
-            // The value is either one object, or a table of objects by name.
+            // The value is either one object, or a table of objects keyed by name.
             Value::Object(object)
                 if object.values().all(|value| value.is_object() || value.is_string()) && !is_one(&object) =>
             {
@@ -206,8 +206,8 @@ impl JsonReader<'_> {
         Ok((upper(&name).unwrap_or_else(|| name_of(&name, "scenario")), fields))
     }
 
-    /// Returns the base and the lengths of a scenario. If the base is unknown, it is determined by
-    /// the lengths.
+    /// Returns the base and the lengths of a scenario. If the base is unknown, it is derived from the
+    /// lengths.
     fn lengths(&mut self, item: &Item, object: &Table, known: Option<String>) -> Vec<Field> {
         let system = object.whole(&SYSTEM);
         let mut turns = object.whole(&["turns", "num_turns"]);

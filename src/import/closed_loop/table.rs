@@ -28,7 +28,7 @@ impl<'a> Table<'a> {
         self.object.is_none_or(Map::is_empty)
     }
 
-    /// Returns the first of these keys whose value `take` can convert, and the converted value.
+    /// Returns the first of these keys whose value `take` can convert, with the converted value.
     fn first<T>(&self, keys: &[&str], take: impl Fn(&Value) -> Option<T>) -> Option<(&'a str, T)> {
         let entry = |key: &&str| {
             let (key, value) = self.object?.get_key_value(*key)?;
@@ -44,12 +44,12 @@ impl<'a> Table<'a> {
         self.first(keys, |value| value.as_str().map(str::to_owned)).map(|(_, text)| text)
     }
 
-    /// Returns a whole number and its key.
+    /// Returns the first whole number under these keys, with its key.
     pub(super) fn whole(&self, keys: &[&str]) -> Option<(&'a str, u64)> {
         self.first(keys, |value| value.as_u64().or_else(|| value.as_str()?.parse().ok()))
     }
 
-    /// Returns a port number.
+    /// Returns the number under the key `port`.
     pub(super) fn port(&self) -> Option<u64> {
         self.whole(&["port"]).map(|(_, port)| port)
     }
@@ -62,11 +62,11 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Keys that occur only in a single entry, not in a table of entries by name.
+/// Keys that occur only in a single entry, not in a table of entries keyed by name.
 const KEYS_OF_ONE: [&str; 10] =
     ["url", "base_url", "host", "port", "engine", "id", "model_id", "base", "prompt_tokens", "input_tokens"];
 
-/// Whether an object is one entry rather than a table of entries by name.
+/// Whether an object is one entry rather than a table of entries keyed by name.
 pub(super) fn is_one(object: &Map<String, Value>) -> bool {
     object.keys().any(|key| KEYS_OF_ONE.contains(&key.as_str()))
 }

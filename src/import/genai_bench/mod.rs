@@ -20,7 +20,7 @@ use super::spread::{LONGEST, SHORTEST, Spread, lengths};
 use super::text::{cell_text, name_of, scalar, text_value};
 use scenario::{Traffic, traffic};
 
-/// genai-bench.
+/// The importer for genai-bench.
 pub(super) const IMPORTER: Importer = Importer {
     name: "genai-bench",
     title: "genai-bench",
@@ -154,7 +154,7 @@ fn engine(backend: &Said<String>, arguments: &Arguments) -> Said<String> {
     Said { value: known.to_owned(), origin: said.origin }
 }
 
-/// Returns the fields of the endpoint: the server that the command measures, and the facts about it.
+/// Returns the fields of the endpoint: the address, the engine, the API, the key, and facts about the server.
 fn at(
     asked: &Asked,
     arguments: &Arguments,
@@ -376,7 +376,7 @@ fn prompts(said: &Said<String>, prompt: Spread, output: Spread, arguments: &Argu
     let output =
         asked.map_or_else(|| Said { value: output, origin: said.origin.clone() }, |said| said.map(Spread::One));
     let (of_lengths, told) = lengths(prompt, Some(output));
-    // A single length that is out of range has no counterpart, while a distribution only loses its
+    // A single length that is out of range has no counterpart in a plan. A distribution only loses its
     // shortest lengths.
     let is_one = of_lengths.len() > 1;
     told.iter().for_each(|(what, why)| match is_one {

@@ -16,7 +16,7 @@ pub(super) enum Traffic {
     Dataset,
 }
 
-/// Returns a distribution around a mean, of lengths of at least `least` tokens; a single length if the
+/// Returns a distribution of lengths around a mean, each of at least `least` tokens; a single length if the
 /// deviation is 0.
 fn around(mean: u32, sd: u32, least: u32) -> Spread {
     if sd == 0 { Spread::One(mean.max(least)) } else { Spread::around(mean, sd, least) }

@@ -28,7 +28,7 @@ pub(super) struct Server {
     pub(super) api: Api,
 }
 
-/// Reads the backend; lists it and returns `None` if sweepline cannot measure it.
+/// Reads the backend. If sweepline cannot measure it, lists the backend and returns `None`.
 pub(super) fn read(
     at: At,
     place: &str,
@@ -114,9 +114,9 @@ pub(super) fn read(
     Ok(Some(Server { endpoint: ("guidellm".to_owned(), fields), model, body, once, api }))
 }
 
-/// Returns the fields of the body, the headers, and the API key from an authorization header,
-/// unless another setting contains a key. The values of headers may be keys, so the plan refers to
-/// environment variables for them.
+/// Returns the fields of the body, a field for the headers, and a field for the API key from an authorization
+/// header; the last is `None` if another setting contains a key. The values of headers may be keys, so the
+/// plan refers to environment variables for them.
 fn extras(extras: Option<At>, more: Option<At>, has_key: bool) -> (Body, Option<Field>, Option<Field>) {
     let mut body = Body::default();
     let mut key = None;
@@ -152,7 +152,7 @@ fn extras(extras: Option<At>, more: Option<At>, has_key: bool) -> (Body, Option<
     (body, headers, key)
 }
 
-/// Lists the settings that sweepline applies anyway, and those without a counterpart.
+/// Lists the settings that sweepline applies anyway, and the settings that have no counterpart in a plan.
 fn unneeded(backend: Option<At>) {
     let Some(backend) = backend else { return };
     for (key, why) in [

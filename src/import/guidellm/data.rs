@@ -17,7 +17,7 @@ use crate::import::tree::At;
 use crate::plan::Api;
 use crate::units::Decimal;
 
-/// Number of output tokens to request if the source does not set it.
+/// Number of output tokens to request if the source does not set this number.
 const UNSAID: u32 = 1024;
 
 /// The content of the requests.
@@ -30,7 +30,7 @@ pub(super) struct Content {
     pub(super) is_trace: bool,
 }
 
-/// Reads the data; lists it and returns `None` if no plan can send it.
+/// Reads the data. If no plan can send it, lists the data and returns `None`.
 pub(super) fn read(
     at: At,
     api: Api,

@@ -1,8 +1,8 @@
 //! Converts `profile` to loads, each of which is one cell.
 //!
 //! A `sweep` measures one request at a time, then the maximum in flight, then evenly spaced rates between the
-//! two throughputs, which are known only after the run. The plan instead uses a ladder with the same number
-//! of loads, which rises from one request in flight to the maximum by a constant factor.
+//! throughputs of these two loads, which are known only after both have run. The plan instead uses a ladder
+//! with the same number of loads, which rises from one request in flight to the maximum by a constant factor.
 
 use crate::import::draft::Field;
 use crate::import::error::ImportError;

@@ -21,7 +21,7 @@ use super::tables;
 use super::text::text_value;
 use super::tree::{At, Item};
 
-/// guidellm.
+/// The importer for guidellm.
 pub(super) const IMPORTER: Importer = Importer {
     name: "guidellm",
     title: "guidellm",
@@ -66,8 +66,8 @@ fn is(input: &Input) -> bool {
 /// Returns the plan of a scenario file.
 fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let Some(tree) = &input.tree else { return Err(ImportError::unknown(input.name, "no table".to_owned())) };
-    // The converted tree is read in place of this one, which is marked as read. The fields of both have the
-    // same names and lines.
+    // The converted tree is read in place of the original tree, which is marked as read. Fields have the same
+    // names and lines in both trees.
     let root = legacy::modern(tree.clone());
     tree.take();
     let command = shell::command(&context.wishes.command, context.notes.secrets);

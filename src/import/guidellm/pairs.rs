@@ -11,7 +11,7 @@ const DEEPEST: usize = 16;
 /// Maximum number of items in a list.
 const LONGEST: usize = 256;
 
-/// Reads pairs, JSON or YAML; `None` if the text is none of these.
+/// Reads pairs, JSON or YAML; `None` if the text has no such form.
 pub(super) fn read(text: &str, secrets: &Secrets) -> Option<Value> {
     let text = text.trim();
     let value = match text.starts_with(['{', '[']) {

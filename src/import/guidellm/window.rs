@@ -48,8 +48,8 @@ fn of_benchmarks<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
     fewest(benchmarks.iter().filter_map(|one| one.get(&path)).collect())
 }
 
-/// Returns the duration of each measurement. guidellm ends when the first of its constraints is
-/// reached.
+/// Returns the duration of each measurement. guidellm ends a benchmark when the first of its constraints is
+/// met.
 pub(super) fn read(at: At, is_trace: bool) -> Lasts {
     let time = value(at, "max_duration", "seconds").and_then(At::seconds).filter(|said| said.value > 0.0);
     let count = value(at, "max_requests", "count").and_then(At::decimal).filter(|said| said.value.is_positive());

@@ -40,7 +40,7 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
         let said = arguments.text(name)?;
         let value = match pairs::read(&said.value, notes.secrets) {
             Some(value) => value,
-            // A word without a key is the kind.
+            // A word that is not a table is the value of the key `kind`.
             None if !said.value.contains(['=', '{']) => json!({ kind: said.value }),
             None => {
                 notes.wrong(&said.origin, "expected `name=value,…` or JSON", line);

@@ -14,7 +14,7 @@ use super::tables;
 use super::text::{list, scalar};
 use super::tree::{At, Known};
 
-/// The configurations of inference-perf.
+/// The importer for configurations of inference-perf.
 pub(super) const IMPORTER: Importer = Importer {
     name: "inference-perf",
     title: "inference-perf",

@@ -106,8 +106,8 @@ fn key(server: Option<At>, secrets: &Secrets) -> Option<Field> {
     })
 }
 
-/// Returns two fields: the API key from an authorization header, unless another setting contains a
-/// key, and the other headers. The plan refers to environment variables for the values of headers,
+/// Returns two fields: one for the API key from an authorization header, unless another setting contains a
+/// key, and one for the other headers. The plan refers to environment variables for the values of headers,
 /// except for numbers such as limits.
 fn headers(root: At, server: Option<At>, secrets: &Secrets) -> (Option<Field>, Option<Field>) {
     let Some(at) = root.path(&["api", "headers"]) else { return (None, None) };
@@ -245,8 +245,8 @@ pub(super) fn body(root: At, endpoint: &[Field], notes: &Notes) -> Body {
     request::body(&fields, engine, notes.secrets, notes.at(0))
 }
 
-/// Returns the limits of each request, from the report and from the headers of requests. If both set a limit,
-/// the stricter one applies.
+/// Returns the limits of each request, as set by `report.goodput` and by the headers of requests. If both set
+/// the same limit, the stricter value applies.
 pub(super) fn goodput(root: At) -> Vec<Field> {
     let mut limits: Vec<(&'static str, f64, String)> = Vec::new();
     let mut put =

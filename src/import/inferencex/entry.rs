@@ -16,7 +16,7 @@ pub(super) struct Entry<'a> {
     pub(super) at: At<'a>,
 }
 
-/// Prompt and output lengths, and the rows of settings measured with them.
+/// A prompt length and an output length, and the rows of settings that are measured with these lengths.
 pub(super) struct Lengths {
     /// The prompt length in tokens, and its origin.
     pub(super) isl: (u32, String),
@@ -56,20 +56,21 @@ impl<'a> Entry<'a> {
         if gpu.is_empty() { "unknown".to_owned() } else { gpu }
     }
 
-    /// Returns the script that starts the entry in InferenceX.
+    /// Returns the abbreviated path of the script that starts the entry's server in InferenceX.
     pub(super) fn script(&self) -> String {
         let (prefix, precision) = (self.word("model-prefix"), self.word("precision"));
         format!("benchmarks/single_node/fixed_seq_len/{prefix}_{precision}_{}….sh", self.gpu().to_ascii_lowercase())
     }
 
-    /// Returns the fields with the lengths of the entry. The first master files used another key for them.
+    /// Returns the fields with the lengths of the entry. In the first master files, these fields have another
+    /// key.
     fn listed_lengths(&self) -> Vec<At<'a>> {
         let of = |at: Option<At<'a>>| at.map(At::list).unwrap_or_default();
         let scenarios = of(self.at.path(&["scenarios", "fixed-seq-len"]));
         if scenarios.is_empty() { of(self.at.get("seq-len-configs")) } else { scenarios }
     }
 
-    /// Returns the reason why a plan cannot start the entry, if any.
+    /// Returns the reason why a plan cannot start the entry's server; `None` if it can.
     pub(super) fn refused(&self) -> Option<String> {
         let is = |key: &str| self.at.get(key).is_some_and(|at| at.peek().is_true());
         let framework = self.word("framework");
@@ -100,7 +101,7 @@ impl<'a> Entry<'a> {
         rows.map(|row| ladder::count(row)).sum()
     }
 
-    /// Returns all lengths with their rows.
+    /// Returns all pairs of lengths of the entry, with their rows.
     pub(super) fn lengths(&self, context: &Context) -> Result<Vec<Lengths>, ImportError> {
         let file = &context.wishes.name;
         if let Some(agentic) = self.at.path(&["scenarios", "agentic-coding"]) {

@@ -50,7 +50,7 @@ pub(super) fn jobs(entry: &Entry, context: &Context) -> Result<Vec<Job>, ImportE
     Ok(jobs)
 }
 
-/// Returns the endpoint, with its start command.
+/// Returns the endpoint, with the command that starts its server.
 fn endpoint(
     entry: &Entry,
     made: &Framework,

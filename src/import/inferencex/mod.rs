@@ -1,6 +1,6 @@
 //! Converts master files of InferenceX (formerly InferenceMAX). Each entry of a file is a model on a machine,
-//! with sequence lengths, settings of the server and ladders of concurrency. An entry becomes an endpoint
-//! that is started with these settings, scenarios and closed loops. Source:
+//! with sequence lengths, settings of the server and ladders of concurrency. An entry becomes scenarios,
+//! closed loops, and an endpoint that is started with these settings. Source:
 //! github.com/SemiAnalysisAI/InferenceX at 843c6254 (August 2026): `configs/CONFIGS.md`,
 //! `utils/matrix_logic/`, `benchmarks/benchmark_lib.sh` and `utils/bench_serving/benchmark_serving.py`.
 
@@ -18,7 +18,7 @@ use super::tables;
 use super::text::{name_of, one_line, text_value};
 use choice::Chosen;
 
-/// Reads master files.
+/// The importer for master files.
 pub(super) const IMPORTER: Importer = Importer {
     name: "inferencex",
     title: "InferenceX master file",

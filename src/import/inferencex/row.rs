@@ -34,9 +34,9 @@ pub(super) struct Row {
     pub(super) tp: u32,
     /// Degree of pipeline parallelism.
     pub(super) pp: u32,
-    /// Degree of context parallelism of decode.
+    /// Degree of context parallelism for decode.
     pub(super) dcp: u32,
-    /// Degree of context parallelism of prefill.
+    /// Degree of context parallelism for prefill.
     pub(super) pcp: u32,
     /// Degree of expert parallelism.
     pub(super) ep: u32,
@@ -55,7 +55,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Reads a row; lists it and returns `None` if it cannot be measured.
+    /// Reads a row. If it cannot be measured, lists the row and returns `None`.
     pub(super) fn of(at: At, file: &str) -> Result<Option<Row>, ImportError> {
         let (is_none, drafts) = drafts(at);
         if is_none {

@@ -12,7 +12,7 @@ pub(super) struct Framework {
     pub(super) engine: &'static str,
     /// The command.
     pub(super) command: &'static [&'static str],
-    /// The flag that limits prompt and output together.
+    /// The flag that limits the tokens of prompt and output together.
     pub(super) longest: &'static str,
     /// Flags whose product is the number of accelerators.
     gpus: &'static [&'static str],

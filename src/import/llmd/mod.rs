@@ -17,7 +17,7 @@ use super::error::ImportError;
 use super::importer::{Context, FileReader, Importer, Input};
 use profile::Made;
 
-/// Reads profiles and experiments.
+/// The importer for profiles and experiments.
 pub(super) const IMPORTER: Importer = Importer {
     name: profile::NAME,
     title: "llm-d-benchmark",

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 /// Sets a value in a profile. Returns `false` if the path crosses something that is neither a table nor a
 /// list.
 pub(super) fn lay(profile: &mut Value, path: &str, value: &Value) -> bool {
-    // A key of the profile may contain dots.
+    // A key of the profile may itself contain dots.
     if let Value::Object(table) = profile
         && table.contains_key(path)
     {

@@ -64,8 +64,8 @@ pub(super) fn of_tree(name: &str, text: &str, tree: Item, context: &Context) -> 
     Ok(Made::Draft(Box::new(draft)))
 }
 
-/// Returns the command of a harness that turns every key of a profile into an option: `max-concurrency: 8` becomes
-/// `--max-concurrency=8`, and `none` marks an option without a value.
+/// Returns the command of a harness that turns every key of a profile into an option: `max-concurrency: 8`
+/// becomes `--max-concurrency=8`, and `none` marks an option without a value.
 fn words(begin: &[&str], root: At, context: &Context) -> Vec<String> {
     let mut words: Vec<String> = begin.iter().map(|word| (*word).to_owned()).collect();
     for (key, at) in root.entries() {

@@ -6,7 +6,7 @@ use crate::import::draft::{Draft, Entries, Field, unused};
 use crate::import::notes::Notes;
 use crate::import::text::{list, name_of};
 
-/// Merges plans, which are given with the names of their treatments.
+/// Merges plans, each of which is given with the name of its treatment.
 pub(super) fn together(all: Vec<(String, Draft)>, notes: &Notes) -> Draft {
     let mut made = Draft::default();
     let mut names = HashMap::new();

@@ -18,7 +18,7 @@ use super::said::Said;
 use super::spread::{Spread, lengths};
 use super::text::{name_of, text_value};
 
-/// llmperf.
+/// The importer for llmperf.
 pub(super) const IMPORTER: Importer = Importer {
     name: "llmperf",
     title: "llmperf",
@@ -44,7 +44,7 @@ pub(super) fn option_names() -> Vec<&'static str> {
     options::OPTIONS.iter().map(|(name, ..)| *name).collect()
 }
 
-/// Returns the job of a command. There is none if a plan cannot use the command's API.
+/// Returns the job of a command. There is no job if a plan cannot use the command's API.
 fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let Asked { place, command, around, .. } = asked;
     let notes = context.notes;

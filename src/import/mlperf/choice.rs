@@ -54,7 +54,7 @@ impl Choice {
                 return Err(wrong(wishes, &what, "add --model ID"));
             }
         };
-        // In a file, `*` stands for the benchmark that is run.
+        // In a file, `*` stands for whichever benchmark is run.
         let model = benchmark.map_or(model, |one| one.name.to_owned());
         Ok(Choice { model, benchmark, scenarios, id, origin })
     }

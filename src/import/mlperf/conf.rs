@@ -85,7 +85,7 @@ fn setting(file: &str, line: usize, words: &[&str], all: &mut Vec<Setting>, note
     if let Some(bad) = values.iter().find(|value| number(value).is_none()) {
         return Err(wrong(file, line, &format!("`{}` is not a number", one_line(bad))));
     }
-    // The last value wins, both on a line and in a file.
+    // If a line or a file sets several values, the last one wins.
     let text = values.last().map_or("", |value| value);
     let setting = Setting {
         model: model.to_owned(),
@@ -115,7 +115,7 @@ fn parts(key: &str) -> Option<(&str, &str, &str)> {
     (!model.is_empty() && !scenario.is_empty() && !name.is_empty()).then_some((model, scenario, name))
 }
 
-/// Parses a number like C's `strtoul` and `strtod`, for the forms that occur in configurations.
+/// Parses a number in the same way as C's `strtoul` and `strtod`, for the forms that occur in configurations.
 fn number(text: &str) -> Option<f64> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let value = match hex {

@@ -69,7 +69,7 @@ pub(super) static BENCHMARKS: [Benchmark; 13] = [
     benchmark("gptj", "EleutherAI/gpt-j-6b", NEWS, None, None, Some(13_368)),
 ];
 
-/// Benchmarks without text, with the kind of data that they send.
+/// Benchmarks that the import does not support, each with the kind of data that it sends.
 const OTHERS: [(&str, &str); 17] = [
     ("resnet50", "images"),
     ("ssd-mobilenet", "images"),
@@ -95,7 +95,8 @@ pub(super) fn named(name: &str) -> Option<&'static Benchmark> {
     BENCHMARKS.iter().find(|one| one.name == name)
 }
 
-/// Returns the kind of data that a benchmark without text sends; `None` for other benchmarks.
+/// Returns the kind of data that an unsupported benchmark sends; `None` for supported benchmarks and unknown
+/// names.
 pub(super) fn sends(name: &str) -> Option<&'static str> {
     OTHERS.iter().find(|(known, _)| *known == name).map(|(_, sends)| *sends)
 }
@@ -116,8 +117,8 @@ pub(super) fn of_path(path: &str) -> Option<&'static Benchmark> {
     }
 }
 
-/// Folders whose names differ from LoadGen's benchmark names, with the kind of data that their benchmarks
-/// send.
+/// Folders of unsupported benchmarks whose names differ from LoadGen's names, each with the kind of data that
+/// its benchmarks send.
 const FOLDERS: [(&str, &str); 8] = [
     ("classification_and_detection", "images"),
     ("recommendation", "click features"),
@@ -129,7 +130,8 @@ const FOLDERS: [(&str, &str); 8] = [
     ("graph", "graph nodes"),
 ];
 
-/// Returns the benchmark without text in a path, and the kind of data that it sends.
+/// Returns the part of a path that names an unsupported benchmark, and the kind of data that this benchmark
+/// sends.
 pub(super) fn other_of_path(path: &str) -> Option<(&str, &'static str)> {
     let parts = || path.split(['/', '\\']);
     let is_named = |part: &str, name: &str| {

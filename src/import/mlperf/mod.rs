@@ -15,7 +15,7 @@ use super::text::{list, name_of, text_value};
 use choice::Choice;
 use settings::Settings;
 
-/// Reads configurations of LoadGen.
+/// The importer for configurations of LoadGen.
 pub(super) const IMPORTER: Importer = Importer {
     name: "mlperf",
     title: "MLPerf LoadGen configuration",
@@ -24,7 +24,7 @@ pub(super) const IMPORTER: Importer = Importer {
     command: None,
 };
 
-/// Number of prompt tokens until the data set is specified, taken from the built-in scenario.
+/// Number of prompt tokens until the user specifies the data set, taken from the built-in scenario.
 const PROMPT: u32 = 50;
 
 /// Returns the plan of a configuration.

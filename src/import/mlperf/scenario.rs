@@ -21,14 +21,15 @@ const QUERIES: f64 = 100.0;
 /// The percentiles that an objective supports.
 const PERCENTILES: [(f64, &str); 6] =
     [(50.0, "p50"), (75.0, "p75"), (90.0, "p90"), (95.0, "p95"), (99.0, "p99"), (99.9, "p99.9")];
-/// The minimum upper bound of a search, in requests per second.
+/// The minimum of a search's upper bound, in requests per second.
 const SEARCHED_TO: f64 = 1000.0;
 /// The highest rate at which a search can start, in requests per second.
 const SEARCHED_FROM: f64 = 100_000.0;
 
 /// A converted scenario.
 pub(super) struct Made {
-    /// The sweep of the scenario; axes that name entries precede the sweep's own axes.
+    /// The sweep of the scenario. Its matrix does not yet contain the axes that name entries, such as
+    /// `endpoint`.
     pub(super) sweep: Sweep,
     /// The plan's objective.
     pub(super) slo: Option<Section>,
@@ -62,7 +63,8 @@ pub(super) fn made(settings: &Settings, scenario: &str, name: &str) -> Made {
     Made { sweep, slo }
 }
 
-/// The load of a scenario as an axis, and its requests per second; `None` if these are unknown.
+/// The load of a scenario as an axis, and its rate in requests per second; the rate is `None` if it is
+/// unknown.
 struct Axis {
     field: Field,
     rate: Option<f64>,
@@ -294,8 +296,8 @@ impl Window {
         Window { time: whole("min_duration"), count: whole("min_query_count"), most: whole("max_duration") }
     }
 
-    /// Returns `measure`. A run measures until the minimum time is over and the minimum number of requests is
-    /// sent, as in LoadGen.
+    /// Returns `measure`. As in LoadGen, a run measures until the minimum time has passed and the minimum
+    /// number of requests has been sent.
     fn field(&self, settings: &Settings, scenario: &str, rate: Option<f64>) -> Field {
         if let Some(said) = settings.said(scenario, "max_query_count") {
             match said.value {

@@ -85,17 +85,17 @@ impl<'a> Settings<'a> {
         })
     }
 
-    /// Lists a setting without a counterpart.
+    /// Lists a setting that has no counterpart in a plan.
     pub(super) fn missing(&self, said: &Said, why: &str) {
         self.notes.missing(&said.origin, why, said.line);
     }
 
-    /// Lists a setting that sweepline handles differently.
+    /// Lists a setting that the plan does not need.
     pub(super) fn needless(&self, said: &Said, why: &str) {
         self.notes.needless(&said.origin, why, said.line);
     }
 
-    /// Lists a setting with a different meaning in the plan.
+    /// Lists a setting that is in the plan with a different meaning.
     pub(super) fn differs(&self, said: &Said, why: &str) {
         self.notes.differs(&said.origin, why, said.line);
     }

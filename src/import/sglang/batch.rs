@@ -1,6 +1,6 @@
 //! Converts command lines of `sglang.bench_one_batch_server` (`sglang.benchmark.one_batch_server`). The tool
 //! sends batches of requests with fixed lengths, one batch after the other, to a running server, or to a
-//! server that it starts with the options that are not its own.
+//! server that it starts with all options other than its own.
 
 use crate::import::arguments::Arguments;
 use crate::import::bench::facts;
@@ -32,7 +32,7 @@ const OTHERS: Fate = Lost(
 /// Maximum number of batch sizes of a command, which is more than any real command has.
 const MOST: usize = 1000;
 
-/// The options of the benchmark; all others are the server's.
+/// The options of the benchmark itself; all other options belong to the server.
 const OPTIONS: [Known; 38] = [
     ("run-name", One, Read),
     ("batch-size", Many, Read),
@@ -145,7 +145,7 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
     Ok(jobs)
 }
 
-/// Separates the words of the benchmark from the words of the server that it starts.
+/// Separates the words of the benchmark from the words for the server that the benchmark starts.
 fn parted(words: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut own, mut of_server): (Vec<String>, Vec<String>) = Default::default();
     let mut is_own = false;

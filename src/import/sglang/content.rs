@@ -1,6 +1,6 @@
 //! Converts the content of a `sglang.bench_serving` command's requests to a scenario.
 //!
-//! Lengths of random prompts are drawn uniformly from ⌊ratio × length⌋, at least 1, to the length itself
+//! Lengths of random prompts are drawn uniformly between ⌊ratio × length⌋, at least 1, and the length itself
 //! (`compute_random_lens` of `benchmark/datasets/common.py`). A ratio of 1 gives a single length.
 
 use std::path::Path;
@@ -36,8 +36,8 @@ impl Content {
     }
 }
 
-/// Reads the content; returns `None` and lists it if no plan can send it. `output` is the output length
-/// that the body requests.
+/// Reads the content. If no plan can send it, lists the content and returns `None`. `output` is the output
+/// length that the body requests.
 pub(super) fn content(arguments: &Arguments, folder: &Path, output: Option<Said<u32>>) -> Option<Content> {
     let said = arguments.text("dataset-name");
     let dataset = said.unwrap_or_else(|| Said::default("sharegpt".to_owned(), "default --dataset-name sharegpt"));

@@ -2,8 +2,8 @@
 
 use crate::import::arguments::Arguments;
 
-/// Returns the value of an option that names the run, which becomes the name of the sweep; `None` if it is
-/// not given.
+/// Returns the value of an option that names the run, which becomes the name of the sweep; `None` if the
+/// option is not given.
 pub(super) fn label(arguments: &Arguments, option: &str) -> Option<String> {
     let said = arguments.text(option)?;
     arguments.needless(&said.origin, "it is the name of the sweep");

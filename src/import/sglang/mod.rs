@@ -21,7 +21,7 @@ use super::program::module;
 use super::said::Said;
 use super::text::{name_of, text_value};
 
-/// SGLang's benchmarks.
+/// The importer for SGLang's benchmarks.
 pub(super) const IMPORTER: Importer = Importer {
     name: "sglang-bench",
     title: "SGLang",
@@ -33,7 +33,7 @@ pub(super) const IMPORTER: Importer = Importer {
 const SERVING: [&str; 3] = ["sglang.bench_serving", "sglang.benchmark.serving", "bench_serving.py"];
 const BATCHES: [&str; 3] =
     ["sglang.bench_one_batch_server", "sglang.benchmark.one_batch_server", "bench_one_batch_server.py"];
-/// Benchmarks without a server.
+/// SGLang's benchmarks that run without a server.
 const OFFLINE: [&str; 9] = [
     "sglang.bench_one_batch",
     "sglang.bench_latency",
@@ -83,7 +83,7 @@ struct Backend {
     port: &'static str,
 }
 
-/// Returns the backend of a `--backend`; `None` if its API is not supported.
+/// Returns the backend that `--backend` names; `None` if its API is not supported.
 fn backend(name: &str) -> Option<Backend> {
     let (engine, api, port) = match name {
         "sglang" | "sglang-native" | "sglang-oai" => ("sglang", "completions", "30000"),
@@ -100,7 +100,7 @@ fn backend(name: &str) -> Option<Backend> {
     Some(Backend { engine, api, port })
 }
 
-/// Returns the job of a command. There is none if the command contains nothing that can be measured here.
+/// Returns the job of a command. There is no job if the command contains nothing that can be measured here.
 fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let Asked { place, command, around, .. } = asked;
     let notes = context.notes;
@@ -227,7 +227,8 @@ fn at(
     Ok(vec![url, Field::new("engine", known.engine, &backend.origin)])
 }
 
-/// Returns a reset of the prefix cache before each run if the command requests it, as in the tool.
+/// Returns the field that resets the prefix cache before each run, if the command requests this and the
+/// server is SGLang's.
 fn flush(arguments: &Arguments, known: &Backend) -> Option<Field> {
     let said = arguments.flag("flush-cache")?;
     if known.engine == "sglang" {

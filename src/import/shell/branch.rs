@@ -21,7 +21,7 @@ pub(crate) enum Runs {
 }
 
 impl Runs {
-    /// Combines the states of an outer and an inner statement.
+    /// Combines whether an outer statement runs with whether an inner statement runs.
     fn and(self, other: Runs) -> Runs {
         match (self, other) {
             (Runs::Not, _) | (_, Runs::Not) => Runs::Not,
@@ -189,7 +189,8 @@ impl Branches {
     }
 
     /// Restores the open branches to their state before an iteration of a loop or, with `is_end`, before the
-    /// whole loop.
+    /// whole loop. Doubts from the iteration are dropped, except that a `break` stays in doubt until the loop
+    /// ends.
     pub(super) fn back_to(&mut self, (open, doubts): (usize, usize), is_end: bool) {
         self.open.truncate(open);
         let kept: Vec<(usize, bool)> =

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns the commands that certainly run, with those that may run in brackets.
+/// Returns the commands that certainly run, and in brackets the commands that may run.
 fn run(text: &str) -> Vec<String> {
     let script = read("x.sh", text, &Secrets::default()).unwrap();
     let one = |command: &Command| {

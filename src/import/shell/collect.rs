@@ -6,7 +6,7 @@ use crate::import::secrets::{Secrets, names_headers};
 /// use for requests.
 pub(super) fn collect(words: &[String], secrets: &Secrets) {
     let mut option = "";
-    // For most programs, `-u` is a user with a password; for AIPerf and genai-perf, it is the
+    // For most programs, `-u` precedes a user with a password; for AIPerf and genai-perf, it precedes the
     // address of a server.
     let asks_by_u = words.iter().any(|word| ["aiperf", "genai-perf"].iter().any(|tool| word.ends_with(tool)));
     for (at, word) in words.iter().enumerate() {
@@ -19,7 +19,8 @@ pub(super) fn collect(words: &[String], secrets: &Secrets) {
             }
             None if word == "-H" => option = "header",
             None if word == "-u" => option = if asks_by_u { "url" } else { "password" },
-            // The word is another option, unless it is a key that begins with a dash.
+            // A word with a leading dash is another option. After a long option, it may instead be a key that
+            // begins with a dash.
             None if word.starts_with('-') && !words[at - usize::from(at > 0)].starts_with("--") => option = "",
             None => secrets.add_named(option, word),
         }

@@ -36,7 +36,7 @@ pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
                 done.push(c);
             }
             ('$', None) if rest.starts_with('\'') => at += escapes(rest, &mut done),
-            // The shell can translate the text in `$"…"`; here, it is a plain quoted text.
+            // A shell may translate the text in `$"…"`. Here, it is read as an ordinary quoted text.
             ('$', None) if rest.starts_with('"') => {}
             ('$', None | Some('"')) => at += substitute(rest, quote.is_some(), variables, &mut done),
             ('`', None | Some('"')) => {
@@ -53,8 +53,7 @@ pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
     Some(done)
 }
 
-/// Writes the text of `$'…'` in plain quotes. `rest` begins with the quote; returns the number of bytes that
-/// were read.
+/// Writes the text of `$'…'` in plain quotes. `rest` begins with the quote; returns the number of bytes read.
 fn escapes(rest: &str, done: &mut String) -> usize {
     let mut text = String::new();
     let mut chars = rest.char_indices().skip(1);
@@ -82,7 +81,7 @@ fn escapes(rest: &str, done: &mut String) -> usize {
     end
 }
 
-/// Writes the value of an expansion, whose text follows the `$`; returns the number of bytes that were read.
+/// Writes the value of an expansion, whose text follows the `$`; returns the number of bytes read.
 fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String) -> usize {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if let Some(inner) = rest.strip_prefix("((") {
@@ -126,15 +125,15 @@ fn unclosed(rest: &str, done: &mut String) -> usize {
     rest.len()
 }
 
-/// Returns the name of a command whose output is needed. Only the program is returned, because the arguments
-/// may contain a key.
+/// Returns the name of the mark that replaces the output of a command. It contains only the program, because
+/// the arguments may contain a key.
 fn program_of(command: &str) -> String {
     let program = command.split_whitespace().next().unwrap_or_default();
     let is_plain = program.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
     if is_plain && program.len() < command.trim().len() { format!("({program}…)") } else { "(…)".to_owned() }
 }
 
-/// Returns the position of the closing bracket; `None` if there is none.
+/// Returns the position of the closing bracket; `None` if the bracket is not closed.
 fn closing(inner: &str, open: char, close: char) -> Option<usize> {
     let mut depth = 0;
     for (at, c) in inner.char_indices() {
@@ -148,7 +147,8 @@ fn closing(inner: &str, open: char, close: char) -> Option<usize> {
     None
 }
 
-/// Expands `$(seq 1 4)`, `$(seq 1 $N)`; any other command has no value here.
+/// Expands calls of `seq` such as `$(seq 1 4)` and `$(seq 1 $N)`; the output of any other command is unknown
+/// here.
 fn sequence(inner: &str, variables: &Variables, done: &mut String) {
     let value = |word: &'_ str| match word.trim_matches('"').strip_prefix('$').map(|name| name.trim_matches(['{', '}']))
     {
@@ -219,7 +219,8 @@ fn without_part(text: &str, operator: &str) -> Option<String> {
     let kept = match (is_end, fixed.is_some()) {
         (true, false) => text.strip_suffix(word),
         (false, false) => text.strip_prefix(word),
-        // The shortest removed end begins at the last occurrence, the longest at the first.
+        // The shortest part to remove from the end begins at the last occurrence of `word`, the longest at
+        // the first.
         (true, true) => if is_longest { text.find(word) } else { text.rfind(word) }.map(|at| &text[..at]),
         (false, true) => if is_longest { text.rfind(word) } else { text.find(word) }.map(|at| &text[at + word.len()..]),
     };

@@ -39,9 +39,10 @@ struct Lexer<'a> {
     raw: String,
     /// The line in which the statement began.
     began: usize,
-    /// The quote that is open, and the line of the quote.
+    /// The open quote, and the line in which it begins.
     quote: Option<(char, usize)>,
-    /// The open brackets: the expected `)` and `}`, each with its line.
+    /// The open brackets: for each, the closing bracket that is expected, and the line of the opening
+    /// bracket.
     open: Vec<(char, usize)>,
     /// The number of open subshells.
     subshells: usize,
@@ -50,7 +51,7 @@ struct Lexer<'a> {
     found: Vec<Statement>,
 }
 
-/// Represents the quote `$'…'`, in which a backslash escapes.
+/// Represents the quote of `$'…'`, in which a backslash begins an escape sequence.
 const ANSI: char = '\u{1}';
 /// Maximum number of open brackets, which is more than any real script has.
 const DEEPEST: usize = 32;
@@ -186,7 +187,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// Ends the statement. An empty statement is not ended, so a line may end after an operator.
+    /// Ends the statement. An empty statement continues on the next line, so a line may end after an
+    /// operator.
     fn end(&mut self, next: After) {
         let raw = std::mem::take(&mut self.raw);
         if raw.trim().is_empty() {

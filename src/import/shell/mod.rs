@@ -41,7 +41,7 @@ use words::{braces, evaluated, without_documents, without_redirections};
 const MOST_COMMANDS: usize = 10_000;
 /// The maximum depth of nested loops.
 const DEEPEST: usize = 16;
-/// The reason that is listed for a waiting loop, which the plan does not need.
+/// The reason that is listed for a loop that only waits for a server, which the plan does not need.
 const WAITS: &str = "it waits for a server: `ready` of the endpoint does so";
 
 /// One command with its variables replaced.
@@ -197,7 +197,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Returns variable and values of `for NAME in …`; the body of any other loop is read once.
+    /// Returns the variable and the values of a loop `for NAME in …`. The body of any other `for` loop is
+    /// read once.
     fn loop_over(&mut self, raw: &str, line: usize) -> (String, String) {
         let mut words = raw.splitn(4, char::is_whitespace).skip(1);
         match (words.next(), words.next(), words.next()) {
@@ -400,7 +401,7 @@ impl<'a> Walker<'a> {
         (words, set)
     }
 
-    /// Reads the commands in a shell's text argument; returns false if there is none.
+    /// Reads the commands in a shell's text argument; returns false if there is no such argument.
     fn inside(&mut self, words: &[String], own: &[(String, String)], line: usize) -> Result<bool, ImportError> {
         let Some((before, text)) = wrapped::inside(words).filter(|_| self.depth < DEEPEST) else { return Ok(false) };
         let Ok(statements) = lex::statements(self.name, &text) else { return Ok(false) };

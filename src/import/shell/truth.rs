@@ -12,7 +12,7 @@ use crate::units::text::is_variable;
 pub(super) enum Truth {
     /// The condition is known to be true or false.
     Known(bool),
-    /// The result if a variable that the script does not set is empty, as in `${NAME:-}`.
+    /// The condition is true or false if a variable that the script does not set is empty, as in `${NAME:-}`.
     Assumed(bool),
     /// The result is known only when the script runs.
     Unknown,

@@ -3,14 +3,14 @@
 
 use super::variable::assignment;
 
-/// Programs that only detach from the terminal, or run the command as another user.
+/// Programs that do not change what the command after them measures, such as `nohup`, `sudo` and `time`.
 const LET_GO: [&str; 6] = ["nohup", "setsid", "exec", "command", "sudo", "time"];
 /// Programs that run a command in a container.
 const CONTAINERS: [&str; 3] = ["docker", "podman", "nerdctl"];
 /// Shells, which take a command as a text after `-c`.
 const SHELLS: [&str; 5] = ["bash", "sh", "zsh", "dash", "ksh"];
-/// Programs before a command that the plan does not need; for each, whether it changes the measurement, and
-/// the reason that is listed.
+/// Programs before a command that the plan does not need; for each, whether the plan loses a setting of the
+/// measurement, and the reason that is listed.
 const KNOWN: [(&str, bool, &str); 14] = [
     ("ssh", true, ON_HOST),
     ("kubectl", true, ON_HOST),

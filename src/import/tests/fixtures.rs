@@ -13,7 +13,8 @@ pub(super) struct Fixture {
     pub path: PathBuf,
     /// The text of the file.
     pub text: String,
-    /// The other arguments: `--model`, `--url`, `--format`, and a command after `--`.
+    /// The arguments of `import` other than the file: `--model`, `--url`, `--format`, and a command after
+    /// `--`.
     typed: Vec<String>,
 }
 

@@ -12,9 +12,11 @@ use crate::plan::foreign::{self, Placed};
 
 /// A key that must never be shown.
 const SECRET: &str = "sk-live-Zz9-0123456789abcdefgh";
-/// Short secrets in places that a name or an address identifies, as texts with a placeholder for the secret.
+/// Secrets that are too short to be recognized by their form. Only a name or an address next to them
+/// identifies them.
 const SHORT: [&str; 4] = ["q7w", "Zq9", "xk4z", "qzx"];
-/// Values with a secret, used as a whole value in a file and as a word of a command.
+/// Texts in which a name or an address marks the placeholder `KEY` as a secret. Each text becomes a whole
+/// value in a file, or a word of a command.
 const HOLDING: [&str; 10] = [
     "http://bob:KEY@h:1/v1",
     "http://h:1/v1?key=KEY&x=KEY",
@@ -30,7 +32,7 @@ const HOLDING: [&str; 10] = [
 /// Number of random inputs per tool in a test run; `SWEEPLINE_IMPORT_MUTATIONS` overrides it.
 const MUTATIONS: u64 = 60;
 
-/// Returns the result in a form that makes changes visible.
+/// Returns the result of an import as text, in which every change is visible.
 fn outcome(made: &Result<Imported, ImportError>) -> String {
     match made {
         Ok(made) => format!("{}\n{:?}\n{:?}\n{:?}", made.plan, made.missing, made.differs, made.needless),
@@ -62,7 +64,7 @@ fn json(placed: &Placed) -> Value {
     }
 }
 
-/// Returns the pointers of all values except tables and lists, each with its value.
+/// Adds the pointers of all values to `found`, except for nulls and for tables and lists that are not empty.
 fn leaves(value: &Value, at: String, found: &mut Vec<String>) {
     let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
     match value {
@@ -104,7 +106,7 @@ fn without(root: &Value, at: &str) -> Value {
     root
 }
 
-/// Returns the variants of a script with one changed word, each with the word.
+/// Returns the variants of a script with one changed word, each with the original word.
 fn changed_words(text: &str) -> Vec<(String, String)> {
     let mut changed = Vec::new();
     let mut is_value = false;
@@ -125,7 +127,8 @@ fn changed_words(text: &str) -> Vec<(String, String)> {
     changed
 }
 
-/// Returns the variants of a file of `KEY = NUMBER` with one number changed or removed, each with the key.
+/// Returns the variants of a file of `KEY = NUMBER` lines with one number changed or removed, each with the
+/// key.
 fn changed_settings(text: &str) -> Vec<(String, String)> {
     let mut changed = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -141,7 +144,7 @@ fn changed_settings(text: &str) -> Vec<(String, String)> {
     changed
 }
 
-/// Returns the words of a text between blanks, without comments, each with its place.
+/// Returns the words of a text, separated by blanks and without comments, each with its position.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -197,8 +200,8 @@ fn every_field_of_every_example_is_in_the_plan_or_in_the_list() {
     assert!(silent.is_empty(), "{}", silent.join("\n"));
 }
 
-/// The shares over all settings in a tool's examples. Settings that sweepline applies anyway are counted
-/// as kept, because nothing is lost.
+/// In each tool's examples, at least 95 % of all settings are mapped. Settings that sweepline applies anyway
+/// count as mapped, because nothing is lost.
 #[test]
 fn of_each_tool_nearly_all_settings_are_mapped() {
     let mut tools: BTreeMap<String, (usize, usize, Vec<String>)> = BTreeMap::new();
@@ -228,7 +231,7 @@ impl Dice {
     }
 }
 
-/// Returns values that are difficult for readers.
+/// Returns a random value that is difficult for readers.
 fn odd(dice: &mut Dice) -> Value {
     let all = [
         "null",
@@ -265,13 +268,13 @@ fn mutated(root: &Value, dice: &mut Dice) -> String {
     for _ in 0..=dice.roll(4) {
         let mut all = Vec::new();
         leaves(&root, String::new(), &mut all);
-        // Nothing remains of a file that has become a single value.
+        // An empty pointer means that the whole file is a single value, which contains nothing to change.
         all.retain(|at| !at.is_empty());
         if all.is_empty() {
             break;
         }
         let mut at = all[dice.roll(all.len())].clone();
-        // Only the root remains.
+        // The root itself is not changed.
         if at.is_empty() {
             break;
         }
@@ -348,7 +351,7 @@ fn mutated_text(text: &str, dice: &mut Dice) -> String {
     text
 }
 
-/// Returns a short secret in a place of an example that is identified by a name or an address.
+/// Returns the text of an example with a short secret, in a place where a name or an address identifies it.
 fn with_short_secret(fixture: &Fixture, root: Option<&Value>, secret: &str, dice: &mut Dice) -> Option<String> {
     let holding = HOLDING[dice.roll(HOLDING.len())].replace("KEY", secret);
     if let Some(root) = root {
@@ -368,7 +371,8 @@ fn with_short_secret(fixture: &Fixture, root: Option<&Value>, secret: &str, dice
         }
         return Some(root.to_string());
     }
-    // Returns a word after an option, quoted so that a shell reads it as one word.
+    // Replaces or extends the word after an option. The secret is quoted so that a shell reads it as one
+    // word.
     let all = words(&fixture.text);
     let options: Vec<usize> = (1..all.len()).filter(|at| all[at - 1].1.starts_with("--")).collect();
     let (at, word) = all[*options.get(dice.roll(options.len()))?];

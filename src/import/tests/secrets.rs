@@ -1,5 +1,4 @@
-//! Tests of secrets, short and long, in every kind of place, and of common texts that are not
-//! secrets.
+//! Tests of short and long secrets in every kind of place, and of common texts that are not secrets.
 
 use super::made;
 use crate::import::{ImportError, Imported};
@@ -17,7 +16,7 @@ fn plan(text: &str) -> Imported {
     of(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Returns the only part of the text that may be shown.
+/// Returns everything that an import shows: the plan and the lists.
 fn said(made: &Imported) -> String {
     [&[made.plan.clone()][..], &made.missing, &made.differs, &made.needless].concat().join("\n")
 }

@@ -160,7 +160,7 @@ fn benchmarks_without_a_server_and_side_by_side_are_listed() {
     assert_eq!(made.differs.iter().filter(|one| one.contains("in parallel")).count(), 1, "{:?}", made.differs);
 }
 
-/// If the input is known but cannot be measured, the reason is the only message.
+/// If an input is recognized but cannot be measured, the message contains only the reason.
 #[test]
 fn what_is_known_and_not_measured_says_why_alone() {
     for (text, reason) in [
@@ -214,7 +214,7 @@ fn loads_and_lengths_are_those_of_the_tools_source() {
 fn loadgens_queries_and_prompts_are_said() {
     let conf = "*.Offline.target_qps = 93\n*.Offline.min_duration = 240000\n*.Foo.bar = 3\n";
     let made = with("user.conf", conf, None, None, &["llama2-70b"]).unwrap();
-    // 1.1 × 93 × 240 s does not exceed the data set.
+    // 1.1 × 93 × 240 s are 24552 samples, fewer than the 24576 of the data set.
     assert!(made.plan.contains("batch_size: [24576]") && made.plan.contains("min_requests: 24576"), "{}", made.plan);
     let made = with("user.conf", &conf.replace("240000", "300000"), None, None, &["llama2-70b"]).unwrap();
     assert!(made.plan.contains("batch_size: [30690]") && made.plan.contains("min_requests: 30690"), "{}", made.plan);
@@ -256,7 +256,7 @@ fn suites_of_vllms_ci_keep_what_they_measure() {
     assert!(made.plan.contains("batch_size: [12, 16]") && !made.plan.contains("a-2:"), "{}", made.plan);
 }
 
-/// Constraints that differ between benchmarks become one window, which is listed.
+/// Constraints that differ between benchmarks become one window, and the difference is listed.
 #[test]
 fn guidellms_counts_of_each_benchmark_are_one_window() {
     let text = "spec:\n  backend: { kind: openai_http, target: 'http://h', model: m }\n  profile: { kind: concurrent }\n  data:\n  - { kind: \
@@ -268,7 +268,8 @@ fn guidellms_counts_of_each_benchmark_are_one_window() {
     assert_eq!(made.missing, Vec::<String>::new());
 }
 
-/// Three tools that run after a server measure that server; one that runs before it is listed.
+/// Two tools that run after the start of a server measure that server; if a tool runs before it, the import
+/// fails.
 #[test]
 fn several_tools_measure_one_server_of_the_script() {
     let server = "python3 -m sglang.launch_server --model-path m --port 30000 &\n";

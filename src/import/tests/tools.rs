@@ -1,5 +1,5 @@
 //! Command lines of SGLang, guidellm, genai-bench and llmperf, in addition to the public examples: every
-//! option, including the rejected ones and those that have their own name in a plan.
+//! option, including rejected options and options that have their own name in a plan.
 
 use super::made;
 use crate::import::{ImportError, Imported, genai_bench, guidellm, llmperf, sglang};
@@ -26,7 +26,7 @@ fn has(command: &str, parts: &[&str]) {
     parts.iter().for_each(|part| assert!(plan.contains(part), "`{part}` of `{command}` is not in:\n{plan}"));
 }
 
-/// Whether a text contains the name of an option rather than only a longer name.
+/// Whether a text contains the name of an option rather than only a longer name that includes it.
 fn names(text: &str, option: &str) -> bool {
     let ends = |at: usize| !text[at..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-');
     text.match_indices(option).any(|(at, _)| ends(at + option.len()))

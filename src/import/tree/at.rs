@@ -48,7 +48,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Returns the elements of a list; any other value is its only element.
+    /// Returns the elements of a list; any other value counts as a list with one element.
     pub(crate) fn list(self) -> Vec<At<'a>> {
         match &self.item.value {
             Kind::List(items) => {
@@ -147,7 +147,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Returns a whole number.
+    /// Returns the value as a whole number.
     pub(crate) fn whole(self) -> Option<Said<u32>> {
         let said = self.number::<Decimal>("a whole number")?;
         let whole = said.value.to_string().parse().ok();
@@ -157,12 +157,12 @@ impl<'a> At<'a> {
         Some(Said { value: whole?, origin: said.origin })
     }
 
-    /// Returns a number with decimals.
+    /// Returns the value as a decimal number.
     pub(crate) fn decimal(self) -> Option<Said<Decimal>> {
         self.number("a number")
     }
 
-    /// Returns a switch.
+    /// Returns the value as a switch: true or false.
     pub(crate) fn flag(self) -> Option<Said<bool>> {
         let said = self.text()?;
         match said.value.to_ascii_lowercase().as_str() {
@@ -175,7 +175,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Returns seconds: a number, or a text like `90s`, `5m`, `500ms`.
+    /// Returns a duration in seconds, from a number of seconds or a text such as `90s`, `5m` or `500ms`.
     pub(crate) fn seconds(self) -> Option<Said<f64>> {
         let said = self.text()?;
         let text = said.value.trim();
@@ -197,25 +197,25 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Returns the text that represents the value in the lists: its path and the value.
+    /// Returns the text that represents the value in the lists: its path and its content.
     fn what(self) -> String {
         format!("{} = {}", self.item.path, self.shown())
     }
 
-    /// Lists the value as a setting without a counterpart.
+    /// Lists the value as a setting that has no counterpart in a plan.
     pub(crate) fn missing(self, why: &str) {
         self.take();
         self.item.leaves(&mut |leaf| self.notes.lost(&leaf.path, leaf.line));
         self.notes.add(crate::import::draft::Kind::Missing, &self.what(), why, self.item.line);
     }
 
-    /// Notes that the value is invalid, so that the import fails.
+    /// Notes that the value is invalid, which makes the import fail.
     pub(crate) fn unreadable(self, why: &str) {
         self.take();
         self.notes.wrong(&self.what(), why, self.item.line);
     }
 
-    /// Lists a whole table by its name as a setting without a counterpart.
+    /// Lists a whole table by its name as a setting that has no counterpart in a plan.
     pub(crate) fn refused(self, why: &str) {
         self.take();
         self.item.leaves(&mut |leaf| self.notes.lost(&leaf.path, leaf.line));

@@ -7,19 +7,19 @@ use serde_json::Value as Json;
 use super::{Item, Kind};
 
 impl Item {
-    /// Returns a table that has no path itself; its entries keep their paths.
+    /// Returns a table that has no path of its own; its entries keep their paths.
     pub(in crate::import) fn table(entries: Vec<(String, Item)>) -> Item {
         Item { path: String::new(), line: 0, value: Kind::Table(entries), taken: Cell::new(false) }
     }
 
-    /// Returns another value with the place of this one.
+    /// Returns another value with the path and line of this value.
     pub(in crate::import) fn instead(&self, value: &Json) -> Item {
         let mut item = Item::of_json(value, self.path.clone());
         item.set_line(self.line);
         item
     }
 
-    /// Returns a table at the place of this value.
+    /// Returns a table with the path and line of this value.
     pub(in crate::import) fn within(&self, entries: Vec<(String, Item)>) -> Item {
         Item { path: self.path.clone(), line: self.line, ..Item::table(entries) }
     }
@@ -74,8 +74,7 @@ impl Item {
         }
     }
 
-    /// Returns the elements of the value; any value other than a list counts as its own only
-    /// element.
+    /// Returns the elements of the value; any other value counts as a list with one element.
     pub(in crate::import) fn into_list(self) -> Vec<Item> {
         match self.value {
             Kind::List(items) => items,

@@ -72,14 +72,14 @@ fn missing(
     let names: Vec<&str> = missing.iter().map(|(field, _)| *field).collect();
     let example: Vec<String> = missing.iter().map(|(field, example)| format!("{field}: {example}")).collect();
     let message = format!("`{table}` does not specify {}", listed(&names));
-    let remedy = format!("write the true value, or `unknown`, like `{table}: {{ {} }}`", example.join(", "));
+    let remedy = format!("write the actual values, like `{table}: {{ {} }}`, or `unknown`", example.join(", "));
     let names = names.into_iter().map(str::to_owned);
     let finding = || Finding::of(Scope::Endpoint(endpoint.to_owned()), &[table], message, remedy);
     (!missing.is_empty()).then(|| finding().undisclosed(names))
 }
 
-/// Reports the fields of an endpoint's table that are `unknown`. They are disclosed, but not known to be
-/// equal to anything.
+/// Reports the fields of an endpoint's table that are `unknown`. Such fields are disclosed, but it is unknown
+/// whether their values equal those of other endpoints.
 fn unknown(endpoint: &str, table: &str, names: &[String]) -> Option<Finding> {
     let verb = if names.len() == 1 { "is" } else { "are" };
     let message = format!("{} of `{table}` {verb} unknown", listed(names));

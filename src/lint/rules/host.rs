@@ -95,7 +95,7 @@ pub(crate) fn foreign_metrics(name: &str, endpoint: &Endpoint) -> Option<Finding
     Some(Finding::of(Scope::Endpoint(name.to_owned()), &["telemetry"], message, remedy.to_owned()))
 }
 
-/// M018: a load exceeds every load that this host sustained in its last calibration.
+/// M018: a load exceeds what this host sustained in its last calibration.
 pub(crate) fn beyond_calibration(view: &View, sweep: &SweepView) -> Option<Finding> {
     let calibrated = view.calibrated?;
     let (least, _) = sweep.tokens("output_tokens", |scenario| expected(&scenario.content).output as u32);

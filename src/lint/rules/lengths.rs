@@ -12,8 +12,8 @@ pub(crate) fn estimated_lengths(view: &View) -> Vec<Finding> {
         view.sweeps.iter().any(|sweep| has(sweep) && sweep.real_endpoints().next().is_some() && declares(sweep))
     };
     let meant = view.plan.models.iter().filter(|(name, model)| model.tokenizer.is_none() && is_measured(name));
-    let message = "without the model's tokenizer, prompt lengths are estimates: prompts are 12-18 % shorter than \
-                   declared with common tokenizers, and up to 36 % off with small vocabularies";
+    let message = "without the model's tokenizer, prompt lengths are estimates: with common tokenizers, prompts are \
+                   12-18 % shorter than declared; with small vocabularies, they are up to 36 % off";
     let remedy = "write `tokenizer: FILE` (the model's tokenizer.json, or the folder that contains it), \
                   or `tokenizer: server` if the server counts tokens";
     let finding = |(name, _): (&String, &Model)| Finding::of(Scope::Model(name.clone()), &[], message, remedy);

@@ -69,7 +69,7 @@ pub(crate) fn one_load(view: &View) -> Vec<Finding> {
     found
 }
 
-/// Loads below and above a given load, as an axis.
+/// Describes what to write in the plan to add loads below and above the load of a rung.
 fn around(rung: &Rung) -> String {
     if rung.speed.is_some() {
         return "another scenario that replays the trace at a different speed, like `speed: 2`".to_owned();
@@ -134,7 +134,7 @@ fn shape(sweep: &SweepView) -> Extents {
     (whole, range("output_tokens", |c| c.output_tokens), range("turns", |c| c.turns))
 }
 
-/// M020: the hypothesis or the notes state capacity in prompt and output tokens together.
+/// M020: the hypothesis or the notes give capacity in total tokens, the sum of prompt and output tokens.
 pub(crate) fn total_tokens(view: &View) -> Vec<Finding> {
     let plan = view.plan;
     let mut texts =

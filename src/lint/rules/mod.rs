@@ -40,7 +40,7 @@ fn quoted<T: AsRef<str>>(names: &[T]) -> String {
 /// The time that `requests` take at a rate (per second), rounded up to whole seconds, minutes or hours.
 fn time_for(requests: f64, rate: f64) -> Nanos {
     let seconds = (requests / rate).ceil();
-    // Whole minutes above ten minutes, and whole hours above two hours.
+    // Times above ten minutes are rounded up to whole minutes, and times above two hours to whole hours.
     let unit =
         [(7_200.0, 3_600.0), (600.0, 60.0)].into_iter().find(|(from, _)| seconds > *from).map_or(1.0, |(_, unit)| unit);
     Nanos::from_secs(((seconds / unit).ceil() * unit).min(1e9) as u64)

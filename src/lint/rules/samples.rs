@@ -31,7 +31,7 @@ pub(crate) fn few_requests(view: &View, sweep: &SweepView) -> Option<Finding> {
     ))
 }
 
-/// M019: a service level objective on a percentile that cannot be decided.
+/// M019: a service level objective limits a percentile that cannot be decided with so few requests.
 pub(crate) fn undecidable_slo(view: &View, sweep: &SweepView) -> Option<Finding> {
     // If several limits apply to the highest percentile, the first of them is reported.
     let (percentile, at) = promised(view.plan).into_iter().rev().max_by_key(|(percentile, _)| *percentile)?;
@@ -71,8 +71,8 @@ pub(crate) fn undecidable_gate(view: &View, sweep: &SweepView) -> Option<Finding
     })
 }
 
-/// Minimum number of requests in a run for the percentile and its interval; `None` if the metric is not a
-/// percentile.
+/// Minimum number of requests in a run for the metric's percentile (its median if it names none) and the
+/// interval of the percentile; `None` if the metric is not a distribution.
 fn needed(name: MetricName) -> Option<u64> {
     match metrics::find(name.key)?.kind {
         Kind::Distribution { of: Of::Requests, .. } => Some(quantile::need(name.or_median().percentile?)),

@@ -92,7 +92,10 @@ pub(crate) fn no_headroom(view: &View) -> Vec<Finding> {
                 )
             }
             false => {
-                format!("this is the highest load that meets the objective in `{from}`; the next higher load misses it")
+                format!(
+                    "the load taken from `{from}` is the highest one that meets the objective there; the next higher \
+                     load misses it"
+                )
             }
         };
         let at = [steps!["sweeps", sweep.name], take.place].concat();

@@ -28,9 +28,9 @@ type Rest<'p> = BTreeMap<&'p str, Scalar>;
 /// Two values of one axis, the baseline first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sides<'a> {
-    /// The axis.
+    /// Name of the compared axis.
     pub by: &'a str,
-    /// The two values of the axis, the baseline first.
+    /// The two values that are compared, the baseline first.
     pub values: [&'a Scalar; 2],
 }
 
@@ -78,9 +78,9 @@ fn apart<'p>(a: &Rest<'p>, b: &Rest<'p>) -> Vec<&'p str> {
 struct Search<'p> {
     grid: Grid<'p>,
     extends: Vec<(Rule<'p>, &'p Extend)>,
-    /// The compared axis.
+    /// The compared axis, as the number of its field in `grid`.
     by: usize,
-    /// Other fields that may depend on the compared axis.
+    /// Numbers of the other fields that may depend on the compared axis.
     deciding: Vec<usize>,
     /// The values of a cell in fields that no axis sets.
     usual: Rest<'p>,

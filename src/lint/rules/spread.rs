@@ -48,7 +48,7 @@ fn of_sweep(sweep: &SweepView) -> Vec<Finding> {
         let hardware = endpoint.hardware.as_ref()?;
         let gpus = hardware.gpus.as_ref().and_then(PerCell::same)?;
         let axes: Vec<String> = varied.iter().map(|flag| format!("server.{flag}")).collect();
-        // In an expression a dash would mean subtraction.
+        // In an expression, a dash would mean subtraction.
         let names: Vec<String> = axes.iter().map(|axis| axis.replace('-', "_")).collect();
         let product = names.join(" * ");
         let mut remedy = format!("write `gpus: \"{{{{ {product} }}}}\"`");

@@ -38,7 +38,7 @@ Lints are sorted by what they threaten, starting with the most important:
 
 - the **verdict**: are a run's numbers, or the verdict on the objective, correct?
 - the **comparison**: is a difference due to the compared variable?
-- the **tail**: is enough known about the tail, and about other loads and lengths?
+- the **tail**: is enough known about the tail of the latencies, and about other loads and lengths?
 - the **disclosure**: can others tell what was measured?
 
 In the text output, facts that are not disclosed (M011 to M013) share one line:
@@ -50,7 +50,7 @@ If a rule does not apply to a plan, opt out of the rule and give your readers th
     allow: [{ code: M004, because: the service sends one length }]
 
 At the top level of the plan, `allow` covers the whole plan; in a sweep, it covers only that sweep.
-You can opt out of rules about endpoints and models only at the top level.
+For rules about endpoints and models, the opt-out must be at the top level.
 
 Endpoints with `engine: mock` have nothing to disclose and are not independent servers, so M008,
 M011 to M017 and M023 do not apply to them. If a rule needs the speed of a server (for closed loops,
@@ -64,7 +64,7 @@ the axes allow on each side and ignores `exclude` and `add`.
 |---|---|---|---|---|---|---|
 ";
 
-/// Returns the opt-out of a rule.
+/// Returns the text for the opt-out column: what to write in a plan to silence the rule.
 fn opt_out(code: crate::plan::LintCode) -> String {
     match code {
         crate::plan::LintCode::IdleAllow => "remove the entry".to_owned(),

@@ -13,13 +13,13 @@ pub(super) struct LintPage {
     title: String,
     /// The condition under which the rule reports, with its thresholds.
     pub(super) when: String,
-    /// Why it matters.
+    /// Why the problem matters.
     pub(super) reason: String,
     /// The source: a paper, a tool's documentation, a section of METRICS.
     pub(super) source: String,
     /// A plan, or the relevant part of one, for which the rule reports.
     pub(super) wrong: String,
-    /// The same part, corrected.
+    /// The corrected version of `wrong`.
     pub(super) right: String,
     /// Codes of related problems.
     related: String,

@@ -39,8 +39,8 @@ fn warm_up() {
     let (message, _) = words("M001", &warm("qps: [5, 10]", "fill: 10s, stabilize: 19999ms"));
     assert_eq!(message, "`fill` and `stabilize` together last 29999ms, less than 30s");
     assert!(said("M001", &warm("qps: [5, 10]", "fill: 0s, stabilize: 0s")));
-    // The rate rises from zero during fill, so there are 10 requests in 20 s, then 40 requests in
-    // 40 s.
+    // At 1 qps, the rate rises from zero during fill, so there are 10 requests in the 20 s of fill, and 40
+    // requests in the 40 s of stabilize.
     assert!(!said("M001", &warm("qps: [1, 10]", "fill: 20s, stabilize: 40s")));
     let (message, remedy) = words("M001", &warm("qps: [1, 10]", "fill: 20s, stabilize: 39s"));
     assert_eq!(message, "`qps: 1` sends 49 requests before its measure window, fewer than 50");
@@ -116,7 +116,7 @@ fn few_requests() {
     assert!(!said("M005", &at("{ for: 120s, min_requests: 368 }")));
     assert!(said("M005", &at("{ for: 120s, min_requests: 368, at_most: 5m }")));
     assert!(said("M005", &at("{ for: 60s, min_requests: 368 }")));
-    // The requested percentile determines the number of requests.
+    // The requested percentile determines the required number of requests.
     let slo = |slo: &str, measure: &str| format!("slo: {{ ttft: {{ {slo} }} }}\n{}", at(measure));
     assert!(!said("M005", &slo("p90: 1s", "60s")));
     assert!(said("M005", &slo("p90: 1s", "35s")) && !said("M005", &slo("p90: 1s", "36s")));
@@ -134,7 +134,8 @@ fn few_requests() {
     assert!(compared(", metrics: ttft", "slo: { ttft: { p90: 1s } }\n"));
     assert!(!compared(", metrics: output_throughput", "slo: { ttft: { p90: 1s } }\n"));
     assert!(compared("", "slo: { ttft: { p90: 1s } }\n"));
-    // Each problem is reported once: below 299 requests, the SLO itself cannot be decided.
+    // Each problem is reported once: below 299 requests, the SLO itself cannot be decided, which M019
+    // reports.
     assert!(said("M005", &slo("p99: 1s", "299s")) && !said("M005", &slo("p99: 1s", "298s")));
     let closed = format!("{}{}", real(""), with_load("batch_size: [1, 64]", "measure: 120s"));
     let (message, remedy) = words("M005", &closed);
@@ -199,7 +200,7 @@ fn several_variables() {
         ("engine: vllm, server: { version: 2, flags: { x: 1 } }", None),
         ("engine: vllm, server: { version: 2, flags: { x: 2 } }", Some("version and x")),
         ("engine: vllm, api: completions, server: { version: 1, flags: { x: 2 } }", Some("api and x")),
-        // Another engine has its own settings.
+        // Another engine has different settings, so they are not counted as further variables.
         ("engine: sglang, server: { version: 9, flags: { y: 2 } }", None),
         ("engine: sglang, api: completions", Some("engine and api")),
     ] {
@@ -331,7 +332,8 @@ fn caches() {
     );
     assert!(!said("M010", &scenarios("on", "B1, B2")) && !said("M010", &scenarios("off", "A1, A2")));
     assert!(said("M010", &scenarios("off", "A1, B1")) && said("M010", &scenarios("off", "D")));
-    // One nonce per run separates runs from each other; a scenario or an axis overrides the plan.
+    // With one nonce per run, prompts differ between runs. A nonce of a scenario or an axis overrides the
+    // plan's.
     assert!(!said("M010", &scenarios("run", "B1, C, D")));
     let own = |plan: &str, own: &str, axis: &str| {
         format!(
@@ -363,7 +365,7 @@ fn disclosure() {
     assert!(codes_of(&own_names).is_empty(), "the engine's own flag names count");
     let (message, remedy) = words("M011", &real(", hardware: { gpu: g, gpus: 1, memory: m }"));
     assert_eq!(message, "`hardware` does not specify network and storage");
-    assert_eq!(remedy, "write the true value, or `unknown`, like `hardware: { network: 25GbE, storage: NVMe }`");
+    assert_eq!(remedy, "write the actual values, like `hardware: { network: 25GbE, storage: NVMe }`, or `unknown`");
     let model =
         |precision: &str| format!("{}models: {{ m: {{ id: m, tokenizer: server{precision} }} }}\n", real(whole));
     assert_eq!(codes(&lints(&model(""))), ["M013"]);
@@ -491,7 +493,8 @@ fn beyond_calibration() {
     assert_eq!(beyond.message, expected);
     assert!(beyond.remedy.contains("sweepline calibrate --batch-size 70 --output-tokens 256"), "{}", beyond.remedy);
     assert!(found("batch_size: [1, 70]", None).is_none(), "without a calibration the limit is unknown");
-    // With 256 tokens per request, the event rate is decisive. A load must be within every limit.
+    // With 256 tokens per request, 78 qps stay just below the sustained 20 000 events per second. A sustained
+    // load covers another load only if it is at least as high in every quantity.
     assert!(found("qps: [10, 78]", Some(&held)).is_none());
     assert!(found("qps: [10, 90]", Some(&held)).is_some());
     assert!(found("qps: [10, 1900], output_tokens: 1", Some(&held)).is_none());
@@ -564,7 +567,8 @@ fn what_is_allowed_is_not_said() {
     assert_eq!(idle.place.unwrap().to_string(), "plan.yaml:7:9");
     let twice = format!("{short}allow: [{{ code: M006, {because} }}, {{ code: M006, {because} }}]\n");
     assert_eq!(codes(&lints(&twice)), ["M005", "M021"], "one remedy is enough");
-    // Without a calibration of the host, no load exceeds a limit.
+    // Without a calibration of the host, it is unknown whether a load exceeds what the host sustains, so the
+    // entry is not reported as unneeded.
     assert!(lints(&format!("allow: [{{ code: M018, {because} }}]\n")).is_empty());
 }
 
@@ -580,7 +584,7 @@ fn a_sweep_allows_for_itself() {
     assert_eq!((codes(&left), &left[0].scopes), (vec!["M006"], &vec![Scope::Sweep("b".to_owned())]));
     let both = lints(&sweeps("M006").replace("b: {", "b: { allow: [{ code: M006, because: x }],"));
     assert!(both.is_empty(), "{both:#?}");
-    // Only the plan can allow a finding about an endpoint.
+    // A sweep's entry does not allow a finding about an endpoint; only an entry of the plan does.
     let of_endpoint = lints(&format!("{}{}", real(""), sweeps("M011")));
     let idle = of_endpoint.iter().find(|lint| lint.code == LintCode::IdleAllow).unwrap();
     assert_eq!(idle.message, "this entry allows M011 for the sweep, but M011 is found outside the sweep");
@@ -627,7 +631,7 @@ fn what_is_not_disclosed_is_one_line() {
         assert!(lines[0].contains(part), "{part}\n{shown}");
     }
     assert!(lines[2].starts_with("  note[M011] unknown: gpu of endpoint `a`"), "{shown}");
-    // Greater threats are listed first, and no other findings are merged.
+    // The threat to the verdict is listed before disclosure, and its findings are not folded into one line.
     let above = &shown[..shown.len() - disclosed.len()];
     assert!(above.contains("the verdict: ") && above.contains("warning[M006]"), "{shown}");
     assert_eq!(
@@ -660,7 +664,7 @@ fn never_used() {
     );
     assert_eq!(said_of(&plan(&mixed, "scenario: both")), []);
     assert_eq!(said_of(&plan(&mixed, "scenario: [short, long]")), warned("both"));
-    // A cell that `add` creates also uses it.
+    // A scenario is also used if only a cell of `add` uses it.
     let added = "scenarios: { short: { prompt_tokens: 50 }, long: { prompt_tokens: 900 } }\nsweeps: { s: { matrix: { scenario: short, qps: [5, 10] }, \
                  add: [{ endpoint: mock, model: llama, scenario: long, qps: 5 }] } }\n";
     assert_eq!(said_of(added), []);
@@ -684,7 +688,7 @@ fn estimated_lengths() {
 fn unshown_queue() {
     let plan = |measure: &str, slo: &str| format!("{slo}phases: {{ measure: {measure} }}\n");
     let slo = "slo: { ttft: { p50: 1s } }\n";
-    // 20 ms plus 255 gaps of 4 ms: 60 such requests take 62.4 s.
+    // A response takes 20 ms plus 255 gaps of 4 ms, so 60 consecutive requests take 62.4 s.
     assert!(!said("M024", &plan("63s", slo)));
     assert!(!said("M024", &plan("62s", "")), "there is no objective");
     let (message, remedy) = words("M024", &plan("62s", slo));
@@ -712,7 +716,7 @@ fn fixed_gpus() {
          every cell"
     );
     assert_eq!(remedy, "write `gpus: \"{{ server.tensor_parallel_size }}\"`");
-    // Maps of flags, aliases, and costs.
+    // The flags may be in maps and have aliases, and the remedy covers the price too.
     let maps = "server: [{ tp-size: 1, dp_size: 1 }, { tp-size: 2, dp_size: 4 }]";
     let (message, remedy) = words("M026", &plan("gpus: 8, price_per_hour: 20", maps));
     assert!(message.starts_with("`server.tp-size` and `server.dp_size` change how many"), "{message}");
@@ -720,8 +724,8 @@ fn fixed_gpus() {
     for flag in PARALLEL {
         assert!(said("M026", &plan("gpus: 2", &format!("server.{flag}: [1, 2]"))), "{flag}");
     }
-    // The same value, a different flag, a declared number that follows the flag, and no number at
-    // all.
+    // No finding: a single value, a flag that does not change the number of accelerators, a declared number
+    // that follows the flag, and no declared number.
     assert!(!said("M026", &plan("gpus: 2", "server.tensor_parallel_size: [2]")));
     assert!(!said("M026", &plan("gpus: 2", "server.max_num_seqs: [1, 2]")));
     let follows = "gpus: \"{{ server.tensor_parallel_size }}\"";
@@ -735,7 +739,7 @@ fn fixed_gpus() {
 const PARALLEL: [&str; 7] =
     ["tensor-parallel-size", "tp", "tp_size", "pipeline_parallel_size", "data_parallel_size", "dp_size", "pp-size"];
 
-/// Returns a plan with a search on a real server with this window.
+/// Returns a plan with the given search on a real server; `measure` is the window of its runs.
 fn searching(search: &str, measure: &str) -> String {
     format!(
         "{}slo: {{ ttft: {{ p90: 2s }} }}\nphases: {{ measure: {measure} }}\nsweeps: {{ limit: {{ matrix: {{ \
@@ -768,7 +772,7 @@ fn fine_resolution() {
     assert!(!said("M028", &with("from: 1, to: 10, within: 10%", "100s")));
     assert!(said("M028", &with("from: 1, to: 40, within: 4%", "100s")));
     assert!(!said("M028", &with("from: 1, to: 10", "{ for: 100s, min_requests: 4000, at_most: 400s }")));
-    // One token every 20 ms: 128 users get a response of 256 tokens every 5.12 s.
+    // At one token every 20 ms, each of 128 users gets a response of 256 tokens every 5.12 s.
     let (message, _) = words("M028", &searching("batch_size: { from: 1, to: 128 }", "100s"));
     assert!(message.contains("(assuming 20ms per output token)"), "{message}");
 }
@@ -791,7 +795,8 @@ fn unreachable_until() {
     let with = |repeats: &str| {
         format!("sweeps: {{ load: {{ matrix: {{ scenario: [B1, B2], qps: [5, 10] }}, repeats: {repeats} }} }}\n")
     };
-    // t(0.975, 5) / √6 = 1.049, and t(0.975, 6) / √7 = 0.925.
+    // The half-width of the interval in standard deviations: t(0.975, 5) / √6 = 1.049 for 6 repeats, and
+    // t(0.975, 6) / √7 = 0.925 for 7.
     let (message, remedy) = words("M030", &with("{ until: 1%, at_most: 6 }"));
     assert!(
         message.starts_with("6 repeats of runs that differ by 1% determine a mean to within 1.05%, not 1%"),
@@ -827,7 +832,8 @@ fn undecidable_gate() {
     );
     assert!(remedy.starts_with("write `phases: { measure: 368s }`"), "{remedy}");
     assert!(!said("M032", &with("368s", &gate("ttft_p99"))) && !said("M032", &with("300s", &gate("ttft_p95"))));
-    // A metric without a percentile means its median, and there are many gaps.
+    // A metric without a percentile means its median, which needs 6 requests. The gaps of 30 requests are
+    // enough for p99 of ITL.
     assert!(said("M032", &with("5s", &gate("ttft"))) && !said("M032", &with("6s", &gate("ttft"))));
     assert!(said("M032", &with("29s", &gate("itl_p99"))) && !said("M032", &with("30s", &gate("itl_p99"))));
     assert!(said("M032", &with("300s", "skip_if: { sweep: smoke, metric: ttft_p99, above: 1s }")));

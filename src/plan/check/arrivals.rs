@@ -83,7 +83,8 @@ impl Checker<'_> {
     }
 
     fn points(&mut self, at: &[Step], points: &[Point]) {
-        // If a point could not be read, which has been reported, the first one here may be a later point.
+        // If a point could not be read (already reported), the first point here may be a later point of the
+        // curve.
         let damaged = self.tree.walk(at).node.is_damaged();
         let mut before: Option<Nanos> = None;
         for (index, Point(instant, rate)) in points.iter().enumerate() {

@@ -9,8 +9,9 @@ use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Node, Step, Value};
 use crate::units::Decimal;
 
-/// Maximum number of steps for all searches for cells together; they take a fraction of a second. Anything
-/// still undecided after these steps is assumed to be correct. Expanding the plan finds the remaining errors.
+/// Maximum total number of steps of all searches for cells, so that they take only a fraction of a second.
+/// Anything still undecided after that is assumed to be correct; any remaining errors are found when the plan
+/// is expanded.
 const MOST_STEPS: u64 = 5_000_000;
 
 /// Maximum number of axis values in a plan, with every range expanded into its values.
@@ -28,11 +29,11 @@ pub(super) struct Checker<'t> {
     pub(super) tree: &'t Node,
     /// The errors found so far.
     pub(super) found: Vec<Diagnostic>,
-    /// Number of further values that the axes of the plan may have.
+    /// Number of values that the axes of the plan may still have.
     pub(super) values_left: usize,
     /// Number of steps left for searches for cells. No plan written by hand comes close to the limit.
     pub(super) steps_left: u64,
-    /// For each table of the plan: the names that are allowed as values of an axis. Cached.
+    /// For each table of the plan: the cached names that are allowed as values of an axis.
     names: HashMap<&'static str, HashSet<&'t str>>,
 }
 
@@ -42,7 +43,7 @@ impl<'t> Checker<'t> {
         Checker { tree, found: Vec::new(), values_left: MOST_VALUES, steps_left: MOST_STEPS, names: HashMap::new() }
     }
 
-    /// Reports an error at the value of a path, unless the value is already known to be wrong.
+    /// Reports an error in the value at `path`, unless the value is already known to be wrong.
     pub(super) fn report(&mut self, path: &[Step], diagnostic: Diagnostic) {
         let found = self.tree.walk(path);
         if !found.broken {
@@ -50,7 +51,7 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// Reports an error at the key of a path.
+    /// Reports an error at the key of the value at `path`.
     pub(super) fn report_key(&mut self, path: &[Step], diagnostic: Diagnostic) {
         let found = self.tree.walk(path);
         if !found.broken {
@@ -59,8 +60,8 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// Reports a number or time in a table that is outside its range. `wrong` is the value, or `None` if
-    /// the value is within its range.
+    /// Reports a field of a table whose number or time is outside its range. `wrong` is the value, or `None`
+    /// if the value is within its range.
     pub(super) fn outside(&mut self, table: &[Step], field: &str, wanted: &str, wrong: Option<impl std::fmt::Display>) {
         if let Some(value) = wrong {
             self.report(&[table, &steps![field]].concat(), out_of_range(field, wanted, value));
@@ -73,7 +74,7 @@ impl<'t> Checker<'t> {
         !parent.broken && (parent.node.entry(key).is_some() || parent.node.holes.iter().any(|hole| hole == key))
     }
 
-    /// The names in a table of the plan, including invalid entries, because these are declared too.
+    /// The names in a table of the plan, including those of invalid entries, because these are declared too.
     pub(super) fn declared(&self, table: &str) -> Vec<&'t str> {
         let Some(node) = self.tree.get(table) else { return Vec::new() };
         node.keys().chain(node.holes.iter().map(String::as_str)).collect()
@@ -95,7 +96,7 @@ impl<'t> Checker<'t> {
         &self.names[table]
     }
 
-    /// The place of a path's key, with a label, to be shown next to an error.
+    /// The place of the key of the value at `path`, with a label, to be shown next to an error.
     pub(super) fn key_of(&self, path: &[Step], what: &str) -> Option<(Span, String)> {
         let found = self.tree.walk(path);
         Some((found.key_span.cloned().unwrap_or_else(|| found.span()), what.to_owned()))

@@ -58,8 +58,8 @@ impl Checker<'_> {
         }
         let values: Vec<Scalar> = with.iter().flat_map(|sweep| sweep.values(by)).collect();
         if let Some(known) = self.names_with_slips(by, &values) {
-            // An error on the axis itself has already been reported. The baseline is reported only if the
-            // plan does not declare its name.
+            // The axis contains an unknown name, which has already been reported. The baseline is reported
+            // only if the plan does not declare its name either.
             if !matches!(baseline, Scalar::Text(name) if known.contains(&name.as_str())) {
                 self.unknown_name(&inside("baseline"), by, &baseline.to_string(), &known);
             }

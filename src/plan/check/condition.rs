@@ -93,7 +93,7 @@ impl<'p> CheckedSweep<'p> {
         CheckedSweep { name, sweep, grid, lacks_axes, keeps_nothing: false, known }
     }
 
-    /// The requirements with which to search for cells that match `condition`.
+    /// The requirements of a search for cells that match `condition`.
     pub(crate) fn wants<'q>(&self, condition: &'q Condition) -> Vec<(usize, Want<'q>)> {
         condition
             .iter()
@@ -146,8 +146,8 @@ impl<'t> Checker<'t> {
         }
         let slips = self.names_with_slips(field, known.listed.iter().copied()).unwrap_or_default();
         let right: HashSet<&str> = slips.into_iter().collect();
-        // If the axis has an unknown name, which is reported there, this value may be the name that was
-        // meant.
+        // If the axis contains an unknown name, that error is reported at the axis. A declared name in the
+        // condition may be the one that was meant there.
         let is_right = |pick: &Pick| matches!(pick, Pick::One(Scalar::Text(name)) if right.contains(name.as_str()));
         for (place, pick) in filter.0.iter().enumerate().filter(|(_, pick)| !known.has(pick) && !is_right(pick)) {
             let message = format!("{}: `{pick}` is not on axis `{field}`", purpose.nothing);

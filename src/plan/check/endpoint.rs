@@ -167,7 +167,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a secret's file that is outside the plan's folder.
+    /// Reports a secret whose file is outside the plan's folder.
     pub(super) fn secret_file(&mut self, at: &[Step], secret: &SecretRef) {
         let SecretRef::File(file) = secret else { return };
         let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);

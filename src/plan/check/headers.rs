@@ -15,7 +15,7 @@ use crate::units::secrecy::{is_secret_name, looks_like_key};
 use crate::units::text::is_variable;
 
 impl Checker<'_> {
-    /// Checks the headers at a place; `has_key` means that a bearer key is also sent.
+    /// Checks the headers at path `at`; `has_key` is true if a bearer key is also sent.
     pub(super) fn headers(&mut self, at: &[Step], headers: &Table<TextOrSecret>, has_key: bool) {
         let mut seen: HashSet<String> = HashSet::new();
         for (name, value) in headers {

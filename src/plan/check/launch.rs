@@ -273,7 +273,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports fields that a sweep cannot have if it measures the start.
+    /// Reports fields that a sweep with `measure: start` cannot have.
     pub(super) fn measures_start(&mut self, plan: &Plan, name: &str, sweep: &Sweep) {
         let fields = sweep.fields();
         let fits = |field: &str| matches!(field, "endpoint" | "model" | "scenario") || server_flag(field).is_some();
@@ -331,8 +331,8 @@ pub(super) struct Given<'p> {
     flags: Vec<&'p str>,
 }
 
-/// Collects the endpoints and server flags of each sweep. This is done once for all endpoints, because one
-/// sweep may have as many values as a plan may have.
+/// Collects the endpoints and server flags of each sweep. This is done once for all endpoints, because a
+/// single sweep may contain all the values that the plan is allowed to have.
 pub(super) fn given(plan: &Plan) -> Vec<Given<'_>> {
     let of = |sweep: &'_ Sweep| sweep.values("endpoint").iter().map(ToString::to_string).collect();
     let flags = |sweep| Sweep::fields(sweep).into_iter().filter_map(server_flag).collect();

@@ -18,7 +18,7 @@ use crate::units::Decimal;
 /// of about a thousand or more.
 const MOST_SIGMA: Decimal = Decimal::new(5, 0);
 
-/// A side of a request, the prompt or the response, given by its minimum number of tokens.
+/// The prompt or the response of a request, represented by its minimum number of tokens.
 #[derive(Clone, Copy)]
 struct Side(u32);
 
@@ -34,7 +34,7 @@ impl Checker<'_> {
         let resolved = resolve(name, table);
         if resolved.is_some_and(|resolved| resolved.content.reuse == Reuse::SamePrompt) {
             let message = format!("all requests of scenario `{name}` are identical, so their lengths cannot vary");
-            let remedy = "start from a scenario whose prompts differ, with `base: B1`";
+            let remedy = "start from a scenario whose prompts differ, for example with `base: B1`";
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if !self.one_form(at, lengths) {
@@ -218,7 +218,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that a number of tokens can be sent.
+    /// Checks that a number of tokens is within the range that can be sent.
     fn tokens_in_range(&mut self, at: &[Step], field: &str, tokens: u32, Side(least): Side) -> bool {
         let good = (least..=MOST_TOKENS).contains(&tokens);
         if !good {
@@ -230,7 +230,8 @@ impl Checker<'_> {
         good
     }
 
-    /// Checks that two bounds form a range of tokens that can be sent.
+    /// Checks two bounds: each must be a number of tokens that can be sent, and the lower must not exceed the
+    /// upper.
     fn bounds(&mut self, at: &[Step], (low, high): (&str, &str), (min, max): (u32, u32), side: Side) -> bool {
         let inside = |key: &str| [at, &steps![key]].concat();
         let good = [(low, min), (high, max)].map(|(key, value)| self.tokens_in_range(&inside(key), key, value, side));

@@ -1,5 +1,5 @@
 //! Checks of mixes: their scenarios must exist, must not be mixes themselves and must agree on some settings,
-//! and the shares must add up.
+//! and their shares must add up to 1 or be whole numbers.
 
 use super::checker::{Checker, out_of_range, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -12,7 +12,7 @@ use crate::plan::model::talk::{Sessions, Talk};
 use crate::plan::text::tree::Step;
 use crate::units::Decimal;
 
-/// Returns the value of one switch of a scenario; `None` if the scenario does not set it.
+/// A function that returns a true-or-false setting of a scenario; `None` if the scenario does not set it.
 type Said = fn(&Resolved) -> Option<bool>;
 
 impl Checker<'_> {

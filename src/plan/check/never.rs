@@ -1,5 +1,5 @@
-//! Finds references to metrics that a sweep never has, or never with an interval. Such a reference can never
-//! be resolved, whatever is measured.
+//! Finds references to metrics that a sweep never has, or never has with an interval. Such a reference can
+//! never be resolved, whatever is measured.
 
 use super::checker::Checker;
 use crate::metrics;
@@ -52,8 +52,8 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a single run gives a 95 % interval for a metric. Only percentiles of requests and of gaps, and
-/// shares of requests, have one.
+/// Whether a single run gives a 95 % interval for a metric. Only percentiles over requests or inter-token
+/// gaps, shares of requests, and `jitter_ratio` have one.
 fn has_interval_of_one_run(key: &str) -> bool {
     let is_distribution = metrics::find(key).is_some_and(|metric| metric.kind.is_distribution());
     is_distribution || matches!(key, "error_share" | "goodput_share" | "jitter_ratio")

@@ -87,7 +87,7 @@ impl Checker<'_> {
     }
 }
 
-/// The duration of the shortest run, as far as the plan and the sweep set its phases.
+/// The duration of the shortest run: the sum of the phases whose lengths the sweep or the plan sets.
 fn written(plan: &PhasesPatch, sweep: &PhasesPatch) -> Nanos {
     let measure = sweep.measure.or(plan.measure).map(|measure| measure.duration);
     let fill = sweep.fill.or(plan.fill).and_then(|fill| fill.duration);

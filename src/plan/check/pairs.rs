@@ -145,7 +145,7 @@ fn misfit(plan: &Plan, scenario: &Scalar, task: Task) -> Option<Misfit> {
     resolve(&scenario.to_string(), &plan.scenarios)?.misfit(task)
 }
 
-/// Whether a value of a conversation's field equals the default.
+/// Whether a value of a conversation field has the same effect as the default.
 fn is_none(field: &str, value: &Scalar) -> bool {
     match (field, value) {
         ("turns", Scalar::Number(turns)) => *turns <= 1u32.into(),

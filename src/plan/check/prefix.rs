@@ -18,8 +18,8 @@ impl Checker<'_> {
         self.cold(name, scenario, plan);
     }
 
-    /// Reports a scenario whose own `cache` or `nonce` makes its prompts cold without a separate nonce for
-    /// each prompt.
+    /// Reports a cold scenario whose prompts do not each have their own nonce, if the scenario itself sets
+    /// `cache` or `nonce`.
     fn cold(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
         let field = match (scenario.nonce.is_some(), scenario.cache.is_some()) {
             (true, _) => "nonce",
@@ -56,7 +56,7 @@ impl Checker<'_> {
         let resolved = resolve(name, &plan.scenarios);
         if resolved.is_some_and(|resolved| resolved.content.reuse == Reuse::SamePrompt) {
             let message = format!("all requests of scenario `{name}` are identical, so a shared text has no effect");
-            let remedy = "start from a scenario whose prompts differ, with `base: B1`";
+            let remedy = "start from a scenario whose prompts differ, for example with `base: B1`";
             let at = steps!["scenarios", name, "prefix"];
             self.report(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }

@@ -28,7 +28,7 @@ impl Checker<'_> {
         if base == Reuse::SamePrompt {
             let message =
                 format!("all requests of scenario `{name}` are identical, but the requests of a profile differ");
-            let remedy = "start from a scenario whose prompts differ, with `base: B1`";
+            let remedy = "start from a scenario whose prompts differ, for example with `base: B1`";
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         let without = file.found().map_or((0, 0), |found| found.without_output);

@@ -54,8 +54,8 @@ impl Checker<'_> {
             if sweep.repeats.until.is_none() || plan.compared(sweep).is_none() {
                 continue;
             }
-            let message = "the comparison of these cells needs the same rounds for each cell, but `until` ends every \
-                           cell separately";
+            let message = "the comparison of these cells needs the same rounds for each cell, but `until` ends the \
+                           repeats of every cell separately";
             let remedy = format!(
                 "write `repeats: {}` and, in `compare`, `sequential: true`, which ends the rounds once a difference is \
                  shown; or compare only in other sweeps, with their own `compare`",

@@ -7,7 +7,8 @@ use crate::plan::model::memory::Memory;
 use crate::plan::text::tree::Step;
 use crate::units::Nanos;
 
-/// Options of sbatch that `submit` writes itself, each with the reason or with the plan's own field for it.
+/// Options of sbatch that `submit` writes itself, each with the reason, or with the field of the plan that
+/// sets it.
 const OWN: [(&str, &str); 14] = [
     ("--array", "array elements are derived from the plan's resources"),
     ("--dependency", "dependencies are derived from `after`"),
@@ -52,13 +53,13 @@ impl Checker<'_> {
         words.into_iter().for_each(|(key, text)| self.word(&at, key, text.as_deref()));
     }
 
-    /// Reports a name that is empty or contains white space.
+    /// Reports a name that is empty or contains whitespace.
     fn word(&mut self, table: &[Step], key: &str, text: Option<&str>) {
         let is_wrong = |text: &&str| text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control());
         let Some(text) = text.filter(is_wrong) else { return };
         let message = format!("`{key}` must be one word without spaces, not `{text}`");
         let at = [table, &steps![key]].concat();
-        self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(format!("name the {key}, or remove it")));
+        self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(format!("write the {key} as one word, or remove the key")));
     }
 
     fn option(&mut self, at: &[Step], option: &str) {

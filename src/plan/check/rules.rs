@@ -12,8 +12,8 @@ use crate::plan::model::matrix::{Axis, Condition, Extend};
 use crate::plan::model::scalar::Scalar;
 use crate::plan::text::tree::Step;
 
-/// The axes that every cell needs, each entry with the error for cells without them. If an entry has several
-/// axes, one of them is enough.
+/// The axes that every cell needs. Each entry contains the error for cells without these axes; if it lists
+/// several axes, one of them is enough.
 const NEEDED: [(&[&str], Code, &str); 4] = [
     (&["endpoint"], Code::MissingAxis, "have no endpoint"),
     (&["model"], Code::MissingAxis, "have no model"),
@@ -115,7 +115,7 @@ impl Checker<'_> {
             if self.is_there(asked, wants) {
                 let message = format!("this `extend` sets `{field}`, but the matching cells already have it");
                 let remedy =
-                    format!("narrow its `when`, or put the value on axis `{field}`: {{ value: …, when: {{ … }} }}");
+                    format!("narrow its `when`, or write the value on axis `{field}`: {{ value: …, when: {{ … }} }}");
                 self.report_key(&at, Diagnostic::new(Code::Overrides, message).remedy(remedy));
             }
             wants.pop();
@@ -158,7 +158,7 @@ impl Checker<'_> {
                 continue; // No axis sets it, which is reported where the axes are checked.
             }
             let mut wants: Vec<(usize, Want)> = ids.iter().map(|id| (*id, Want::Absent)).collect();
-            // Makes the search take the fields into account on which an `extend` depends.
+            // Makes the search take into account the fields on which an `extend` depends.
             wants.extend(extends.iter().flat_map(|(when, _)| asked.wants(when)).map(|(id, _)| (id, Want::Any)));
             let query = Query { wants: &wants, with_excludes: true };
             let mut example = None;

@@ -117,7 +117,8 @@ impl Checker<'_> {
             let at = steps!["scenarios", name, "turns"];
             self.report(
                 &at,
-                Diagnostic::new(Code::NoEffect, message).remedy("start from a conversation, with `base: D`"),
+                Diagnostic::new(Code::NoEffect, message)
+                    .remedy("start from a conversation, for example with `base: D`"),
             );
         }
     }

@@ -19,7 +19,8 @@ use crate::units::{Decimal, Share};
 const MOST_LOADS: usize = 2_000;
 
 impl Checker<'_> {
-    /// Checks the search of a sweep, and expands the loads that it may try into the searched axis.
+    /// Checks the search of a sweep, and adds the loads that it may try to the matrix, as values of the
+    /// searched axis.
     pub(super) fn search(&mut self, plan: &Plan, name: &str, sweep: &mut Sweep) {
         let Some(search) = sweep.search.clone() else { return };
         let at = steps!["sweeps", name, "search"];
@@ -207,7 +208,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The first endpoint of a sweep that sets no price, not even an invalid one; `None` if all set one.
+    /// The first endpoint of a sweep that sets no price, not even an invalid one; `None` if every endpoint
+    /// sets one.
     pub(super) fn unpriced<'p>(&self, plan: &'p Plan, sweep: &Sweep) -> Option<&'p str> {
         let named = sweep.values("endpoint");
         // If the matrix names no endpoint, the sweep uses the only endpoint of the plan.

@@ -290,7 +290,7 @@ impl Checker<'_> {
     }
 }
 
-/// Adds the sweeps whose results a sweep reads to its `after`.
+/// Extends the `after` of a sweep with the sweeps whose results it reads.
 fn comes_after(sweep: &mut Sweep) {
     let asked: Vec<String> = sweep.asks().map(|(other, _)| other.to_owned()).collect();
     for other in asked {

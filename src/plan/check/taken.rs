@@ -45,8 +45,8 @@ impl Checker<'_> {
                 format!("`{}` of a sweep is a value of axis `{}`, not of `{axis}`", metric.name(), metric.axis());
             let other = SweepMetric::ALL.into_iter().find(|metric| metric.axis() == axis);
             let remedy = match other {
-                Some(other) => format!("write `take: {}`, or put the value on axis `{}`", other.name(), metric.axis()),
-                None => format!("only loads can be taken from other sweeps: put the value on axis `{}`", metric.axis()),
+                Some(other) => format!("write `take: {}`, or write the value on axis `{}`", other.name(), metric.axis()),
+                None => format!("only loads can be taken from other sweeps: write the value on axis `{}`", metric.axis()),
             };
             return self
                 .report(&[at, &steps!["take"]].concat(), Diagnostic::new(Code::AxisValue, message).remedy(remedy));
@@ -127,7 +127,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports values of an axis for which the referenced sweep finds nothing.
+    /// Reports values of an axis that the referenced sweep does not run, and for which it therefore has no
+    /// result.
     fn has_value(
         &mut self,
         (name, sweep): (&str, &Sweep),
@@ -248,7 +249,7 @@ impl Checker<'_> {
     fn measures(&mut self, plan: &Plan, metric_at: &[Step], (from, source): (&str, &Sweep), name: MetricName) -> bool {
         if source.chooses_runs() {
             let why = "its loads depend on its results".to_owned();
-            // An `optimize` sweep does not find a load either.
+            // A sweep with `optimize` does not find a highest load, so the remedy does not suggest one.
             let asked = SweepMetric::ALL.into_iter().find(|load| source.fields().contains(&load.axis()));
             let remedy = match asked.filter(|_| source.optimize.is_none()) {
                 Some(load) => {
@@ -267,7 +268,7 @@ impl Checker<'_> {
         true
     }
 
-    /// Whether a sweep finds the highest load of a kind; if not, reports why.
+    /// Whether a sweep finds the highest load that `metric` describes; if not, reports why.
     fn finds_load(
         &mut self,
         plan: &Plan,
@@ -342,7 +343,7 @@ fn others(source: &Sweep, metric: SweepMetric) -> Vec<&str> {
     source.fields().into_iter().filter(|field| *field != metric.axis()).collect()
 }
 
-/// The word for a bound in a unit.
+/// The word for a bound in this unit, such as `time`.
 fn named(unit: Unit) -> &'static str {
     match unit {
         Unit::Millis => "time",
@@ -351,7 +352,7 @@ fn named(unit: Unit) -> &'static str {
     }
 }
 
-/// An example of a bound in a unit.
+/// An example of a bound in this unit, such as `500ms`.
 fn written_in(unit: Unit) -> &'static str {
     match unit {
         Unit::Millis => "500ms",

@@ -71,7 +71,8 @@ impl Checker<'_> {
         for (index, device) in gpus.devices.0.iter().enumerate() {
             if !device.is_one() {
                 let message = format!("`{}` is neither the number of a GPU nor a UUID", device.0);
-                let remedy = "write an entry from `nvidia-smi -L`: 0, or GPU-8f6a1c2e…, or MIG-… for an instance";
+                let remedy =
+                    "write an index or UUID from `nvidia-smi -L`: 0, GPU-8f6a1c2e…, or MIG-… for a MIG instance";
                 let at = self.step_of(at, "devices", index);
                 self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
             }

@@ -38,7 +38,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports cells that set the number of requested tokens under both field names.
+    /// Reports cells that set the number of requested tokens under both of its names, `output_tokens` and
+    /// `max_completion_tokens`.
     pub(super) fn lengths_asked_twice(&mut self, asked: &CheckedSweep) {
         let [usual, unusual] = LengthField::KEYS;
         let under_the_other: Vec<Scalar> = asked.sweep.values(usual);
@@ -48,7 +49,7 @@ impl Checker<'_> {
             let message = format!(
                 "a cell has `{unusual}: {value}` and `{usual}: {other}`: both set the number of requested tokens"
             );
-            let remedy = "keep one of the two axes: it determines the field name under which the length is sent";
+            let remedy = "keep one of the two axes; it determines the name of the field that carries the length";
             return self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }

@@ -28,7 +28,7 @@ impl Checker<'_> {
             let at = [&matrix[..], &steps![key.as_str()]].concat();
             let zipped = self.tree.walk(&[&at[..], &steps!["zip"]].concat());
             let names_none = matches!(&axis, Axis::Zip(zip) if zip.lists.is_empty());
-            // Lists of a zip that are not axes have already been reported.
+            // If a zip contains only lists that are not axes, these have already been reported.
             if axis.is_empty() && !(names_none && zipped.node.keys().next().is_some()) {
                 let remedy = "write at least one value, or remove the axis";
                 self.empty(&at, format!("axis `{key}` has no values"), remedy);

@@ -180,7 +180,8 @@ impl Diagnostic {
 /// All errors of a plan, its fragments and the `--set` options.
 #[derive(Debug, Clone)]
 pub struct PlanErrors {
-    /// The texts of these sources, with possible secrets masked; unreadable texts are empty.
+    /// The texts of the plan, its fragments and the `--set` options, with possible secrets masked; unreadable
+    /// texts are empty.
     sources: Sources,
     /// The errors, never empty. Errors of the plan as a whole come first. The others are sorted by
     /// place, with errors in the plan itself before errors in its fragments.
@@ -222,7 +223,7 @@ impl PlanErrors {
         diagnostic.span.as_ref().map(|span| self.sources.place(span.start))
     }
 
-    /// The start and end of a span.
+    /// The places at which a span starts and ends.
     pub(crate) fn range(&self, span: &Span) -> (Place, Place) {
         let end = self.sources.place(span.end.max(span.start));
         (self.sources.place(span.start), end)

@@ -36,7 +36,7 @@ impl Mask {
         mask
     }
 
-    /// Also masks the secrets in the lines of a text that are not in its tree.
+    /// Also masks the secrets in the lines of a text, because its tree may lack some of them.
     pub(crate) fn add_lines(&mut self, text: &str) {
         self.collect_lines(text);
         self.collect_texts(text);
@@ -110,8 +110,8 @@ impl Mask {
         }
     }
 
-    /// Finds values that look like secrets, wherever they occur, even if invisible characters interrupt them:
-    /// these characters are removed before the text is shown, which makes the secret readable.
+    /// Finds values that look like secrets, wherever they occur, even if they contain invisible characters.
+    /// Such characters are removed before the text is shown, so the secret would be readable.
     fn collect_words(&mut self, text: &str) {
         let is_hidden = |c: char| is_unseen(c) && !matches!(c, '\n' | '\r' | '\t');
         if !text.contains(is_hidden) {

@@ -21,7 +21,7 @@ use crate::plan::text::span::Span;
 /// larger data set is rejected.
 const MOST_BYTES: usize = 1 << 30;
 
-/// The data files of a plan. Each file is read once for each combination of settings with which it is read.
+/// The data files of a plan. A file is read once for each combination of settings that the plan uses for it.
 #[derive(Default)]
 pub(crate) struct DataReader {
     texts: HashMap<(PathBuf, String, bool), Arc<Source>>,
@@ -31,7 +31,7 @@ pub(crate) struct DataReader {
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 impl DataReader {
-    /// Reads the texts of a data set; if `unanswered` is true, including questions without a response.
+    /// Reads the texts of a data set. If `unanswered` is true, questions without a response are included.
     pub(crate) fn texts(
         &mut self,
         table: &TableOf,
@@ -98,7 +98,7 @@ fn each(path: &Path, table: &TableOf, mut take: impl FnMut(Record) -> bool) -> P
     Ok(dataset.skipped().clone())
 }
 
-/// For each reason, as text: the entries that the reader skipped.
+/// The entries that the reader skipped, keyed by the reason in words.
 fn left_out(skipped: &Skipped) -> BTreeMap<String, LeftOut> {
     let words = skipped.0.iter().map(|(reason, skips)| {
         let left_out = LeftOut { count: skips.count, first: skips.first, entry: skips.entry };
@@ -118,7 +118,7 @@ struct Collected {
 }
 
 impl Collected {
-    /// Adds a record; returns false if the texts then exceed the limit of texts in memory.
+    /// Adds a record; returns false if the collected texts then exceed the memory limit.
     fn add(&mut self, record: Record) -> bool {
         let place = record.place;
         match self.dialogue(&record) {
@@ -156,7 +156,7 @@ impl Collected {
         }
     }
 
-    /// Adds a record to the digest; returns its size in bytes.
+    /// Adds a record to the digest; returns the size of its texts in bytes.
     fn hashed(&mut self, dialogue: &Dialogue) -> usize {
         let mut bytes = 0;
         let mut text = |text: Option<&str>| {

@@ -1,6 +1,6 @@
-//! Normalizes lengths before the plan is read, so that later code need not handle these forms: `base:
-//! lengths` is replaced by its long form, and a table in a CSV file is inserted into the tree, with the place
-//! of every number in that file.
+//! Normalizes the written forms of lengths before the plan is read, so that later code need not handle them.
+//! `base: lengths` is replaced by its long form, and a table in a CSV file is inserted into the tree, with
+//! the place of every number in that file.
 
 use std::collections::HashMap;
 use std::ops::Range;

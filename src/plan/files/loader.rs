@@ -261,8 +261,8 @@ impl<'f> Loader<'f> {
         Ok((self.read_text(path, &format!("the fragment `{written}`"), Code::Fragment)?, format))
     }
 
-    /// The text of a file, if it does not exceed the limit of the plan. `what` names the file in errors,
-    /// which have the code `code`.
+    /// Reads the text of a file, unless the plan would then exceed its size limit. `what` names the file in
+    /// errors, which have the code `code`.
     pub(super) fn read_text(&self, path: &Path, what: &str, code: Code) -> Result<String, Box<Diagnostic>> {
         let most = MOST_BYTES.saturating_sub(self.sources.text().len());
         let bytes = self.files.read(path, most + 1).map_err(|error| Box::new(cannot_read(what, code, &error)))?;
@@ -348,14 +348,14 @@ fn cannot_read(what: &str, code: Code, error: &std::io::Error) -> Diagnostic {
     Diagnostic::new(code, format!("{what} cannot be read: {error}")).remedy("check the path and its permissions")
 }
 
-/// The number, counted from 1, of the line with the first bytes that are not valid UTF-8.
+/// The number of the first line that is not valid UTF-8, counted from 1.
 pub(crate) fn bad_line(error: &std::string::FromUtf8Error) -> usize {
     let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
     before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// Reports a fragment with a different version of the format, because the plan's own version would hide
-/// it in the merged tree.
+/// Reports a fragment with a different version of the format. In the merged tree, the plan's own version
+/// would replace it.
 fn other_version(tree: &Node) -> Option<Diagnostic> {
     let Entry { node, .. } = tree.entry("sweepline")?;
     let other = matches!(node.value, Value::Int(version) if version != 1);
@@ -363,7 +363,7 @@ fn other_version(tree: &Node) -> Option<Diagnostic> {
     other.then(|| Diagnostic::new(Code::Version, message).at(Some(node.span.clone())).remedy("write `sweepline: 1`"))
 }
 
-/// The tree of a text without duplicate keys, and the errors in the text.
+/// Parses a text; returns its tree, with duplicate keys removed, and the errors in the text.
 fn read_tree(text: &str, format: Format, most_nodes: usize, is_plan: bool) -> (Option<Node>, Vec<Diagnostic>) {
     let (mut tree, mut found) = match format {
         Format::Toml => toml::read(text, most_nodes),

@@ -1,4 +1,4 @@
-//! Profiles that scenarios replay.
+//! Reads the profiles that scenarios replay.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -83,7 +83,7 @@ fn is_copy(one: &Path, other: &Path) -> io::Result<bool> {
     }
 }
 
-/// The relative path from a folder to a file, both canonical.
+/// The relative path from a folder to a file. Both paths must be canonical.
 fn from(folder: &Path, file: &Path) -> PathBuf {
     let mut below = file.components();
     let mut above = folder.components();

@@ -1,5 +1,5 @@
-//! Files next to a plan that are not plans themselves, such as tables whose numbers become part of
-//! the plan.
+//! Finds and reads files that a plan names but that are not plans themselves, such as tables whose numbers
+//! become part of the plan.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ impl Loader<'_> {
         Ok((path, canonical))
     }
 
-    /// The canonical path of the deepest existing folder that should contain a missing file.
+    /// The canonical path of the deepest existing folder on the path to a missing file.
     fn folder_of_missing(&self, path: &Path) -> Option<PathBuf> {
         path.ancestors().skip(1).find_map(|folder| self.files.canonical(folder).ok())
     }
@@ -59,7 +59,8 @@ impl Loader<'_> {
         Ok(start..start + text.len())
     }
 
-    /// Subtracts this many values from the limit of a plan; returns false if too few are left.
+    /// Subtracts `count` from the number of values that the plan may still have; returns false if too few are
+    /// left.
     pub(crate) fn take_nodes(&mut self, count: usize) -> bool {
         let left = self.nodes_left.checked_sub(count);
         self.nodes_left = left.unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The tokenizers of models. Each is read once, however many models name it.
+//! Reads the tokenizers of models. Each is read once, however many models name it.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,7 +17,7 @@ use crate::plan::text::span::Span;
 /// The main file of a tokenizer, as written by Hugging Face's libraries.
 const TOKENIZER: &str = "tokenizer.json";
 
-/// The file with the special tokens, the prefix of texts, and the chat template.
+/// The file with the special tokens, the rules by which they are added to texts, and the chat template.
 const CONFIG: &str = "tokenizer_config.json";
 
 /// The chat template in a separate file, which overrides the template in the configuration.

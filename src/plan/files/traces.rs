@@ -1,4 +1,4 @@
-//! Traces that scenarios replay.
+//! Reads the traces that scenarios replay.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::units::Nanos;
 /// Maximum number of requests in a trace. All of them are held in memory.
 const MOST_REQUESTS: usize = 5_000_000;
 
-/// The traces of a plan. Each file is read once for each combination of settings with which it is read.
+/// The traces of a plan. A file is read once for each combination of settings that the plan uses for it.
 #[derive(Default)]
 pub(crate) struct Traces {
     known: HashMap<(PathBuf, String), Replay>,

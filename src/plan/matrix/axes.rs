@@ -30,11 +30,11 @@ pub enum GridError {
         second: String,
     },
     /// A zip contains something other than plain values.
-    #[error("`{field}` in the zip of `{axis}` contains a `when`, a value of another sweep or a table of axes")]
+    #[error("`{field}` in the zip of `{axis}` contains a `when`, a value taken from another sweep, or a table of axes")]
     InZip {
         /// The axis.
         axis: String,
-        /// The list.
+        /// The field whose list contains it.
         field: String,
     },
     /// Axes whose `when`s depend on each other.
@@ -51,7 +51,7 @@ pub struct Field {
     pub value: Scalar,
     /// The index of the list element in which the value is written.
     item: usize,
-    /// The index within that element's own list; `None` if the element is not such a list.
+    /// The index within the element's `value` list; `None` if the element has no such list.
     inside: Option<usize>,
 }
 
@@ -224,7 +224,8 @@ impl<'p> Axes<'p> {
     }
 }
 
-/// The values of an element of a list, each with its index in the element.
+/// The values of an element of a list. Each has its index in the element's `value` list, or `None` if the
+/// element has no such list.
 fn values(item: &Item) -> Box<dyn Iterator<Item = (Scalar, Option<usize>)> + '_> {
     let is_plain = item.when.is_none() && item.len() == 1;
     match &item.what {

@@ -55,7 +55,7 @@ pub enum Want<'q> {
     Present,
     /// No value.
     Absent,
-    /// Any value or none. The search must only take the field's axis into account.
+    /// Any value or none. The search must still take the field's axis into account.
     Any,
 }
 
@@ -81,7 +81,7 @@ pub struct Chosen<'g> {
     pub points: Vec<Option<usize>>,
 }
 
-/// What must hold for a cell, evaluated as soon as the last field on which it depends is known.
+/// A requirement on a cell, evaluated as soon as the last field on which it depends is known.
 #[derive(Debug, Clone, Copy)]
 enum Due {
     /// The sweep keeps the cell.

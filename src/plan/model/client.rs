@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
-/// How requests get their connections. This affects every number, because a request that waits for a
-/// connection has a handshake before its first token.
+/// How requests get their connections. This affects all results, because a handshake delays the first token
+/// of a request that waits for a connection.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
 )]
@@ -63,7 +63,8 @@ impl Timer {
 }
 
 /// Settings of the load generator that the plan or a sweep specifies. They determine how much load one
-/// machine can generate. They are not part of a run's identity, so runs keep their results when they change.
+/// machine can generate. They are not part of a run's identity, so existing results stay valid when the
+/// settings change.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

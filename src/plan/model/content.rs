@@ -71,7 +71,7 @@ pub struct Content {
     pub sharing: Option<Rows<Sharing>>,
     /// The numbers of turns of conversations, if they vary.
     pub turn_counts: Option<Rows<TurnCount>>,
-    /// Whether prompts share anything at all.
+    /// Whether prompts share any text (warm) or none (cold).
     #[serde(default, skip_serializing_if = "Cache::is_warm")]
     pub cache: Cache,
 }
@@ -96,13 +96,14 @@ pub struct Resolved {
     pub extra: Table<Json>,
     /// Arrival times from a profile, if the sweep sets none.
     pub arrivals: Option<Arc<Recorded>>,
-    /// Whether a profile, here or in a base, provides the values that are not set otherwise.
+    /// Whether this scenario or one of its bases has a profile, which provides the values that are not set
+    /// otherwise.
     pub(crate) profiled: bool,
     /// Whether arrivals of an open loop start conversations, as in the log from which the profile was
     /// made.
     pub opens_sessions: bool,
-    /// The scenarios of a mix; the fields above then contain common values, and the maximum where they
-    /// differ.
+    /// The scenarios of a mix. The fields above then contain the values that all of these scenarios share, or
+    /// the maximum where they differ.
     pub mix: Vec<Member>,
 }
 
@@ -154,7 +155,8 @@ pub fn built_in(name: &str) -> Option<&'static Content> {
 }
 
 impl Content {
-    /// The minimum context in tokens: a request or the first turn of a conversation, plus the requested output.
+    /// The minimum context in tokens: the prompt of a request, or of the first turn of a conversation, plus
+    /// the requested output.
     pub(crate) fn least_context(&self) -> u64 {
         let Content { system_tokens, prompt_tokens, output_tokens, data, prefix, .. } = self;
         if let Some(data) = data {
@@ -186,8 +188,8 @@ impl Default for Content {
 }
 
 impl Content {
-    /// Applies lengths over the existing ones, and then single lengths over these, because a number
-    /// replaces varying lengths.
+    /// Replaces the existing lengths with `lengths`, and then applies `prompt` and `output`, because a single
+    /// number overrides lengths that vary.
     fn take_lengths(&mut self, lengths: Option<&WrittenLengths>, prompt: Option<u32>, output: Option<u32>) {
         let mut varied = lengths.and_then(WrittenLengths::resolve).or(self.lengths.take());
         if let Some(tokens) = prompt {

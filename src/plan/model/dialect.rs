@@ -21,8 +21,8 @@ pub struct Dialect {
     pub(crate) sends_ignore_eos: bool,
     /// Whether requests may carry `min_tokens`; `None` if not verified.
     pub min_tokens: Option<bool>,
-    /// Whether a stream reports its usage if the request contains `stream_options: { include_usage: true }`;
-    /// `None` if not verified.
+    /// Whether a stream reports token usage if the request contains `stream_options: { include_usage: true
+    /// }`; `None` if not verified.
     pub include_usage: Option<bool>,
     /// The fields of a delta that carry reasoning, the newest name first; empty if none is known.
     pub reasoning: &'static [&'static str],
@@ -107,8 +107,8 @@ pub const DIALECTS: [Dialect; 7] = [
         engine: Engine::Vllm,
         title: "vLLM",
         source: "vLLM 0.11.0, `vllm/entrypoints/openai/{protocol,api_server}.py` and \
-                 `vllm/v1/metrics/loggers.py`; the field `reasoning` from its main branch (commit 040a2cc), \
-                 which keeps `reasoning_content` alongside it",
+                 `vllm/v1/metrics/loggers.py`; for the field `reasoning`, vLLM's main branch (commit 040a2cc), \
+                 which also keeps `reasoning_content`",
         ignore_eos: Some(true),
         sends_ignore_eos: true,
         min_tokens: Some(true),
@@ -186,8 +186,8 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         engine: Engine::Nim,
         title: "NVIDIA NIM",
-        source: "NVIDIA's reference documentation for NIM for LLMs 2.0.0 and 2.0.1; for the gauges, its observability \
-                 page from before 2.0. `ignore_eos` and usage were not verified",
+        source: "NVIDIA's reference documentation for NIM for LLMs 2.0.0 and 2.0.1; for the gauges, the \
+                 observability page of a version before 2.0. `ignore_eos` and token usage were not verified",
         ignore_eos: None,
         sends_ignore_eos: false,
         min_tokens: None,
@@ -235,8 +235,8 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         engine: Engine::Llamacpp,
         title: "llama.cpp",
-        source: "llama.cpp's `tools/server/README.md` (commit 00dc805), and a recorded stream; `ignore_eos` is accepted \
-                 but not sent, so that earlier results keep their ids",
+        source: "llama.cpp's `tools/server/README.md` (commit 00dc805), and a recorded stream. The server accepts \
+                 `ignore_eos`, but sweepline does not send it, so that earlier results keep their ids",
         ignore_eos: Some(true),
         sends_ignore_eos: false,
         min_tokens: Some(false),
@@ -279,7 +279,7 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         engine: Engine::Mock,
         title: "sweepline's mock",
-        source: "its code, `src/mock/`",
+        source: "the code of the mock, `src/mock/`",
         ignore_eos: Some(true),
         sends_ignore_eos: true,
         min_tokens: Some(false),

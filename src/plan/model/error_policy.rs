@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ErrorPolicy {
-    /// An outage ends the attempt, and none of it is committed; sporadic errors are measurements.
+    /// An outage ends the attempt, and none of it is committed; sporadic errors count as measurements.
     #[default]
     Environment,
-    /// Every error is a measurement, including 429, 503 and a server that is gone.
+    /// Every error counts as a measurement, including responses with 429 or 503 and a server that is gone.
     Measured,
 }

@@ -35,8 +35,8 @@ impl AskedMetric {
         }
     }
 
-    /// Whether results are read without regard to this axis. A found load is itself a value of its axis, and
-    /// a metric is read at every load.
+    /// Whether this axis is ignored when the result for a cell is looked up. A found load is itself a value
+    /// of its axis, and a metric is read at every load.
     pub fn is_over(self, axis: &str) -> bool {
         match self {
             AskedMetric::Load(metric) => metric.axis() == axis,

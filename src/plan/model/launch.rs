@@ -1,9 +1,9 @@
-//! How a sweep starts the server of an endpoint itself.
+//! How a sweep launches the server of an endpoint.
 //!
 //! Texts may contain `{{ … }}` expressions over names that each cell defines: `model`, `server`, `endpoint`
 //! and `port` (`plan/template/cell.rs`). The settings with which a server is started are part of a run's
-//! identity: the base name of its program, its arguments and `env`. Settings that depend on the host are
-//! not: `folder`, `host_env`, the port and `stop`.
+//! identity: the base name of its program, its arguments and `env`. Settings that depend on the host are not:
+//! `folder`, `host_env`, the port and `stop`.
 
 use std::fmt;
 
@@ -54,8 +54,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Default time that a launched server may take until it is ready, including the time to load the
-    /// model.
+    /// Default time that a launched server may take to become ready, including the time to load the model.
     pub const READY_WITHIN: Nanos = Nanos::from_secs(15 * 60);
 
     /// How long the server has to exit before it is killed.

@@ -15,7 +15,7 @@ pub enum LengthField {
 }
 
 impl LengthField {
-    /// Both fields.
+    /// All field names.
     pub const ALL: [LengthField; 2] = [LengthField::MaxTokens, LengthField::MaxCompletionTokens];
     /// The keys of scenarios and axes that set the length of a response.
     pub const KEYS: [&str; 2] = [LengthField::MaxTokens.key(), LengthField::MaxCompletionTokens.key()];

@@ -71,7 +71,7 @@ impl GpuSource {
 pub struct GpuId(pub String);
 
 impl GpuId {
-    /// Whether this can be a GPU: a number, or a text that begins like the UUID of a GPU or of a MIG
+    /// Whether this can identify a GPU: a number, or a text that begins like the UUID of a GPU or of a MIG
     /// instance.
     pub fn is_one(&self) -> bool {
         let GpuId(text) = self;

@@ -24,8 +24,7 @@ pub struct MockFigures {
     #[schemars(range(min = 1))]
     #[schemars(example = 100_000)]
     pub prefix_cache: Option<u32>,
-    /// Tokens per block of the prefix cache: only full blocks are cached and found. Default: 16, as in
-    /// vLLM.
+    /// Tokens per block of the prefix cache; only full blocks are cached and reused. Default: 16, as in vLLM.
     #[schemars(range(min = 1))]
     #[schemars(example = 16)]
     pub prefix_block: Option<u32>,

@@ -25,9 +25,9 @@ pub struct Validity {
     /// Deviation of the server's count of prompt tokens from sweepline's, beyond the tokens that the chat
     /// template adds to each prompt. Default: suspect above 5%.
     pub prompt_length: Limits,
-    /// How far the output rate (and, doubled, TTFT, TPOT and E2E) moved within the window, including a
-    /// warm-up that extends into it (`warming_up`), and by how many points the share of failures moved.
-    /// Default: suspect above 5%.
+    /// How far the output rate moved within the window, and by how many points the share of failures moved;
+    /// for TTFT, TPOT and E2E, twice this threshold applies. A warm-up that extends into the window counts
+    /// too (`warming_up`). Default: suspect above 5%.
     pub unsteady: Limits,
     /// Share of the window in which no stream received data, in pauses that are too long to be explained by
     /// the other gaps of the run. Default: suspect above 1%.
@@ -134,19 +134,19 @@ pub enum Percentile {
     /// The median.
     #[serde(rename = "p50")]
     P50,
-    /// 75 %.
+    /// The 75th percentile.
     #[serde(rename = "p75")]
     P75,
-    /// 90 %.
+    /// The 90th percentile.
     #[serde(rename = "p90")]
     P90,
-    /// 95 %.
+    /// The 95th percentile.
     #[serde(rename = "p95")]
     P95,
-    /// 99 %.
+    /// The 99th percentile.
     #[serde(rename = "p99")]
     P99,
-    /// 99.9 %.
+    /// The 99.9th percentile.
     #[serde(rename = "p99.9")]
     #[strum(serialize = "p99.9")]
     P999,

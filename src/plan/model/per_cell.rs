@@ -40,7 +40,7 @@ impl<T: Copy> PerCell<T> {
     }
 }
 
-/// A type of number that plans write in digits.
+/// A type of number whose values plans write in digits.
 pub trait Written: for<'de> Deserialize<'de> {
     /// The expected value, for error messages.
     const EXPECTED: &'static str;

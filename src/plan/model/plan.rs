@@ -135,7 +135,7 @@ pub struct Plan {
     /// Limits that a single request must meet to count as good. Default: the thresholds of `slo`.
     pub goodput: Option<Goodput>,
     /// Maximum number of cells of all sweeps together, each counted once per repeat, before `when` and
-    /// `exclude`. A plan with more is rejected. Default 1000000.
+    /// `exclude`. A plan with more cells is rejected. Default 1000000.
     #[serde(default = "max_cells", skip_serializing_if = "is_max_cells")]
     #[schemars(range(min = 1, max = 10_000_000), example = 5_000)]
     pub max_cells: u32,

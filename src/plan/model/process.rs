@@ -98,7 +98,7 @@ pub enum Gamma {
 }
 
 impl Gamma {
-    /// Converts vLLM's parameter, to `cv` if the conversion is exact.
+    /// Creates a value from vLLM's parameter, stored as `cv` if the conversion is exact.
     fn of_burstiness(burstiness: Decimal) -> Gamma {
         let cv = || {
             Gamma::Burstiness(burstiness).out_of_range().is_none().then_some(())?;
@@ -109,7 +109,7 @@ impl Gamma {
         cv().map_or(Gamma::Burstiness(burstiness), Gamma::Cv)
     }
 
-    /// The number, whichever of the two parameters it is.
+    /// The value of `cv` or `burstiness`, whichever is set.
     pub(crate) fn number(self) -> Decimal {
         match self {
             Gamma::Cv(number) | Gamma::Burstiness(number) => number,

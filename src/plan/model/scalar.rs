@@ -76,7 +76,7 @@ pub enum ModelId {
 }
 
 impl ModelId {
-    /// The id of the model on servers of this engine; `None` if it has none there.
+    /// The model's id on servers of this engine; `None` if the model has no id for it.
     pub fn for_engine(&self, engine: Engine) -> Option<&str> {
         match self {
             ModelId::Same(id) => Some(id),

@@ -25,8 +25,8 @@ use crate::plan::model::think::Think;
 use crate::plan::model::trace::TraceFile;
 
 /// The content of requests: a built-in scenario, or another scenario of the plan, with changes. Every field
-/// except `base`, `description`, `errors`, `mix`, `model`, `headers`, `stop` and `extra` is also an axis
-/// that a matrix may vary.
+/// is also an axis that a matrix may vary, except `base`, `description`, `trace`, `data`, `profile`,
+/// `prefix`, `mix`, `model`, `headers`, `stop`, `errors` and `extra`.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -63,7 +63,8 @@ impl Objective {
     /// Whether a limit on this metric belongs to this objective. The metric is given by its key in the metric
     /// table.
     pub fn has(self, metric: &str) -> bool {
-        // In open loops, users wait from the scheduled time, which is part of the metric's name.
+        // In open loops, latencies are counted from the scheduled time, and the metric's key has the suffix
+        // `_from_schedule`.
         self == Objective::Slo || metric.strip_suffix("_from_schedule").unwrap_or(metric) == self.name()
     }
 

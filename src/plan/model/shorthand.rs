@@ -19,7 +19,7 @@ pub(crate) struct Shorthand {
     pub field: &'static str,
     /// The expected value, for error messages.
     pub expected: &'static str,
-    /// Whether the field must be a number, rather than a string or a number.
+    /// Whether the value of the field must be a number; otherwise, it may be a string or a number.
     pub is_number: bool,
     /// Whether the number may have decimals.
     pub has_decimals: bool,

@@ -32,7 +32,7 @@ pub enum SweepMetric {
 }
 
 impl SweepMetric {
-    /// Both results.
+    /// All results that can be read.
     pub const ALL: [SweepMetric; 2] = [SweepMetric::MaxQpsUnderSlo, SweepMetric::MaxBatchSizeUnderSlo];
 
     /// The name in plans.

@@ -68,7 +68,8 @@ fn look(node: &mut Node, fact: bool, text: &str, found: &mut Vec<Diagnostic>) {
         (Value::Int(_) | Value::Float(_), true) if fact => {
             changed(&node.span, text).map(|number| (node.span.clone(), number))
         }
-        // The result of a computation no longer has the original spelling.
+        // Only a number that the template passes on unchanged is reported, because the result of a
+        // computation no longer has an original spelling.
         (Value::Int(_) | Value::Float(_), false) if fact => {
             let kept = read::<Scalar>(node).map(|value| value.to_string()).unwrap_or_default();
             from_vars.find(|(_, number)| number.kept == kept)
@@ -98,7 +99,7 @@ fn changed(span: &Span, text: &str) -> Option<Changed> {
     let digits = digits.strip_prefix('+').unwrap_or(&digits);
     let unsigned = digits.strip_prefix('-').unwrap_or(digits);
     let zero_first = unsigned.len() > 1 && unsigned.starts_with('0') && unsigned.as_bytes()[1].is_ascii_digit();
-    // `007` is a text. For this purpose, `inf` and `nan` are texts too.
+    // `007` is a text; here, `inf` and `nan` are treated as texts too.
     if zero_first || !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }

@@ -170,8 +170,8 @@ fn folded(key: &str) -> String {
     key.to_lowercase().replace('-', "_")
 }
 
-/// The remedy for a key that is unknown under `parents`, if the key is a word of another tool. `known` lists
-/// the keys that are allowed there.
+/// The remedy for a key that is unknown under `parents`, if another tool uses this key. `known` lists the keys
+/// that are allowed there.
 pub(crate) fn remedy(parents: &[Step], key: &str, known: &[&str]) -> Option<String> {
     let key = folded(key);
     let (_, here) = WORDS.iter().find(|(words, _)| words.contains(&key.as_str()))?;
@@ -203,8 +203,8 @@ pub(crate) fn stands_for(word: &str, key: &str) -> bool {
     RANGE_WORDS.iter().any(|(words, own)| *own == key && words.contains(&folded(word).as_str()))
 }
 
-/// The remedy for an unknown key of a range, of bounds or next to a condition, if `known` lists the
-/// correct ones.
+/// The remedy for an unknown key in a table whose allowed keys are `known`, if the key is another word for a
+/// key of a range, of bounds or of a condition.
 pub(crate) fn range_key(key: &str, known: &[&str]) -> Option<String> {
     let key = folded(key);
     if is_axis_table(known) && ["double", "doubling", "log2", "geometric"].contains(&key.as_str()) {
@@ -218,7 +218,7 @@ pub(crate) fn range_key(key: &str, known: &[&str]) -> Option<String> {
     Some(format!("did you mean `{own}`?"))
 }
 
-/// The remedy for a matrix key that is not an axis, if the key is a word of another tool.
+/// The remedy for a matrix key that is not an axis, if another tool uses this key.
 pub(crate) fn axis_of(key: &str) -> Option<String> {
     let key = folded(key);
     if let Some(first) = axis::first_name(&key) {

@@ -24,7 +24,7 @@ pub(crate) enum Mistake {
     UnknownChoice(&'static [&'static str]),
     /// A key has no value.
     NoValue,
-    /// Any other problem, described by the type.
+    /// Any other problem, as a message; usually from the type that was being read.
     Other(String),
 }
 
@@ -195,7 +195,7 @@ impl<'de> de::MapAccess<'de> for Only<'_> {
     }
 }
 
-/// A choice, which is written as its name, or as a table with its name as the only key and its value.
+/// A choice. It is written as its name, or as a table whose only key is its name, with the choice's value.
 struct Choice<'t> {
     key: &'t str,
     value: Option<&'t Node>,

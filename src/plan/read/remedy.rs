@@ -43,7 +43,7 @@ pub(crate) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], tre
         return format!("did you mean `{near}`?");
     }
     if matches!(value, Value::Null) && key.bytes().all(|byte| byte.is_ascii_digit()) {
-        return "write the number before it without separators: a comma begins the next entry".to_owned();
+        return "write the number without thousands separators: a comma begins the next entry".to_owned();
     }
     if matches!(value, Value::Null) && key.contains(':') {
         return "put a space after the `:`".to_owned();

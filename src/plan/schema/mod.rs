@@ -1,4 +1,4 @@
-//! The JSON Schema of a plan, for editors. It is generated from the types, so it contains all of them. Rules
+//! The JSON Schema of a plan, for editors. It is generated from the types, so it describes all of them. Rules
 //! that a type does not express (such as that a table needs an entry) are added here if a schema can express
 //! them.
 

@@ -55,7 +55,7 @@ fn without_null(fields: &mut Map<String, Value>) {
     }
 }
 
-/// If one field of a table may stand for the table, allows both forms.
+/// Allows both forms of a table that may be written as the value of one of its fields.
 fn either(fields: &mut Map<String, Value>, defs: &Value) {
     let table = fields.get("$ref").and_then(|reference| reference.as_str()?.strip_prefix("#/$defs/"));
     let Some(shorthand) = table.and_then(Shorthand::of) else { return };
@@ -123,8 +123,8 @@ fn one_of_types(fields: &mut Map<String, Value>, defs: &Value) {
     fields.shift_remove("anyOf");
     fields.insert("type".to_owned(), types.into());
     for mut branch in branches {
-        // The content of a table or list stays separate, because an editor that completes the key would
-        // otherwise start the long form.
+        // The content of a table or list stays in a separate branch, because an editor that completes the key
+        // would otherwise insert the long form.
         let long = branch.get("type").is_some_and(|one| *one == json!("object") || *one == json!("array"));
         branch.retain(|key, _| key != "type" && (key == "examples" || !FOR_READERS.contains(&key.as_str())));
         if let Some(examples) = branch.shift_remove("examples").filter(|_| !fields.contains_key("default")) {

@@ -10,13 +10,13 @@ use indexmap::IndexMap;
 use crate::plan::model::axis;
 use crate::plan::text::tree::{Entry, Node, Value};
 
-/// Merges `over` over `under`.
+/// Merges two trees. Values of `over` take precedence over values of `under`.
 pub(crate) fn merge(over: Node, under: Node) -> Node {
     merge_as(over, under, false)
 }
 
-/// Merges `over` over `under`. If they are the tables of a `matrix`, two names of the same axis count as one
-/// key.
+/// Merges two trees as described for [`merge`]. If they are the tables of a `matrix`, two names of the same
+/// axis count as one key.
 fn merge_as(mut over: Node, under: Node, matrix: bool) -> Node {
     if !matches!((&over.value, &under.value), (Value::Map(_), Value::Map(_))) {
         return over;
@@ -55,7 +55,7 @@ mod tests {
         yaml::read(text, 10_000).0.unwrap_or_else(|| panic!("{text}"))
     }
 
-    /// Returns values and order, without places.
+    /// Returns the values and their order as text, without places.
     fn shown(node: &Node) -> String {
         match &node.value {
             Value::Map(entries) => {

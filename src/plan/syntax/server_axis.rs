@@ -9,7 +9,7 @@ const SERVER: &str = "server";
 /// The only key in a point of the axis that is not a flag.
 const WHEN: &str = "when";
 
-/// Gives every flag that a sweep sets its own axis.
+/// Creates a separate axis for every flag that a sweep sets.
 pub(crate) fn settle(tree: &mut Node) {
     let Some(Value::Map(sweeps)) = tree.get_mut("sweeps").map(|node| &mut node.value) else { return };
     for sweep in sweeps {
@@ -71,7 +71,7 @@ fn cell(node: &mut Node) {
     }
 }
 
-/// Replaces the entry `server` with its flags, if there is one for which `is_table` holds.
+/// Replaces the entry `server` with its flags, if the entry exists and `is_table` is true for it.
 fn splice(entries: &mut Vec<Entry>, is_table: impl Fn(&Entry) -> bool) {
     let Some(at) = entries.iter().position(|entry| entry.key == SERVER && is_table(entry)) else { return };
     let mut server = entries.remove(at);

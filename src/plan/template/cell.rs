@@ -59,7 +59,7 @@ impl CellMistake {
     }
 }
 
-/// A name from the cell that a text uses.
+/// A name that a text uses and that the cell defines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
     /// The name, like `server.max_num_seqs`, or `port`.
@@ -74,7 +74,7 @@ pub(crate) fn is_args(text: &str) -> bool {
     inner.is_some_and(|inner| inner.trim() == ARGS)
 }
 
-/// The names from the cell that a text uses.
+/// The names that a text uses and that the cell defines.
 pub(crate) fn asked(text: &str) -> Result<Vec<Asked>, CellMistake> {
     if !is_template(text) {
         return Ok(Vec::new());

@@ -126,7 +126,7 @@ impl Evaluator {
         self.text(template, &parts, span)
     }
 
-    /// The result of a template that is not a single expression, which is always a text.
+    /// The result of a template that consists of more than a single expression. It is always a text.
     fn text(&mut self, template: &str, parts: &[Part], span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
         let (mut text, mut via, mut mistakes, mut depends) = (String::new(), Vec::new(), Vec::new(), false);
         for part in parts {

@@ -1,10 +1,10 @@
 //! `{{ … }}` in values: minijinja expressions over the plan's `vars`.
 //!
-//! A value that is a single expression keeps its type; in a longer text, each expression is replaced by
-//! its result. There are only expressions and no statements: no loops, no definitions, and no access to
-//! the clock, the environment or random numbers. Keys and secrets never contain expressions.
+//! A value that is a single expression keeps its type; in a longer text, each expression is replaced by its
+//! result. There are only expressions and no statements: no loops, no definitions, and no access to the
+//! clock, the environment or random numbers. Keys and secrets never contain expressions.
 //!
-//! The launch settings of a server, its hardware and its facts may also use names that each cell defines
+//! The launch settings, hooks, hardware and facts of an endpoint may also use names that each cell defines
 //! (`cell`): such expressions stay as written until the cell is known. This module depends on `text` and
 //! `diagnostic`. `files` uses it to expand trees, and `check` and `expand` use it to evaluate cells.
 

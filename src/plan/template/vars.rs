@@ -120,8 +120,8 @@ impl Templates<'_> {
     }
 }
 
-/// The error for a variable whose template yields none. A value that uses a variable may be none, which omits
-/// the value, but a variable itself may not.
+/// The error for a variable whose template yields `none`. A value that uses a variable may be `none`, which
+/// omits the value, but the variable itself may not.
 fn nothing(node: &Node) -> Diagnostic {
     let remedy = "set the value that uses it to none: \"{{ a if b else none }}\"";
     Diagnostic::new(Code::Template, "a variable cannot be none").at(Some(node.span.clone())).remedy(remedy)

@@ -1,5 +1,5 @@
-//! Invalid plans and their errors. Each snapshot shows the errors as a user sees them; read the snapshots
-//! aloud.
+//! Invalid plans and their errors. Each snapshot shows the errors as a user sees them; to review a snapshot,
+//! read it aloud.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Invalid matrices and their errors. Read the snapshots aloud.
+//! Invalid matrices and their errors. To review a snapshot, read it aloud.
 
 use super::broken::{errors, plan, snapshots, sweep};
 use super::*;

@@ -1,4 +1,4 @@
-//! Invalid references to earlier sweeps and their errors. Read the snapshots aloud.
+//! Invalid references to earlier sweeps and their errors. To review a snapshot, read it aloud.
 
 use super::broken::{errors, snapshots};
 use super::*;

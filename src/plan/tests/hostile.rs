@@ -8,8 +8,8 @@ use super::*;
 
 const CANARY: &str = "canary-4f9a1c";
 
-/// Asserts that the text is rejected quickly, with a place and a message. Full expansion of these texts
-/// would take hours, so the time limit separates the two cases on any machine.
+/// Asserts that the text is rejected quickly, and returns the errors as text. Expanding such a text in full
+/// would take hours, so the time limit catches this on any machine.
 fn refused(text: &str, format: Format) -> String {
     let start = Instant::now();
     let errors = parse(Path::new("plan"), text, format).unwrap_err();
@@ -100,7 +100,7 @@ fn harmless_words_are_shown() {
     assert!(refused(text, Format::Yaml).contains("fifty"));
 }
 
-/// Returns a valid plan with some characters changed, removed or duplicated.
+/// Returns a valid plan with some characters replaced, removed or inserted.
 fn mutated(text: &'static str) -> impl Strategy<Value = String> {
     let edit =
         (0..text.len(), 0usize..12, prop_oneof![Just(String::new()), "[-\\[\\]{}:,&*!|>'\"#%@\t\n 0-9a-zé]{0,4}"]);
@@ -115,7 +115,7 @@ fn mutated(text: &'static str) -> impl Strategy<Value = String> {
     })
 }
 
-/// Reads a text in both formats and formats its errors.
+/// Parses a text as YAML and as TOML, and formats the errors, if any.
 fn exercise(text: &str) {
     for format in [Format::Yaml, Format::Toml] {
         if let Err(errors) = parse(Path::new("plan"), text, format) {

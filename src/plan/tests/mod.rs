@@ -48,8 +48,8 @@ fn the_full_plan_meets_its_own_schema() {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
-/// The tables of the full plan that must contain every key, each as a type of the schema and the path of
-/// its tables in a plan, with `*` for any name.
+/// The tables of the full plan that must contain every key. Each is given by its type in the schema and by
+/// its path in a plan, with `*` for any name.
 const WHOLE: [(&str, &str); 10] = [
     ("", ""),
     ("Sweep", "sweeps/*"),
@@ -165,8 +165,8 @@ fn places_point_at_what_was_written() {
     let place = |path: &str| yaml.place(&steps(path)).unwrap().to_string();
     assert_eq!(place("endpoints/vllm/url"), "plan.yaml:9:10");
     assert_eq!(place("sweeps/saturation/matrix/endpoint/1"), "plan.yaml:49:24");
-    // An axis is found under its name in the plan, and a single value is found as the first element of a
-    // list.
+    // An axis is found by its primary name although the plan uses the alternative name, and a single value is
+    // found as the first element of a list.
     assert_eq!(place("sweeps/saturation/matrix/batch_size/3"), "plan.yaml:52:30");
     assert_eq!(place("sweeps/saturation/matrix/model/0"), "plan.yaml:50:14");
     // A value that was not written is found at its nearest written parent.

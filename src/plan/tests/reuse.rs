@@ -36,7 +36,7 @@ impl Files for Memory {
 const PLAN: &str = "sweepline: 1\nname: test\nendpoints: { demo: { engine: mock } }\nmodels: { m: { id: m } }\n\
                     sweeps: { s: { matrix: { batch_size: [1, 8] } } }\n";
 
-/// Reads `plans/p.yaml` along with other files.
+/// Reads `plans/p.yaml` from these files, with values of `--set`.
 fn load_among(files: &[(&str, &str)], set: &[&str]) -> Result<Loaded, PlanErrors> {
     let files = Memory(files.iter().map(|(name, text)| (PathBuf::from(name), (*text).to_owned())).collect());
     let text = files.0[Path::new("plans/p.yaml")].clone();
@@ -44,7 +44,7 @@ fn load_among(files: &[(&str, &str)], set: &[&str]) -> Result<Loaded, PlanErrors
     parse_with(Path::new("plans/p.yaml"), &text, Format::Yaml, &options, &files)
 }
 
-/// Returns a plan that must be valid, from its own text alone.
+/// Returns a plan that must be valid and that uses no other files.
 fn good_with(text: &str, set: &[&str]) -> Loaded {
     load_among(&[("plans/p.yaml", text)], set).unwrap_or_else(|errors| panic!("{errors}"))
 }
@@ -53,7 +53,7 @@ fn errors_among(files: &[(&str, &str)], set: &[&str]) -> String {
     load_among(files, set).map(|_| String::new()).unwrap_or_else(|errors| errors.render(false))
 }
 
-/// Returns the errors of the plan above with these lines inserted before it.
+/// Returns the errors of `PLAN` with these lines inserted before it.
 fn errors_with(head: &str, set: &[&str]) -> String {
     errors_among(&[("plans/p.yaml", &format!("{head}\n{PLAN}"))], set)
 }

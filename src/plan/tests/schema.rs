@@ -30,13 +30,14 @@ fn properties<'s>(at: &str, node: &'s Value, look: &mut impl FnMut(&str, &'s Val
                         }
                     }
                     "$defs" => named.iter().for_each(|(name, def)| properties(name, def, look)),
-                    // Conditions only restrict; they contain no descriptions.
+                    // Conditions only restrict values; they contain no descriptions.
                     "if" | "then" | "else" | "not" | "default" | "example" => {}
                     _ => properties(at, value, look),
                 }
             }
             for key in ["anyOf", "oneOf", "allOf"] {
-                // Here, the properties of a table are conditions too.
+                // If the schema has its own `properties`, the properties in these branches are conditions
+                // too.
                 if !fields.contains_key("properties") {
                     properties(at, &node[key], look);
                 }
@@ -61,7 +62,7 @@ fn is_table(root: &Value, node: &Value) -> bool {
     first_type(node) == "object" || (first_type(node) == "array" && is_table(root, &node["items"]))
 }
 
-/// Returns the intended type of a value; an expression may stand for the value.
+/// Returns the type that a value should have. Besides this type, the schema may allow an expression.
 fn first_type(node: &Value) -> &str {
     node["type"].as_str().or_else(|| node["type"][0].as_str()).unwrap_or_default()
 }
@@ -151,8 +152,8 @@ fn plans_meet_the_schema_and_broken_ones_do_not_where_it_can_see() {
         let refuses = !validator.is_valid(&plan);
         refused += usize::from(refuses);
         let name = path.file_name().unwrap().display().to_string();
-        // The errors of a plan with several files may all be in other files, which are then named before
-        // the places.
+        // If a plan consists of several files, all errors may be in the other files. The `# expect` line then
+        // names the file before the place.
         let in_another = |line: &str| line.starts_with("# expect: ") && line.split(' ').count() > 4;
         let several = plan.get("use").is_some() || text.lines().any(in_another);
         if sees && !refuses && !several && !codes.contains(&Code::Syntax) {
@@ -175,7 +176,7 @@ fn nodes(at: &str, value: &Value, found: &mut Vec<String>) {
             fields.iter().for_each(|(key, value)| nodes(&format!("{at}/{}", key.replace('/', "~1")), value, found))
         }
         Value::Array(items) => {
-            // The second item has the type of the first.
+            // The first element suffices, because all elements of a list have the same type.
             items.iter().enumerate().take(1).for_each(|(index, value)| nodes(&format!("{at}/{index}"), value, found))
         }
         _ => {}

@@ -9,7 +9,7 @@ use crate::plan::model::extra::dialect::fields_of;
 const BEGIN: &str = "<!-- generated from src/plan/model/dialect.rs by `SWEEPLINE_BLESS=1 cargo test -p sweepline-core --lib -- current` -->\n";
 const END: &str = "<!-- end of the generated part -->\n";
 
-/// A cell of the tables.
+/// A function that returns the text of a cell for a dialect.
 type Cell = fn(&Dialect) -> String;
 
 fn known(is: Option<bool>) -> String {
@@ -28,47 +28,47 @@ fn or_dash(parts: Vec<String>) -> String {
     if parts.is_empty() { "–".to_owned() } else { parts.join(", ") }
 }
 
-/// The rows: a label, and the cell for each engine.
+/// The rows: a label, and the function that returns the cell for each engine.
 const ROWS: [(&str, Cell); 13] = [
     ("accepts `ignore_eos`", |dialect| known(dialect.ignore_eos)),
-    ("is sent `ignore_eos`", |dialect| known(Some(dialect.engine.takes_ignore_eos()))),
+    ("sweepline sends `ignore_eos`", |dialect| known(Some(dialect.engine.takes_ignore_eos()))),
     ("accepts `min_tokens`", |dialect| known(dialect.min_tokens)),
-    ("reports usage of streams (`include_usage`)", |dialect| known(dialect.include_usage)),
-    ("reasoning in a delta", |dialect| or_dash(dialect.reasoning.iter().map(|name| code(name)).collect())),
-    ("cached tokens", |dialect| {
+    ("reports token usage in streams (`include_usage`)", |dialect| known(dialect.include_usage)),
+    ("delta fields with reasoning", |dialect| or_dash(dialect.reasoning.iter().map(|name| code(name)).collect())),
+    ("field with cached prompt tokens", |dialect| {
         let place = dialect.cached_tokens.map(|Place { name, needs }| code(name) + &with(needs));
         or_dash(place.into_iter().collect())
     }),
-    ("clears its prefix cache", |dialect| {
+    ("request that clears the prefix cache", |dialect| {
         let reset = dialect.reset.map(|Reset { method, path, needs, unless }| {
-            let unless = unless.map(|unless| format!("; not while {unless}")).unwrap_or_default();
+            let unless = unless.map(|unless| format!("; no effect while {unless}")).unwrap_or_default();
             code(&format!("{method} {path}")) + &with(needs) + &unless
         });
         or_dash(reset.into_iter().collect())
     }),
-    ("version", |dialect| {
-        let page = |Page { path, key, .. }: &Page| format!("{} of {}", code(key), code(path));
+    ("version page", |dialect| {
+        let page = |Page { path, key, .. }: &Page| format!("key {} at {}", code(key), code(path));
         or_dash(dialect.version.iter().map(page).collect())
     }),
-    ("identified by", |dialect| {
-        let owner = dialect.owner.map(|name| format!("`owned_by` {}", code(name)));
-        let header = dialect.header.map(|name| format!("`Server` {}", code(name)));
+    ("recognized by", |dialect| {
+        let owner = dialect.owner.map(|name| format!("{} in `owned_by`", code(name)));
+        let header = dialect.header.map(|name| format!("{} in the `Server` header", code(name)));
         let telling = dialect.version.iter().filter(|page| page.is_telling).map(|page| code(page.path));
         or_dash(owner.into_iter().chain(header).chain(telling).collect())
     }),
-    ("served model", |dialect| {
+    ("served model (key on the version page or in the list of models)", |dialect| {
         let told = dialect.model.map(|pointer| code(pointer.trim_start_matches('/')));
         or_dash(told.into_iter().chain(["`root` in the list of models".to_owned()]).collect())
     }),
-    ("context length", |dialect| {
+    ("context length (key on the version page or in the list of models)", |dialect| {
         or_dash(
             dialect.context.iter().map(|pointer| code(&pointer.trim_start_matches('/').replace('/', "."))).collect(),
         )
     }),
-    ("recorded flags", |dialect| {
+    ("recorded flags (keys on the version page)", |dialect| {
         or_dash(dialect.flags.iter().map(|pointer| code(pointer.trim_start_matches('/'))).collect())
     }),
-    ("load gauges", |dialect| {
+    ("gauges of running and waiting requests", |dialect| {
         let gauges = dialect.gauges.map(|Gauges { path, running, waiting, needs }| {
             format!("{} and {} at {}{}", code(running), code(waiting), code(path), with(needs))
         });

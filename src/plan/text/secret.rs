@@ -20,7 +20,7 @@ pub enum SecretRef {
     File(String),
 }
 
-// The text is parsed during reading, so that an error in it has its place.
+// The text is parsed during reading, so that an error in it is reported at its place.
 /// Where to find a secret.
 #[serde_as]
 #[derive(Serialize, Deserialize, JsonSchema)]

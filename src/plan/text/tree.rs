@@ -118,7 +118,7 @@ pub(crate) struct Found<'t> {
     pub(crate) key_span: Option<&'t Span>,
     /// Whether the path leads through a missing or invalid part that was already reported.
     pub broken: bool,
-    /// How many steps of the path exist.
+    /// Number of steps of the path that exist.
     pub depth: usize,
 }
 
@@ -269,7 +269,8 @@ impl Node {
         holes.into_iter().fold(index, |at, hole| if hole <= at { at + 1 } else { at })
     }
 
-    /// A path of this tree as a user would write it, counting the removed elements.
+    /// A path of this tree as a user would write it: list indices refer to the text, in which no elements
+    /// have been removed.
     pub(crate) fn written(&self, path: &[Step]) -> Vec<Step> {
         let mut node = Some(self);
         let mut written = Vec::with_capacity(path.len());
@@ -287,7 +288,7 @@ impl Node {
         written
     }
 
-    /// Whether this node, or a node below it, has lost an entry.
+    /// Whether this node, or a node below it, is a placeholder or has lost an entry.
     pub(crate) fn is_damaged(&self) -> bool {
         self.filler
             || !self.holes.is_empty()
@@ -298,7 +299,7 @@ impl Node {
             }
     }
 
-    /// The number of values in this value, including itself.
+    /// The number of values in this node, including the node itself.
     pub(crate) fn count(&self) -> usize {
         1 + match &self.value {
             Value::List(items) => items.iter().map(Node::count).sum(),

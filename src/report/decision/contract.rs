@@ -1,4 +1,4 @@
-//! Renders the question of a decision, and the conditions of its measurements.
+//! Renders the question of a decision, and the conditions of the measurements on which the decision is based.
 
 use indexmap::IndexMap;
 
@@ -89,7 +89,7 @@ fn places(runs: &[MeasuredRun]) -> String {
     table(&headings, &rows)
 }
 
-/// The workload and the loads of a sweep's runs with one scenario.
+/// The workload and the loads of the runs of one sweep and one scenario.
 #[derive(Default)]
 struct Sent<'a> {
     loads: Vec<(Axis, f64)>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::standing::Outcome;
 use crate::analysis::curve::{Axis, Curve};
 
-/// One decision.
+/// A decision to accept a configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Decided {
     /// The accepted configuration.
@@ -36,7 +36,7 @@ pub(crate) struct Chosen {
     cap: Option<u32>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     axes: BTreeMap<String, String>,
-    /// `qps` or `batch_size`.
+    /// The load axis: `qps` or `batch_size`.
     axis: String,
     /// The load, if the decision named one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,8 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// Identifies a configuration by its curve, as a whole or at one load.
+    /// Returns the attributes that identify the configuration of a curve; `load` is the load that the
+    /// decision named, if any.
     pub(crate) fn of(curve: &Curve, load: Option<f64>) -> Chosen {
         let series = &curve.series;
         Chosen {

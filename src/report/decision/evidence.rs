@@ -40,9 +40,9 @@ pub(crate) struct Evidence<'a> {
     pub(crate) lints: Vec<String>,
 }
 
-/// One run with a result.
+/// A run with a result.
 pub(crate) struct MeasuredRun<'a> {
-    /// The plan's sweep.
+    /// Name of the sweep in the plan.
     pub(crate) sweep: &'a str,
     /// The committed record of the run.
     pub(crate) record: &'a RunRecord,

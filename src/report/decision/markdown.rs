@@ -2,13 +2,14 @@
 
 use crate::report::format::plain;
 
-/// Escapes everything that Markdown and HTML would interpret, also at the beginning of a line.
+/// Escapes everything that Markdown and HTML would interpret, including characters that have a meaning only
+/// at the beginning of a line.
 pub(crate) fn inert(text: &str) -> String {
     escaped(plain(text).trim())
 }
 
-/// Escapes a sentence of sweepline that may contain untrusted names. Names in backticks become code, and
-/// everything else is escaped.
+/// Escapes a sentence that sweepline wrote, and that may contain untrusted names. Names in backticks become
+/// code, and everything else is escaped.
 pub(super) fn prose(text: &str) -> String {
     let text = plain(text);
     let parts: Vec<&str> = text.trim().split('`').collect();

@@ -46,7 +46,8 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     out
 }
 
-/// Returns the first sentences, and the number of further ones.
+/// Returns the first [`MOST`] sentences, followed by a sentence with the number of further ones, if there are
+/// any.
 fn first(all: impl ExactSizeIterator<Item = String>) -> Vec<String> {
     let more = all.len().saturating_sub(MOST);
     let shown = all.take(MOST).map(|text| sentence(&prose(&text)));
@@ -82,7 +83,8 @@ fn few_repeats(evidence: &Evidence) -> Option<String> {
     }
 }
 
-/// Returns a sentence if the limit of the accepted configuration was not reached.
+/// Returns a sentence if no load of the accepted configuration is shown to miss the objective, so that the
+/// limit of the configuration is unknown.
 fn limit(evidence: &Evidence, accepted: usize) -> Option<String> {
     let curve = &evidence.curves[accepted];
     let found = curve.bracket()?;

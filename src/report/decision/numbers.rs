@@ -142,7 +142,7 @@ fn legend(curves: &[Curve], slo: Option<&Slo>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a table of every load of a curve.
+/// Returns a table with a row for each load of a curve.
 fn ladder(curve: &Curve, slo: Option<&Slo>) -> String {
     let shown = shown(slo);
     let mut headings = vec![curve.axis.name(), "actual requests/s#", "runs", "objective"];

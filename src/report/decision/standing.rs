@@ -33,7 +33,7 @@ pub(crate) struct Standing {
     /// holds, or else the lightest measured load (the heaviest, if the plan has no objective). `None` if no
     /// runs count.
     pub(crate) load: Option<f64>,
-    /// The reason, in one sentence.
+    /// The reason for the outcome, in one sentence.
     pub(crate) words: String,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn standing(curve: &Curve, configuration: Option<&Configuration>, loa
     }
 }
 
-/// Returns the outcome of a curve without any load that counts as holding.
+/// Returns the outcome of a curve if no load counts as holding.
 fn without_one_that_holds(found: &Bracket) -> Outcome {
     let is_open = found.holds.is_some() || !found.undecided.is_empty() || !found.unknown.is_empty();
     let has_missed = found.misses.is_some() || !found.too_dear.is_empty();
@@ -99,7 +99,7 @@ fn at_load(curve: &Curve, rung: &Rung) -> Standing {
 }
 
 impl Outcome {
-    /// The text in a table: `holds`, `misses`, `undecided`, `not judged`.
+    /// Returns the outcome as it is shown in tables: `holds`, `misses`, `undecided` or `not judged`.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Outcome::Holds => "holds",
@@ -109,7 +109,7 @@ impl Outcome {
         }
     }
 
-    /// A clause in the past tense about a configuration.
+    /// Returns the outcome as a clause in the past tense.
     pub(super) fn then(self) -> &'static str {
         match self {
             Outcome::Holds => "it met the objective",

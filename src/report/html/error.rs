@@ -5,7 +5,7 @@ use plotters::drawing::DrawingAreaErrorKind;
 /// The reason why a page could not be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
-    /// The chart library could not draw.
+    /// The chart library could not draw a chart.
     #[error("a chart of the report cannot be drawn: {0}")]
     Chart(#[from] DrawingAreaErrorKind<std::io::Error>),
     /// A template does not match its data.

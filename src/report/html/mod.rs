@@ -77,7 +77,7 @@ impl Report {
         Ok(Report { page })
     }
 
-    /// Renders one HTML file.
+    /// Renders the whole report as one HTML file.
     pub(crate) fn html(&self) -> Result<String, PageError> {
         Ok(render::render(&self.page)?)
     }

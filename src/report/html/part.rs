@@ -1,4 +1,4 @@
-//! Adds as many parts for single runs to a page as fit, with links to them.
+//! Adds parts for single runs to a page, as many as fit, and links to these parts.
 
 use indexmap::IndexMap;
 
@@ -8,11 +8,11 @@ use super::sections::{self, RunPart};
 use super::sources::Sources;
 use super::view::{Block, Page, Section, Table};
 
-/// Maximum size of a page in bytes: it is still quick to open and to send.
+/// Maximum size of a page, in bytes. A page of this size is still quick to open and to send.
 const MOST_BYTES: usize = 4_800_000;
 
-/// Maximum total size of all parts, in bytes, with which the rest of the page does not need to be measured,
-/// because a page with so few runs is never too large.
+/// If the parts together take at most this many bytes, the rest of the page is not measured, because a page
+/// with so few runs is never too large.
 const SMALL: usize = 400_000;
 
 /// Size of a link to a part, with the lines around it, in bytes.

@@ -15,7 +15,7 @@ const SCALE: f32 = 2.0;
 /// The mark in the metadata of every picture, which identifies it as a figure of a report.
 pub(crate) const PICTURE_MARK: &str = "figure of a sweepline report";
 
-/// Renders figures as pictures.
+/// Renders figures as PNG pictures, with the program's own font.
 pub(crate) struct Pictures {
     options: Options<'static>,
 }

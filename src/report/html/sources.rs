@@ -21,7 +21,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) plan: &'a Plan,
     /// When the page was created, as text.
     pub(crate) made: String,
-    /// The command that executes missing runs.
+    /// The command that executes the missing runs.
     pub(crate) run_again: String,
     /// The plan, the `--set` changes and the results folder, as arguments for a command.
     pub(crate) plan_typed: String,
@@ -63,9 +63,9 @@ pub(crate) struct Sources<'a> {
     pub(crate) lints: Vec<String>,
 }
 
-/// One run with a result.
+/// A run with a result.
 pub(crate) struct MeasuredRun<'a> {
-    /// The plan's sweep.
+    /// Name of the sweep in the plan.
     pub(crate) sweep: &'a str,
     /// The committed record of the run.
     pub(crate) record: &'a RunRecord,
@@ -149,15 +149,15 @@ pub(crate) struct Calibrated {
     pub(crate) runs: Vec<Loaded>,
 }
 
-/// One run without a result.
+/// A run without a result.
 pub(crate) struct RunWithout {
-    /// The plan's sweep.
+    /// Name of the sweep in the plan.
     pub(crate) sweep: String,
     /// The labels of the run.
     pub(crate) labels: RunLabels,
-    /// `not measured`, `given up` or `unreadable`.
+    /// The state: `not measured`, `given up` or `unreadable`.
     pub(crate) state: &'static str,
-    /// The reason.
+    /// The reason for the state.
     pub(crate) reason: String,
 }
 
@@ -165,25 +165,25 @@ pub(crate) struct RunWithout {
 pub(crate) struct Spread {
     /// The curve of the load, by its index.
     pub(crate) curve: usize,
-    /// The load.
+    /// The load of the runs.
     pub(crate) load: f64,
     /// Why this load is drawn.
     pub(crate) chosen: Chosen,
-    /// Key of the metric.
+    /// Key of the latency's metric.
     pub(crate) metric: &'static str,
-    /// The repeats, one by one.
+    /// The distribution of each repeat.
     pub(crate) repeats: Vec<RepeatSpread>,
-    /// The requests of all these repeats together.
+    /// The distribution over the requests of all these repeats together.
     pub(crate) together: Ecdf,
 }
 
 /// The distribution of one latency over the requests of one run.
 pub(crate) struct RepeatSpread {
-    /// The repeat.
+    /// The number of the repeat.
     pub(crate) repeat: u32,
     /// The run's full id.
     pub(crate) run: String,
-    /// The distribution.
+    /// The distribution of the latency.
     pub(crate) ecdf: Ecdf,
 }
 

@@ -1,4 +1,4 @@
-//! Tests of pages with fictitious results: pages of maximum size, and with hostile names.
+//! Tests of pages with fictitious results: pages of maximum size, and pages with hostile names.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::report::Bound;
 use crate::rows::{Environment, Facts, Replay, RunLabels};
 use crate::store::{Moment, RunRecord};
 
-/// Ten servers, ten scenarios and ten loads.
+/// A plan with ten servers, ten scenarios and ten loads.
 const PLAN: &str = "\
 sweepline: 1
 name: large
@@ -36,7 +36,7 @@ fn plan() -> Loaded {
     plan::parse(Path::new("plan.yaml"), &text, Format::Yaml).expect("a plan")
 }
 
-/// Returns a run, as it would be recorded.
+/// Returns the record of a planned run.
 fn record(planned: &PlannedRun, facts: &Facts) -> RunRecord {
     RunRecord {
         format: 1,
@@ -55,7 +55,7 @@ fn record(planned: &PlannedRun, facts: &Facts) -> RunRecord {
     }
 }
 
-/// One run of a server of a known kind. All runs of a page share its numbers.
+/// The results of one run of a synthetic server. All runs of a page have these results.
 struct Made {
     metrics: RunMetrics,
     verdict: Verdict,
@@ -76,7 +76,7 @@ fn made() -> Made {
     }
 }
 
-/// Returns runs one after another, with a night between the two halves.
+/// Returns the timeline of runs that follow each other, with a night between the first half and the second.
 fn timeline(records: &[RunRecord]) -> Vec<Span> {
     let at = |secs: usize| jiff::Timestamp::from_second(1_800_000_000 + secs as i64).expect("an instant");
     let from = |number: usize| 10 * number + if number >= records.len() / 2 { 30_000 } else { 0 };
@@ -91,7 +91,7 @@ fn timeline(records: &[RunRecord]) -> Vec<Span> {
     records.iter().enumerate().map(span).collect()
 }
 
-/// Returns the distributions of each run of a curve's lightest load.
+/// Returns the distributions of up to three runs of a curve's lightest load.
 fn repeats(curve: &Curve, made: &Made) -> Vec<RepeatSpread> {
     let of = |run: &curve::Run| RepeatSpread {
         repeat: run.labels.repeat,
@@ -183,7 +183,7 @@ fn a_thousand_runs_stay_below_five_megabytes() {
     let targets: std::collections::BTreeSet<&str> =
         page.split("href=\"#run-").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert_eq!(targets.len(), parts, "each is linked from its row, and no other");
-    // The numbers of each strip are on the page, with three parts merged into one.
+    // The page contains the numbers of each strip, with three parts of the time merged into one.
     let numbers: Vec<&str> =
         page.split("tabindex=\"0\">from s,in flight,").skip(1).filter_map(|rest| rest.split("</pre>").next()).collect();
     assert_eq!(numbers.len(), parts);

@@ -21,7 +21,7 @@ pub(super) struct Page {
     pub(super) missing: Vec<Missing>,
 }
 
-/// The first screen.
+/// The first screen of the page.
 #[derive(Debug, Serialize)]
 pub(super) struct First {
     /// The question: the hypotheses of the plan, or a description of what it measures.
@@ -38,11 +38,11 @@ pub(super) struct First {
     pub(super) objective: Option<String>,
     /// The number of runs in each state, as text.
     pub(super) trust: String,
-    /// The endpoints.
+    /// A table of the endpoints.
     pub(super) places: Table,
 }
 
-/// One section.
+/// A section of the page.
 #[derive(Debug, Serialize)]
 pub(super) struct Section {
     /// The anchor of the section.
@@ -79,7 +79,7 @@ pub(super) enum Block {
         /// The text of the paragraph.
         text: String,
     },
-    /// Sentences, one per line.
+    /// A list of sentences, one per line.
     List {
         /// The sentences.
         items: Vec<String>,
@@ -91,9 +91,9 @@ pub(super) enum Block {
         /// The sentences.
         items: Vec<String>,
     },
-    /// Names with their values.
+    /// A list of facts, each with its name.
     Facts {
-        /// The pairs.
+        /// The names and the facts.
         facts: Vec<(String, String)>,
     },
     /// A table.
@@ -127,7 +127,7 @@ pub(super) struct Definition {
     pub(super) title: &'static str,
     /// The metric's unit, and which direction is better.
     pub(super) unit: String,
-    /// The definition.
+    /// The text of the definition.
     pub(super) text: String,
 }
 
@@ -142,7 +142,7 @@ pub(super) struct Figure {
     pub(super) caption: Caption,
     /// The metric that the figure shows, with a link to its definition; `None` if there is no single metric.
     pub(super) metric: Option<Link>,
-    /// The drawing.
+    /// The drawn chart.
     pub(super) drawing: Drawing,
     /// The drawn values as numbers.
     pub(super) table: Table,

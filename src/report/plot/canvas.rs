@@ -66,7 +66,7 @@ pub(super) struct Point {
     pub(super) ends: Option<[f64; 2]>,
 }
 
-/// A chart to draw.
+/// The content of a chart, before it is drawn.
 pub(super) struct Chart<'a> {
     /// The points of each curve, at most six.
     pub(super) curves: &'a [Vec<Point>],

@@ -57,7 +57,7 @@ pub(crate) fn plots(curves: &[Curve], slo: Option<&Slo>, is_unicode: bool) -> St
 fn readings(group: &[&Curve], slo: Option<&Slo>) -> Vec<&'static Ordinate> {
     let rungs = || group.iter().flat_map(|curve| &curve.rungs);
     let is_known = |reading: &&Ordinate| rungs().any(|rung| rung.figure(reading).is_some());
-    // Figures that the objective limits are always drawn.
+    // The figures that the objective limits are drawn in addition to the usual ones.
     let limited = Ordinate::limited(slo).into_iter().filter(|reading| !DRAWN.contains(&reading.name));
     let main = DRAWN.iter().filter_map(|name| Ordinate::named(name));
     let mut found: Vec<&Ordinate> = main.chain(limited).filter(is_known).collect();
@@ -68,7 +68,7 @@ fn readings(group: &[&Curve], slo: Option<&Slo>) -> Vec<&'static Ordinate> {
     found
 }
 
-/// One chart.
+/// A chart of one figure for several curves.
 struct One<'s, 'c, 'a> {
     curves: &'s [&'c Curve<'a>],
     reading: &'static Ordinate,

@@ -43,14 +43,14 @@ use json::{Kind, Said};
 use ticker::Ticker;
 use tracker::Tracker;
 
-/// The verbosity of output.
+/// How much is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Talk {
-    /// Only errors.
+    /// Only errors are printed.
     Quiet,
-    /// One line per event.
+    /// Each event is printed on one line.
     Normal,
-    /// One line per event, and details that are usually omitted, such as probes and ids.
+    /// Each event is printed on one line, with details that are usually omitted, such as probes and ids.
     Verbose,
 }
 
@@ -73,7 +73,7 @@ fn wrapped(time: &str, text: &str, columns: usize) -> String {
 /// How a running sweep is shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
-    /// The verbosity.
+    /// How much is printed.
     pub(crate) talk: Talk,
     /// The kind of display.
     pub(crate) style: Style,
@@ -100,7 +100,7 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Creates a screen.
+    /// Creates a screen; nothing is drawn before the first event.
     pub(crate) fn new(manner: Manner) -> Screen {
         Screen {
             manner,

@@ -64,7 +64,7 @@ impl Drop for Publisher {
         }
         if let Some(writer) = self.writer.take() {
             writer.thread().unpark();
-            // An error means that the writer panicked, so it no longer writes either.
+            // An error means that the writer panicked, so it no longer writes the file.
             let _ = writer.join();
         }
         if let Ok(sweep) = self.sweep.lock() {

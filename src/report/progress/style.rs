@@ -25,7 +25,7 @@ pub(crate) enum Style {
 
 impl Style {
     /// Returns the style to use: the requested style, or `plain` if that style needs a terminal and stderr is
-    /// none. Without a request, `bar` is used on a terminal and `plain` otherwise.
+    /// not a terminal. Without a request, `bar` is used on a terminal and `plain` otherwise.
     pub(crate) fn used(asked: Option<Style>) -> Style {
         let is_terminal = std::io::stderr().is_terminal();
         match asked {

@@ -142,7 +142,7 @@ impl Tracker {
         }
     }
 
-    /// Returns the current state. It must be called a few times per second, so that rates cover the last
+    /// Returns the current state. Must be called a few times per second, so that rates cover the last
     /// seconds.
     pub(super) fn now(&mut self) -> LiveSweep {
         self.running.iter_mut().for_each(Running::look);

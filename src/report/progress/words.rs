@@ -57,7 +57,7 @@ pub(super) fn wait(wait: &LiveWait) -> Vec<String> {
     vec![format!("{}: waiting", wait.endpoint), passed, wait.reason.clone()]
 }
 
-/// Describes the remaining time; empty while it is unknown.
+/// Describes the remaining time; returns an empty string while it is unknown.
 pub(super) fn left(sweep: &LiveSweep) -> String {
     sweep.left_s.map(|left| format!("about {} left", duration(left.ceil() as u64))).unwrap_or_default()
 }

@@ -24,7 +24,8 @@ pub const SUPERVISE: &str = "supervise";
 const TAIL_LINES: usize = 8;
 /// Time limit for the connection that shows whether something listens on a port.
 const PORT_TRIAL: Duration = Duration::from_millis(300);
-/// The supervisor is killed if it takes this much longer to end than the server may take.
+/// Extra time for the supervisor to end, in addition to the time that the server may take. After that, the
+/// supervisor is killed.
 const GRACE: Duration = Duration::from_secs(15);
 
 /// Why a server is not running.
@@ -78,7 +79,7 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    /// Whether trying again does not help, because the plan or the machine must be changed first.
+    /// Whether a retry cannot succeed because the plan or the machine must be changed first.
     pub fn is_final(&self) -> bool {
         match self {
             LaunchError::NoProgram { .. } | LaunchError::NotStarted { .. } => true,
@@ -129,8 +130,7 @@ impl Launched {
             .arg(SUPERVISE)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // The server has its own process group, so that Ctrl-C in a terminal reaches only
-            // sweepline.
+            // The supervisor has its own process group, so that Ctrl-C in a terminal reaches only sweepline.
             .process_group(0)
             .spawn()
             .map_err(wrong)?;
@@ -187,17 +187,17 @@ impl ServerWatch {
         Arc::clone(&self.alive)
     }
 
-    /// Returns when the server was started, on a monotonic clock.
+    /// Returns the time at which the server was started, on a monotonic clock.
     pub fn started(&self) -> Instant {
         self.started
     }
 
-    /// Returns when the server was started, on the wall clock.
+    /// Returns the time at which the server was started, on the wall clock.
     pub fn started_at(&self) -> jiff::Timestamp {
         self.started_at
     }
 
-    /// Returns the path of the server's output.
+    /// Returns the path of the log that contains the server's output.
     pub fn log(&self) -> &Path {
         &self.log
     }
@@ -312,7 +312,8 @@ fn listen(
         }
         watch.alive.store(false, Ordering::Relaxed);
         let _ = std::io::copy(&mut lines, &mut std::io::sink());
-        // A supervisor that ended normally has removed its lease, so if there is a lease, it was killed.
+        // A supervisor that ended normally has removed its lease, so if the lease still exists, the
+        // supervisor was killed.
         if let Some(left) = LeftServer::at(&lease) {
             left.end(&|reference| secrets.get(reference).cloned());
         }

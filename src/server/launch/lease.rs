@@ -16,7 +16,8 @@ use crate::server::host::host_name;
 
 /// The suffix of lease files.
 const SUFFIX: &str = ".lease.json";
-/// The supervisor may take this much longer than its server to end after the sweep has ended.
+/// Extra time for the supervisor to end after its sweep has ended, in addition to the time that the server
+/// may take.
 const GRACE: Duration = Duration::from_secs(10);
 /// Interval between checks whether processes are gone.
 const LOOK: Duration = Duration::from_millis(50);

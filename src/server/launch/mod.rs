@@ -1,11 +1,11 @@
 //! Servers that sweepline starts.
 //!
 //! Each server runs below a supervisor, a process of sweepline's own program that holds the read end of a
-//! pipe from the sweep. When the sweep closes the pipe, or ends (even by `kill -9`), the supervisor runs
-//! the plan's `stop` command and ends the server's process group with TERM and then KILL. It also ends
-//! processes that left the group; it can find them because it is their subreaper. If the supervisor itself
-//! is killed, a lease in the results folder lists what remains to be ended, and the next sweep does so
-//! before anything else (`lease`).
+//! pipe from the sweep. When the sweep closes the pipe, or ends (even by `kill -9`), the supervisor runs the
+//! plan's `stop` command and ends the server's process group with TERM and then KILL. It also ends processes
+//! that left the group; it can find them because it is their subreaper. If the supervisor itself is killed, a
+//! lease in the results folder identifies the processes that remain, and the next sweep ends them before it
+//! does anything else (`lease`).
 
 mod command;
 mod launched;

@@ -18,7 +18,8 @@ pub struct LaunchOrder {
     pub env: BTreeMap<String, String>,
     /// The secret values among the server's environment variables. They are never written to disk.
     pub secrets: Vec<String>,
-    /// For each secret variable: the reference to its value, with which a later sweep can run `stop`.
+    /// For each secret variable, the reference to its value. A later sweep looks the value up when it runs
+    /// `stop`.
     pub secret_references: BTreeMap<String, String>,
     /// The folder in which the command runs.
     pub folder: PathBuf,
@@ -57,8 +58,8 @@ impl Order {
         let LaunchOrder { endpoint, command, env, secrets, secret_references, folder, stop, stop_within, servers } =
             order.clone();
         let name = unused_name(&servers, &endpoint);
-        // If this fails, the path stays relative. The supervisor resolves it correctly, because its current
-        // folder is the same as ours.
+        // If this fails, the path stays relative. The supervisor resolves it correctly, because it has the
+        // same current folder as this process.
         let servers = std::fs::canonicalize(&servers).unwrap_or(servers);
         Order {
             command,
@@ -75,7 +76,7 @@ impl Order {
         }
     }
 
-    /// Returns the value of each secret, by the reference to the secret that a lease stores.
+    /// Returns a map from each secret's reference, which a lease stores, to the secret's value.
     pub(super) fn secrets_by_reference(&self) -> BTreeMap<String, String> {
         let value = |(name, reference): (&String, &String)| Some((reference.clone(), self.env.get(name)?.clone()));
         self.secret_references.iter().filter_map(value).collect()
@@ -86,7 +87,8 @@ impl Order {
     }
 }
 
-/// Returns an unused name for the log, made of the time and the endpoint's name. It is a valid file name.
+/// Returns an unused name for the log, built from the time and the endpoint's name. The name is a valid file
+/// name.
 fn unused_name(servers: &Path, endpoint: &str) -> String {
     let safe: String = endpoint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect();
     let base = format!("{}-{safe}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S"));

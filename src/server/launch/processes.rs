@@ -32,14 +32,14 @@ fn all() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Returns when a process was started, in ticks since boot; `None` if there is no such process. Together
-/// with the process id, this identifies a process uniquely.
+/// Returns the time at which a process was started, in ticks since boot; `None` if there is no such process.
+/// Together with the process id, this identifies a process uniquely.
 pub(super) fn start_of(pid: u32) -> Option<u64> {
     seen(pid).map(|seen| seen.started)
 }
 
-/// Whether the process with this id and start time is still alive. A later process with the same id has
-/// another start time.
+/// Whether the process with this id and start time is still alive. A later process with the same id has a
+/// different start time.
 pub(super) fn is_alive(pid: u32, started: u64) -> bool {
     seen(pid).is_some_and(|seen| seen.started == started && !seen.is_zombie)
 }

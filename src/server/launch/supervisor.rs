@@ -31,7 +31,7 @@ enum Happened {
 /// Runs this process as a supervisor: reads the order from standard input, starts the server, and returns
 /// when all processes of the server are gone.
 pub fn supervise() -> io::Result<()> {
-    // Orphaned processes of the server become our children, so that they can be found and ended.
+    // Orphaned processes of the server become children of this process, so that they can be found and ended.
     let _ = set_child_subreaper(Some(rustix::process::getpid()));
     let mut first = String::new();
     io::stdin().lock().read_line(&mut first)?;
@@ -99,8 +99,8 @@ fn listen(sender: Sender<Happened>) -> io::Result<()> {
 /// Waits for events, and then ends every process of the server.
 fn attend(order: &Order, pid: u32, happened: &Receiver<Happened>) {
     let is_gone = match happened.recv() {
-        // A command like `docker run -d` ends at once, but the server runs outside our process group until
-        // `stop` ends it.
+        // A command like `docker run -d` ends at once, but the server continues to run outside of the
+        // command's process group until `stop` ends it.
         Ok(Happened::Ended(Ok(status))) if status.success() && order.stop.is_some() => {
             let _ = happened.recv();
             true

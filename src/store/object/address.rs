@@ -65,7 +65,7 @@ fn client(is_plain: bool) -> ClientOptions {
 
 fn retries() -> RetryConfig {
     let backoff = BackoffConfig { max_backoff: Duration::from_secs(10), ..BackoffConfig::default() };
-    // In builds with debug assertions, tests can shorten this time by an environment variable.
+    // In builds with debug assertions, tests can shorten this time with an environment variable.
     let chosen = || std::env::var("SWEEPLINE_RETRIES_MS").ok()?.parse().ok();
     let all = chosen().filter(|_| cfg!(debug_assertions)).map_or(RETRIES, Duration::from_millis);
     RetryConfig { backoff, max_retries: 20, retry_timeout: all }

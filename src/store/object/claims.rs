@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! claims/<id>/<epoch>.json                created once by the worker that takes the run, which rewrites it as a heartbeat
-//! claims/server-<digest>/<epoch>.json     the same for a server, named by the SHA-256 of its name
+//! claims/server-<digest>/<epoch>.json     the same for a server, named after the SHA-256 of its name
 //! ```
 //!
 //! A worker keeps its claim on a server until it has no runs left, so that no other worker uses the server
@@ -35,9 +35,9 @@ const ALLOWANCE_MS: i64 = 2_000;
 /// Maximum number of attempts to claim a run while other workers claim or release it.
 const LOOKS: u32 = 4;
 
-/// Whether a run or a server is claimed.
+/// Whether a run or a server is claimed, and by which worker.
 enum Claimed {
-    /// No worker has a valid claim; contains the epoch of the last claim, or 0.
+    /// No worker has a valid claim; the number is the epoch of the last claim, or 0 if there is none.
     Open(u32),
     /// A worker has a valid claim. The worker may be this process.
     By(Box<Claim>),

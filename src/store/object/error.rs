@@ -110,7 +110,7 @@ pub enum Doing {
 }
 
 impl ObjectError {
-    /// Converts a store's error into the error that tells the user the remedy.
+    /// Converts an error of the store into an error whose message states the remedy.
     pub(super) fn of(url: &str, doing: Doing, key: &Key, source: object_store::Error) -> ObjectError {
         use object_store::Error;
         let (url, key) = (url.to_owned(), key.to_string());

@@ -16,7 +16,7 @@ use crate::store::record::FORMAT;
 pub(super) const LEASE: Duration = Duration::from_secs(60);
 
 /// Returns how long a claim is valid without a heartbeat. In builds with debug assertions, tests can
-/// shorten this time by an environment variable.
+/// shorten this time with an environment variable.
 pub(super) fn lease() -> Duration {
     let chosen = || std::env::var("SWEEPLINE_LEASE_MS").ok()?.parse().ok();
     chosen().filter(|_| cfg!(debug_assertions)).map_or(LEASE, Duration::from_millis)
@@ -26,7 +26,7 @@ pub(super) fn lease() -> Duration {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Claim {
     pub(super) format: u32,
-    /// The worker that made the claim: its host and process id, for users, and digits that are unique to
+    /// The worker that made the claim: its host and process id, for display, and digits that are unique to
     /// the worker.
     pub(super) worker: String,
     /// How long the claim is valid without a heartbeat, in milliseconds.

@@ -1,4 +1,4 @@
-//! Results on object storage, which many workers can share. Runs are committed in a similar way as in a
+//! Results on object storage, which many workers can share. Runs are committed much as they are in a
 //! folder.
 //!
 //! A run is committed by creating `runs/<id>.json`, with the bytes of its `run.json`. A store allows this
@@ -161,8 +161,8 @@ impl ObjectResults {
         self.runtime.block_on(future)
     }
 
-    /// Applies `work` to the items, to several concurrently, and returns the results in the order of the
-    /// items. After an error, no more items are started, and the error is returned.
+    /// Applies `work` to the items, several at a time, and returns the results in the order of the items.
+    /// After an error, no more items are started, and the error is returned.
     fn side_by_side<T: Sync, R: Send>(
         &self,
         items: &[T],

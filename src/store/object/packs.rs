@@ -2,7 +2,7 @@
 //! fetch each of them separately.
 //!
 //! ```text
-//! packs/<digest>.json      the run.jsons of up to 1000 commits, named by its SHA-256; never changed
+//! packs/<digest>.json      the run.jsons of up to 1000 commits, named after its SHA-256; never changed
 //! ```
 //!
 //! A process that has committed many runs writes packs of these commits at the end. A pack is never

@@ -76,7 +76,7 @@ impl ObjectResults {
             self.create(&self.key(&["runs", &keys::commit_of(id)]), &text)?;
             // The stored object decides whether the commit succeeded, not the response. The response to an
             // earlier attempt may have been lost, and if a store has let two writers create the same
-            // object, the content of the second one is kept.
+            // object, it keeps the content from the second writer.
             match self.committed(id)? {
                 Some(committed) if committed == text => return Ok(Pushed::Committed { bytes }),
                 Some(_) => {

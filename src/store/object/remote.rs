@@ -50,8 +50,8 @@ impl Remote for ObjectResults {
     }
 
     fn claim(&self, layout: &Layout, id: &str, server: Option<&str>) -> Result<Standing, StoreError> {
-        // The commit is checked first. With only one request for each run, a worker can thus skip
-        // the runs that others have committed.
+        // The commit is checked first, so that a worker needs only one request to skip a run that another
+        // worker has committed.
         if let Some(text) = self.committed(id)? {
             self.copy(layout, id, &text)?;
             return Ok(Standing::Committed);

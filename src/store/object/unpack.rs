@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
-/// Passes on each commit of a pack: its short id and the text of its `run.json`. Returns whether
-/// the pack could be read to its end; an error returned by `take` ends the reading.
+/// Calls `take` for each commit in a pack, with the short id of the run and the text of its `run.json`.
+/// Returns whether the pack could be read to its end. If `take` returns an error, reading stops and the
+/// error is returned.
 pub(super) fn each<E>(pack: &[u8], take: impl FnMut(String, String) -> Result<(), E>) -> Result<bool, E> {
     let mut failed = None;
     let mut json = serde_json::Deserializer::from_slice(pack);

@@ -50,7 +50,8 @@ fn reason(code: &str) -> String {
     }
 }
 
-/// Whether an ID in sacct's output covers a job: `12_1` itself, or `12_[0-3,5%2]` for elements that never started.
+/// Whether an ID in sacct's output covers a job: `12_1` itself, or `12_[0-3,5%2]` for elements that never
+/// started.
 fn covers(id: &str, job: &str) -> bool {
     let (Some((array, tasks)), Some((of, task))) = (id.split_once("_["), job.split_once('_')) else { return id == job };
     let Ok(task) = task.parse::<u32>() else { return false };

@@ -1,5 +1,5 @@
-//! Calls Slurm's own programs: sbatch, squeue and scancel. Their output in named columns is the
-//! same in all versions since 2014.
+//! Calls Slurm's own programs: sbatch, squeue and scancel. Their output in named columns has been the same in
+//! all versions since 2014.
 
 use std::path::Path;
 

@@ -18,11 +18,11 @@ const NOTICE: u64 = 120;
 pub struct Call {
     /// The program.
     pub program: PathBuf,
-    /// The plan's file, relative to the folder in which jobs start.
+    /// The folder in which jobs start.
     pub folder: PathBuf,
-    /// The results folder, relative to the folder in which jobs start.
+    /// The plan's file, relative to `folder`.
     pub plan: PathBuf,
-    /// The results folder, relative to this folder.
+    /// The results folder, relative to `folder`.
     pub results: PathBuf,
     /// Other flags of `run`, quoted for a shell, each with a leading blank.
     pub flags: String,

@@ -18,7 +18,7 @@ use super::{Calibration, CalibrationLoad, Measured, Searched};
 pub enum Known {
     /// No calibration exists.
     Nothing,
-    /// Calibrations exist, but none applies; contains the reason why the latest one does not.
+    /// Calibrations exist, but none applies; the string states why the latest one does not.
     Elsewhere(String),
     /// The latest calibration that applies, and the path of its file.
     Here(Box<Calibration>, PathBuf),

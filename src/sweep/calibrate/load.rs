@@ -29,7 +29,7 @@ const STABILIZE: Nanos = Nanos::from_millis(200);
 const ENOUGH: u64 = 368;
 /// Maximum factor by which the measure window is extended.
 const AT_MOST: u64 = 3;
-/// Estimated time to start the mock and to read its log, in addition to the time of the load itself.
+/// Estimated overhead of a measurement: the time to start the mock and to read its log.
 const AROUND: Nanos = Nanos::from_millis(500);
 /// Number of requests that the mock serves concurrently: more than any load has in flight, so that no
 /// request waits in the mock.
@@ -80,7 +80,7 @@ impl Timing {
     }
 }
 
-/// Maximum number of loads of a search or ladder for which all of its loads are measured.
+/// If a search or a ladder has at most this many loads, all of them are measured.
 const FEW_LOADS: usize = 8;
 
 /// Returns the distinct loads of a plan's runs, and of the possible runs of its searches and ladders,
@@ -112,9 +112,9 @@ pub(crate) fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) ->
     loads
 }
 
-/// Picks one run for each load of a pool. If the pool has many loads, only loads that are at least twice as
-/// heavy as the previously picked one are used, and the heaviest load, because the generator's costs change
-/// little in between.
+/// Picks one run for each load of a pool. If the pool has many loads, picks only the heaviest one and
+/// those that are at least twice as heavy as the previously picked one, because the generator's costs
+/// change little in between.
 fn spread(pool: &Pool) -> impl Iterator<Item = &PlannedRun> {
     let loads = pool.loads();
     let (few, heaviest) = (loads.len() <= FEW_LOADS, loads.last().copied());

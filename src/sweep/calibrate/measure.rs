@@ -46,7 +46,7 @@ pub(crate) enum Trouble {
     Stopped,
     /// No request fell into the measure window.
     Empty,
-    /// The measurement failed; contains the reason. Other loads may still be measured.
+    /// The measurement failed; the string gives the reason. Other loads may still be measured.
     Failed(String),
 }
 

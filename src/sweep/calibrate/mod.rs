@@ -31,10 +31,10 @@ use search::Search;
 /// Format version of a calibration file. It is incremented when readers of the old format would misread the
 /// new format.
 const FORMAT: u32 = 1;
-/// Maximum number of requests in flight that the search tries. It is well below the number of ports of an
-/// address.
+/// Maximum number of requests in flight that the search tries. It is well below the number of ports that
+/// an address has.
 const MOST_IN_FLIGHT: u64 = 16_384;
-/// Number of files, with headroom, that the process has open in addition to those of the run.
+/// Allowance for the files that the process has open apart from those of the run, with headroom.
 const OTHER_FILES: u64 = 64;
 
 /// A load that was not measured.
@@ -72,7 +72,7 @@ pub struct Calibration {
     pub started: Moment,
     /// End time, in UTC.
     pub ended: Moment,
-    /// The machine and the program. The calibration applies only to them.
+    /// The machine and the program to which the calibration applies.
     pub environment: Environment,
     /// The name of the plan with these loads; null if the load was given by flags.
     pub plan: Option<String>,
@@ -120,13 +120,13 @@ impl Task {
 /// Progress of a calibration.
 #[derive(Debug, Clone, Copy)]
 pub enum Said<'a> {
-    /// A load is about to be measured; contains the load and the estimated time.
+    /// The measurement of this load begins, and is estimated to take this time.
     Begun(&'a CalibrationLoad, Nanos),
     /// A load was measured.
     Measured(&'a Measured),
 }
 
-/// The error if the user stopped the calibration.
+/// The user stopped the calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -280,7 +280,7 @@ impl Bench<'_> {
         let in_flight = self.task.most_files.saturating_sub(others).clamp(1, MOST_IN_FLIGHT);
         if shape.is_open() {
             // The number of requests in flight is the rate times the duration of a response. Only half of
-            // the possible number is used, because arrivals come in bursts.
+            // the permitted number is used, because arrivals come in bursts.
             (in_flight as f64 / 2.0 / shape.answer().secs().max(1e-3)) as u64
         } else {
             in_flight

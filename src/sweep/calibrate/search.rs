@@ -42,8 +42,8 @@ impl Search {
             (None, Some(failed)) => (failed > 1).then_some(failed / 2),
             (Some(held), Some(failed)) => {
                 let distance = failed - held;
-                // An eighth is precise enough, because the performance of machines varies by more than that
-                // from one minute to the next.
+                // A precision of one eighth is enough, because the performance of machines varies by more
+                // than that from one minute to the next.
                 (distance > (held / 8).max(1)).then_some(held + distance / 2)
             }
         }

@@ -124,7 +124,8 @@ impl Part {
         if self.of == Objective::Slo { "the objective" } else { "it" }
     }
 
-    /// Returns the answer as text. `binds` is the latency limit that the load above exceeds most.
+    /// Returns the answer as text. `binds` is the latency limit that the load above the found load exceeds
+    /// most.
     fn said(&self, unit: &str, binds: Option<Objective>) -> String {
         match &self.answer {
             Some(PartAnswer::Highest { outcome, is_miss_shown }) => self.highest(outcome, *is_miss_shown, unit, binds),
@@ -212,7 +213,8 @@ impl Chosen {
         }
     }
 
-    /// Whether the pool has ended conclusively, and not because it ran out of runs or requests.
+    /// Whether the pool has ended with an answer, rather than because it ran out of runs or had too few
+    /// requests.
     pub fn is_answered(&self) -> bool {
         match &self.end {
             Some(Ended::Search(outcome)) => !matches!(outcome.end, End::OutOfProbes | End::TooFewRequests),

@@ -11,7 +11,7 @@ use crate::plan::Aim;
 use crate::plan::model::search::Objective;
 use crate::sweep::event::RunView;
 
-/// A pool in which the best settings of a server are searched for.
+/// A pool that searches for the best settings of a server.
 pub(super) struct Optimizing<'p> {
     pub pool: &'p Pool,
     pub optimized: &'p Optimized,
@@ -99,7 +99,7 @@ impl Optimizing<'_> {
         of.map(|member| &member.run).collect()
     }
 
-    /// Returns whether a setting meets the objective, according to all of its runs together. If this is
+    /// Determines whether a setting meets the objective, according to all of its runs together. If this is
     /// undecided, the values observed in the last run, which is the longest, decide whether the setting
     /// seems to meet the objective.
     fn meets(&self, judge: &dyn Judge, finished: &[usize], configuration: usize) -> Meets {

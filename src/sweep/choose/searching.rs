@@ -9,7 +9,7 @@ use crate::analysis::slo::Answer;
 use crate::expand::{Pool, Searched};
 use crate::plan::model::search::Objective;
 
-/// A pool in which the highest load that meets the objectives is searched for.
+/// A pool that searches for the highest load that meets the objectives.
 pub(super) struct Searching<'p> {
     pub pool: &'p Pool,
     pub search: &'p Searched,
@@ -213,8 +213,9 @@ impl Track {
     }
 }
 
-/// Returns the highest load that meets an objective, and the lowest load that misses it. For a cost, which
-/// higher loads meet, these are the highest load that misses the limit, and the lowest load that meets it.
+/// Returns the highest load that meets an objective, and the lowest load that misses it. A cost limit is
+/// met at high loads, so for a cost, returns the highest load that misses the limit, and the lowest load
+/// that meets it.
 fn between(question: &Question, of: Objective, probes: &[Probe]) -> (Option<f64>, Option<f64>) {
     if of != Objective::CostPerMillion {
         let standing = search::standing(question, probes);

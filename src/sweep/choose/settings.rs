@@ -51,8 +51,7 @@ pub enum Became {
     /// The setting cannot be chosen, because the server made the run invalid, because the run was given up,
     /// or because the setting misses the objective.
     NotToChoose,
-    /// Nothing follows for the setting, because the client made the run invalid, so the run is
-    /// inconclusive.
+    /// The run is inconclusive, because the client made it invalid, so it does not affect the setting.
     SaysNothing,
     /// The setting could not be distinguished from others that advanced, and the budget left no time for a
     /// longer run.

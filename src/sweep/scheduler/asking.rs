@@ -21,7 +21,7 @@ use crate::sweep::{hooks, perform};
 /// before its first run.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// If a server has not responded to a probe for this long, this is reported.
+/// A server that has not responded to a probe for this long is reported as slow.
 const SLOW_PROBE: Duration = Duration::from_secs(2);
 
 impl<'a> Scheduler<'a, '_> {
@@ -241,8 +241,8 @@ impl<'a> Scheduler<'a, '_> {
                     self.walk.done(node, Outcome::Failed);
                 }
             }
-            // It is a result that a server cannot start with its settings, so the search continues
-            // with the next settings.
+            // A server's failure to start with its settings is a result too, so the search continues with
+            // the next settings.
             Err(unready) if unready.has_ended && !unready.is_final && self.changed.contains(&at) => {
                 self.changed_in_vain(node, at, unready.reason);
             }

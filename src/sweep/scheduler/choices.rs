@@ -17,8 +17,8 @@ impl Scheduler<'_, '_> {
         let sweep = self.sweep;
         let Some(choices) = &sweep.choices else { return false };
         let run = &sweep.expansion.runs[at];
-        // Two sweeps may request the same run, which then has only one node. If both use the same endpoint,
-        // the node continues their pools one after the other.
+        // Two sweeps may request the same run, which then has only one node. If both sweeps use the same
+        // endpoint, the node continues their pools one after the other.
         let is_same = |other: &usize| {
             let other = &sweep.expansion.runs[*other];
             other.id == run.id && other.spec.endpoint.name == run.spec.endpoint.name
@@ -76,7 +76,8 @@ impl Scheduler<'_, '_> {
     }
 
     /// Lets a node represent the run `next`, which a pool has chosen, and returns the run's view. If
-    /// another sweep executes the same run, both have the same number; otherwise the run gets a new number.
+    /// another sweep executes the same run, the view has the number of that run; otherwise it gets a new
+    /// number.
     fn stand_for(&mut self, node: NodeIndex, next: usize, standing: String) -> RunView {
         let expansion = self.sweep.expansion;
         let run = &expansion.runs[next];
@@ -95,8 +96,9 @@ impl Scheduler<'_, '_> {
         view
     }
 
-    /// Handles a run that does not have to be executed, because another sweep or another worker has already
-    /// requested it and it has ended. Its result is used, and a pool continues from it.
+    /// Handles a run that this node does not have to execute: it was already executed for another sweep,
+    /// or another worker has committed it or is measuring it. If the run is settled, its pool continues
+    /// from the result.
     pub(super) fn was_measured(&mut self, node: NodeIndex, at: usize, is_settled: bool) {
         let run = &self.sweep.expansion.runs[at];
         let goes_on = is_settled && self.choose_next(node, at);

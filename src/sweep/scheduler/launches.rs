@@ -151,7 +151,7 @@ impl Scheduler<'_, '_> {
     }
 
     /// Gives up every run that needs a server that does not start. The runs are given up instead of
-    /// skipped, because it is a result that the server cannot start with these settings.
+    /// skipped, because the server's failure to start with these settings is a result.
     fn give_up_behind(&mut self, node: NodeIndex, name: &str, reason: &str, times: u32) {
         self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Err(reason.to_owned()) });
         let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: reason.to_owned(), retry_after: None };

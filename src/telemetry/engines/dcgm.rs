@@ -8,7 +8,7 @@ use super::source::{Exporter, Source, plain, scaled};
 pub(super) const DCGM: Exporter =
     Exporter { title: "DCGM exporter", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 
-const SOURCE: &str = "DCGM exporter 4.5.3-4.8.2 (691c927), `etc/default-counters.csv`; units, and names from 4.6 on, from DCGM 4.6.1, `dcgm_fields.h` of go-dcgm b7fa315";
+const SOURCE: &str = "DCGM exporter 4.5.3-4.8.2 (691c927), `etc/default-counters.csv`; the units, and the names used since 4.6, are from DCGM 4.6.1, `dcgm_fields.h` of go-dcgm b7fa315";
 
 /// Number of bytes in a MiB, the unit of framebuffer sizes.
 const MIB: f64 = 1_048_576.0;

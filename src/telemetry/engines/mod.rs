@@ -33,8 +33,8 @@ pub const EXPORTERS: &[Exporter] = &[
     process::PROCESS,
 ];
 
-/// Returns when the exporter with this title counts a request in the canonical histogram `key`. A title of
-/// `None` means that the exporter is unknown.
+/// Returns the moment at which the exporter with this title counts a request in the canonical histogram
+/// `key`. A title of `None` means that the exporter is unknown.
 pub fn moment(title: Option<&str>, key: &str) -> Moment {
     let exporter = EXPORTERS.iter().find(|exporter| Some(exporter.title) == title);
     let own = exporter.and_then(|exporter| exporter.counted.iter().find(|(counted, _)| *counted == key));

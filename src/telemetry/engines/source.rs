@@ -45,24 +45,25 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// Returns when most servers add a request to the canonical histogram `key`: with the first token for
-    /// the time to first token, and at the end for all other histograms.
+    /// Returns the moment at which most servers add a request to the canonical histogram `key`: with the
+    /// first token for the time to first token, and at the end for all other histograms.
     pub fn usual(key: &str) -> Moment {
         if key == "ttft_seconds" { Moment::FirstToken } else { Moment::End }
     }
 }
 
-/// A series whose metric has the canonical unit and is identified by its name alone.
+/// Returns the source of a series whose metric has the canonical unit and is identified by its name alone.
 pub(super) const fn plain(canonical: &'static str, metric: &'static str) -> Source {
     scaled(canonical, metric, 1.0)
 }
 
-/// A series whose metric has another unit; `factor` converts its values to the canonical unit.
+/// Returns the source of a series whose metric has another unit; `factor` converts its values to the
+/// canonical unit.
 pub(super) const fn scaled(canonical: &'static str, metric: &'static str, factor: f64) -> Source {
     Source { canonical, metric, labels: &[], factor, adds: false }
 }
 
-/// A series that uses only those series of the metric that have these labels.
+/// Returns the source of a series for which only the metric's series with these labels are used.
 pub(super) const fn labelled(
     canonical: &'static str,
     metric: &'static str,
@@ -71,7 +72,7 @@ pub(super) const fn labelled(
     Source { canonical, metric, labels, factor: 1.0, adds: false }
 }
 
-/// A metric that is added to the previous metric of the same series.
+/// Returns a further source of a series, whose metric is added to the previous metric of that series.
 pub(super) const fn plus(canonical: &'static str, metric: &'static str) -> Source {
     Source { canonical, metric, labels: &[], factor: 1.0, adds: true }
 }

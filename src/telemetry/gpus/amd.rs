@@ -117,9 +117,9 @@ impl Source for Amd {
     }
 }
 
-/// Returns the number and the JSON object of each GPU in the output. The output is either a list whose
-/// items have the field `gpu`, which may be wrapped in `gpu_data`, or an object with the fields `card0`,
-/// `card1`, and so on.
+/// Returns the number and the JSON object of each GPU in the output. The output is either a list whose items
+/// have the field `gpu`, which may be wrapped in `gpu_data`, or an object with the fields `card0`, `card1`,
+/// and so on. Returns `None` for other output.
 fn gpus(text: &str) -> Option<Vec<(u32, Value)>> {
     // The JSON may be preceded by warnings.
     let start = text.find(['{', '['])?;

@@ -33,7 +33,8 @@ const BY_BUS: &str = "PCI_BUS_ID";
 /// Returns the selected devices. `of_server` returns the UUIDs of the devices that the server's processes
 /// use; the list is empty if they are unknown.
 ///
-/// # Errors Fails if the devices cannot be determined; the error is the reason as text.
+/// # Errors
+/// Fails if the devices cannot be determined; the error is the reason as text.
 pub(super) fn choose(
     which: &Which,
     all: &[Device],
@@ -56,7 +57,8 @@ fn whole(all: &[Device]) -> impl Iterator<Item = &Device> {
     all.iter().filter(|device| !device.is_instance)
 }
 
-/// Returns the device that `one` names by its number, its UUID or a prefix of its UUID.
+/// Returns the device that `one` names by its number, its UUID or a prefix of its UUID; `None` if there is
+/// none, or if several devices have this prefix.
 fn find<'d>(one: &str, all: &'d [Device]) -> Option<&'d Device> {
     match one.parse::<u32>() {
         Ok(index) => whole(all).find(|device| device.index == index),

@@ -1,5 +1,5 @@
-//! The type of a GPU that a tool lists, the values of a GPU, and the combination of the values of several
-//! GPUs.
+//! The types for a GPU that a tool lists and for its values, and a function that combines the values of
+//! several GPUs.
 
 use super::super::canonical::{CANONICAL, Kind};
 use super::super::gathered::Gathered;

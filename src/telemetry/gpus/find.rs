@@ -9,7 +9,8 @@ use super::source::{Source, Tool};
 
 /// Returns a reader for the first of `tools` that lists a GPU, together with the GPUs that it lists.
 ///
-/// # Errors Fails if no tool lists a GPU. The error contains the result of each tool.
+/// # Errors
+/// Fails if no tool lists a GPU. The error contains the result of each tool.
 pub(super) fn find(tools: &[Tool]) -> Result<(Box<dyn Source>, Vec<Device>), Gap> {
     let mut said: Vec<String> = Vec::new();
     let mut kind = "no_gpu";
@@ -22,7 +23,7 @@ pub(super) fn find(tools: &[Tool]) -> Result<(Box<dyn Source>, Vec<Device>), Gap
             Ok((source, devices)) if !devices.is_empty() => return Ok((source, devices)),
             Ok(_) => said.push(format!("{} lists none", tool.name())),
             Err(gap) => {
-                // A tool that hangs shows that a driver exists. The gap is then a timeout, not a lack of
+                // A tool that hangs shows that a driver exists, so the gap is a timeout rather than a lack of
                 // GPUs.
                 kind = if gap.kind == "timeout" { gap.kind } else { kind };
                 said.push(gap.why);

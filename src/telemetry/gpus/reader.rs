@@ -42,7 +42,7 @@ pub(in crate::telemetry) struct Reader {
 
 /// The result of looking for GPUs.
 enum Opened {
-    /// There are GPUs, described by this text. They are read, or each reading fails.
+    /// There are GPUs, described by this text. If they cannot be listed or selected, each reading fails.
     Found(String),
     /// There are no GPUs.
     Nothing,
@@ -110,7 +110,7 @@ struct Chosen {
     source: Box<dyn Source>,
     devices: Vec<Device>,
     is_own: Option<IsOwn>,
-    /// When processes were last queried.
+    /// When processes were last queried; `None` before the first query.
     asked: Option<Instant>,
 }
 

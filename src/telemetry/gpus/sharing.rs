@@ -52,9 +52,9 @@ impl Sharing {
         }
     }
 
-    /// Combines all readings. Other processes are reported only if the readings also contain processes of
-    /// the server. If they do not, the driver reports process ids of another namespace, and every process
-    /// would look foreign.
+    /// Combines all readings. Other processes are reported only if the readings also contain processes of the
+    /// server. If they do not, the driver reports process ids of another namespace, and no process would seem
+    /// to belong to the server.
     pub(in crate::telemetry) fn ended(self, page: u32) -> GpuReadings {
         let Sharing { readings, has_own, others, unknown } = self;
         let hidden = "the server's own processes are not among those reported for its GPUs, as happens in a container";

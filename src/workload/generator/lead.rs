@@ -8,7 +8,7 @@ pub(super) struct Lead {
     pub(super) text: Option<Arc<str>>,
     /// The number of tokens of the text.
     pub(super) tokens: u32,
-    /// Number of leading bytes of the text with which other items may also begin.
+    /// Number of leading bytes of the text that other items may also begin with.
     pub(super) common: usize,
 }
 

@@ -15,8 +15,8 @@ pub(crate) enum Law {
     Normal(Bell),
     /// A truncated lognormal distribution.
     Lognormal(Bell),
-    /// A row of a table, with a probability according to its weight, then all numbers in the row's range
-    /// with equal probability.
+    /// A table: a row is drawn according to its weight, then a number in the row's range, all with equal
+    /// probability.
     Table(Table),
 }
 
@@ -58,7 +58,7 @@ impl Law {
         }
     }
 
-    /// Returns mean and standard deviation before rounding, computed with closed-form formulas.
+    /// Returns the mean and the standard deviation before rounding, computed with closed-form formulas.
     pub(crate) fn moments(&self) -> Moments {
         match self {
             Law::Uniform(range) => Moments::of_range(*range),

@@ -1,12 +1,12 @@
 //! Lengths of prompts and responses that differ from request to request.
 //!
 //! The lengths of request k depend only on the run's key and k. A block of ChaCha8 gives three numbers
-//! between 0 and 1, and the inverse of a distribution function maps each of them to a number of tokens.
-//! Every draw uses exactly one of the three numbers, whatever the distribution. No draw is repeated, and no
+//! between 0 and 1, and the inverse of a distribution function maps each of them to a number of tokens. Every
+//! draw uses exactly one of the three numbers, regardless of the distribution. No draw is repeated, and no
 //! draw depends on another one.
 //!
-//! If a distribution is truncated to a range, values outside never occur, and the probabilities of the
-//! values inside keep their proportions. Lengths are rounded to the nearest whole token.
+//! If a distribution is truncated to a range, values outside the range never occur, and the probabilities of
+//! the values inside it keep their proportions. Lengths are rounded to the nearest whole token.
 
 mod bell;
 mod law;
@@ -93,8 +93,8 @@ impl Sampler {
     }
 }
 
-/// Returns mean and standard deviation of the prompt's length and of the response's length, computed with
-/// closed-form formulas.
+/// Returns the mean and the standard deviation of the prompt's length and of the response's length, computed
+/// with closed-form formulas.
 pub fn moments(lengths: &Lengths) -> [Moments; 2] {
     Pair::new(lengths).moments()
 }

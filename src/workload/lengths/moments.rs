@@ -1,5 +1,5 @@
-//! Computes mean and standard deviation of lengths with closed-form formulas, for estimates and as the
-//! reference for draws in tests.
+//! Computes the mean and the standard deviation of lengths with closed-form formulas, for estimates and as a
+//! reference for the draws in tests.
 
 use crate::plan::model::lengths::Range;
 

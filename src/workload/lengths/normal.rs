@@ -15,14 +15,14 @@ pub(crate) fn below(z: f64) -> f64 {
     0.5 * libm::erfc(-z * FRAC_1_SQRT_2)
 }
 
-/// Returns the probability of a value between `low` and `high`, exact in either tail.
+/// Returns the probability of a value between `low` and `high`, accurate in both tails.
 pub(crate) fn between(low: f64, high: f64) -> f64 {
     if low > 0.0 { below(-low) - below(-high) } else { below(high) - below(low) }
 }
 
-/// Returns the quantile for the probability `p` (above 0 and below 1): a value drawn from the distribution
-/// is below it with probability `p`. Uses algorithm AS 241, PPND16 (M. J. Wichura, "The Percentage Points
-/// of the Normal Distribution", Applied Statistics 37, 1988), exact to about 16 digits.
+/// Returns the quantile for the probability `p` (above 0 and below 1): a value drawn from the distribution is
+/// below it with probability `p`. Uses algorithm AS 241, PPND16 (M. J. Wichura, "The Percentage Points of the
+/// Normal Distribution", Applied Statistics 37, 1988), accurate to about 16 digits.
 pub(crate) fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {

@@ -1,5 +1,5 @@
-//! Compares draws with formulas. The reference is statrs' normal distribution and plain sums over it, which
-//! share no code with the implementation.
+//! Compares draws with formulas. The references are the normal distribution of statrs and plain sums over it,
+//! which share no code with the implementation.
 
 use proptest::prelude::*;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
@@ -46,7 +46,7 @@ fn all() -> Vec<Distribution> {
         Distribution::Uniform(within(100, 1_000)),
         normal("500", "100", within(200, 800)),
         normal("500", "300", within(450, 2_000)),
-        // For this one, the remaining part lies beyond three deviations.
+        // Truncation leaves only the part beyond three standard deviations.
         normal("100", "100", within(400, 3_000)),
         lognormal("500", "300", within(50, 4_000)),
         lognormal("500", "300", within(600, 900)),
@@ -69,7 +69,7 @@ fn numbers(seed: u8) -> Vec<f64> {
 }
 
 /// Returns 100 000 sorted prompt lengths of a distribution, drawn with the same numbers for all
-/// distributions; the first lengths are drawn as in a run.
+/// distributions. Also checks that a run's sampler draws the same first hundred lengths.
 fn draws(distribution: &Distribution, numbers: &[f64], seed: u8) -> Vec<u32> {
     let lengths = Lengths::Each { prompt: distribution.clone(), output: Distribution::Constant(1) };
     let (law, sampler) = (law::Law::new(distribution), Sampler::new(&lengths, key(seed)));
@@ -81,15 +81,15 @@ fn draws(distribution: &Distribution, numbers: &[f64], seed: u8) -> Vec<u32> {
     all
 }
 
-/// Returns mean and deviation of the logarithm, by the formula: mu = ln(m² / √(m² + s²)), sigma² =
-/// ln(1 + s²/m²).
+/// Returns the mean and the standard deviation of the logarithm: mu = ln(m² / √(m² + s²)), sigma² = ln(1 +
+/// s²/m²).
 fn logarithm(mean: Decimal, sd: Decimal) -> (f64, f64) {
     let (m, s) = (mean.to_f64(), sd.to_f64());
     ((m * m / (m * m + s * s).sqrt()).ln(), (1.0 + s * s / (m * m)).ln().sqrt())
 }
 
-/// Returns the probability of every count of tokens from first principles: the share of the
-/// truncated distribution that rounds to it.
+/// Returns the probability of every number of tokens from first principles: the share of the truncated
+/// distribution that rounds to that number.
 fn probabilities(distribution: &Distribution) -> Vec<(u32, f64)> {
     let Range { min, max } = distribution.range();
     let bell = |mean: f64, sd: f64, scale: fn(f64) -> f64| {
@@ -125,7 +125,7 @@ fn probabilities(distribution: &Distribution) -> Vec<(u32, f64)> {
     }
 }
 
-/// Returns the mean, deviation and fourth central moment of a list of probabilities.
+/// Returns the mean, the standard deviation and the fourth central moment of a distribution.
 fn summed(probabilities: &[(u32, f64)]) -> (f64, f64, f64) {
     let sum = |of: &dyn Fn(f64) -> f64| probabilities.iter().map(|(tokens, p)| p * of(f64::from(*tokens))).sum::<f64>();
     let mean = sum(&|tokens| tokens);
@@ -134,14 +134,13 @@ fn summed(probabilities: &[(u32, f64)]) -> (f64, f64, f64) {
 
 /// Tests all distributions and presets with 100 000 draws each.
 ///
-/// - Mean and deviation of the draws lie within 4 standard errors of the closed forms. The standard error is
-///   sd / √n for the mean and √((m4 − sd⁴) / n) / (2 sd) for the deviation. With a correct formula, this
-///   fails once in 16 000 tries; the draws are always the same.
+/// - The mean and the standard deviation of the draws lie within 4 standard errors of the closed forms. The
+///   standard error is sd / √n for the mean and √((m4 − sd⁴) / n) / (2 sd) for the standard deviation. If the
+///   formulas are correct, this check fails for one seed in 16 000; the seed here is fixed.
 /// - Kolmogorov-Smirnov: the largest distance between the shares of the draws and those of the distribution
-///   is below 1.95 / √n, which a correct distribution exceeds once in a thousand (less often for whole
-///   counts).
+///   is below 1.95 / √n, which a correct sample exceeds once in a thousand (less often for whole numbers).
 /// - The closed forms describe the truncated distribution before rounding. Sums over whole tokens differ by
-///   the effect of rounding, at most a thousandth of a deviation for lengths like these.
+///   the effect of rounding, which is at most a thousandth of a standard deviation for lengths like these.
 #[test]
 fn draws_follow_the_formulas() {
     let (seed, n) = (1, DRAWS as f64);
@@ -165,8 +164,7 @@ fn draws_follow_the_formulas() {
     }
 }
 
-/// Returns the largest distance between the shares of a sorted sample and the shares of a
-/// distribution.
+/// Returns the largest distance between the cumulative shares of a sorted sample and those of a distribution.
 fn distance(sample: &[u32], probabilities: &[(u32, f64)]) -> f64 {
     let (mut upto, mut worst, mut at) = (0.0, 0.0f64, 0);
     for (tokens, share) in probabilities {
@@ -179,8 +177,8 @@ fn distance(sample: &[u32], probabilities: &[(u32, f64)]) -> f64 {
     worst
 }
 
-/// Pairs are drawn together, so the correlation in a table is kept, and the marginals are those of
-/// its columns.
+/// The two lengths of a pair are drawn together, so the correlation in a table is kept, and the marginal
+/// distributions are those of its columns.
 #[test]
 fn pairs_keep_what_they_have_to_do_with_each_other() {
     let row = |(prompt, output, weight): (u32, u32, &str)| Joint {
@@ -207,7 +205,8 @@ fn pairs_keep_what_they_have_to_do_with_each_other() {
     assert!((output.mean - (1_024.0 * 2.0 + 128.0 + 64.0 * 0.5) / 3.5).abs() < 1e-9);
 }
 
-/// Inside a joint bucket both counts cover their whole range independently.
+/// Within a bucket of a joint table, prompt and response lengths are independent and cover their whole
+/// ranges.
 #[test]
 fn joint_buckets_are_filled_evenly() {
     let bucket = Joint { prompt: within(100, 109), output: within(1, 4), weight: decimal("1") };
@@ -255,7 +254,7 @@ fn presets_have_the_moments_that_the_documentation_says() {
     assert!(page.contains(&table), "docs/WORKLOADS.md should have\n{table}");
 }
 
-/// Compares the normal distribution with statrs', from one tail to the other.
+/// Compares the normal distribution with that of statrs, from one tail to the other.
 #[test]
 fn the_normal_distribution_is_exact() {
     let reference = Normal::new(0.0, 1.0).unwrap();
@@ -264,13 +263,13 @@ fn the_normal_distribution_is_exact() {
         let (share, expected) = (normal::below(z), reference.cdf(z));
         assert!((share - expected).abs() <= 1e-9 * expected, "{z}: {share} and {expected}");
         assert!((normal::density(z) - reference.pdf(z)).abs() <= 1e-14, "{z}");
-        // Shares close to 1 do not have enough digits for the inverse.
+        // Shares close to 1 do not have enough digits to be inverted.
         if z <= 5.0 {
             let back = normal::quantile(share);
             assert!((back - z).abs() <= 1e-9, "{z} came back as {back}");
         }
     }
-    // Values of the quantile to 16 digits, as in Applied Statistics 37.
+    // Quantiles to 16 digits, from Applied Statistics 37.
     for (p, z) in [(0.25, -0.674_489_750_196_081_7), (0.001, -3.090_232_306_167_813_5), (1e-20, -9.262_340_089_798_408)]
     {
         assert!((normal::quantile(p) - z).abs() <= 1e-14 * z.abs() * 4.0, "{p}: {}", normal::quantile(p));
@@ -306,7 +305,7 @@ fn any_distribution() -> impl Strategy<Value = Distribution> {
 }
 
 proptest! {
-    /// For any distribution and any number, the draw stays within its range.
+    /// For any distribution and any random number, the drawn length stays within the distribution's range.
     #[test]
     fn bounds_are_kept(distribution in any_distribution(), seed: u8, item: u64) {
         let range = distribution.range();
@@ -334,7 +333,7 @@ proptest! {
         }
     }
 
-    /// Increasing numbers never give decreasing counts.
+    /// A larger random number never gives a smaller length.
     #[test]
     fn laws_rise(distribution in any_distribution(), a in 0.0001f64..0.9999, b in 0.0001f64..0.9999) {
         prop_assume!(!matches!(distribution, Distribution::Histogram(_)));
@@ -343,7 +342,8 @@ proptest! {
     }
 }
 
-/// Another key, item or turn gives another draw, and prompt and response of one request are independent.
+/// Draws with different keys, items or turns are independent, and so are the prompt and response lengths of
+/// one request.
 #[test]
 fn draws_are_independent() {
     let lengths = Preset::Code.lengths(PresetFit::Lognormal);

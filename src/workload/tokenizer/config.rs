@@ -43,7 +43,7 @@ struct Named {
 }
 
 impl Config {
-    /// Reads the file.
+    /// Parses the content of `tokenizer_config.json`.
     pub(crate) fn read(bytes: &[u8]) -> Result<Config, TokenizerError> {
         serde_json::from_slice(bytes).map_err(|error| TokenizerError::Config(short(&error.to_string())))
     }

@@ -5,8 +5,8 @@ use super::error::TokenizerError;
 use super::fillers::FILLERS;
 use super::word_costs::Costs;
 
-/// Maximum number of words that are removed from the end of the prose to find a place from which filler
-/// words lead to the exact number.
+/// Maximum number of words that are removed from the end of the prose to find a place from which filler words
+/// can reach the exact number.
 const BACK: usize = 12;
 /// Maximum number of tokens for which prose is written in one call.
 const MOST_AT_ONCE: usize = 1 << 20;
@@ -144,8 +144,8 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         words.checked_sub(1).map_or(0, |last| self.borders[last].1)
     }
 
-    /// Returns prose of exactly `room` tokens that ends with one of the last few of the first `words`
-    /// words. Dots follow if this is not the end of a sentence. `None` if no such prose exists.
+    /// Returns prose of exactly `room` tokens that consists of the first `words` words, or of up to three
+    /// fewer. Dots follow if this is not the end of a sentence. `None` if no such prose exists.
     fn closed(&mut self, words: usize, room: i64) -> Option<String> {
         for words in (words.saturating_sub(3)..=words).rev() {
             let (start, end) = (self.end(words.saturating_sub(1)), self.end(words));
@@ -177,8 +177,8 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         None
     }
 
-    /// Appends fillers that have exactly `need` tokens together. Returns false if there is no such
-    /// combination. `turn` selects the first filler.
+    /// Appends fillers with exactly `need` tokens in total. Returns false if there is no such combination.
+    /// `turn` selects the first filler.
     fn fill(&mut self, body: &mut String, need: i64, turn: usize) -> bool {
         let from = body.len();
         for last in 0..FILLERS.len() {

@@ -42,8 +42,8 @@ impl Tokenizer {
         // encoded.
         let is_learned = self.is_learned();
         let mut best: Option<Fitted> = None;
-        // The number of tokens to request according to the table, corrected by the errors of the table that
-        // encoding the whole prompt has shown.
+        // The number of tokens to aim for according to the table. It is corrected by the table's error each
+        // time that the whole prompt has been encoded.
         let mut budget = i64::from(target) - frame;
         let mut tried: Vec<i64> = Vec::new();
         for _ in 0..MOST_TRIES {

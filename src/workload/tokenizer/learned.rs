@@ -1,11 +1,11 @@
 //! A tokenizer without files. It consists of the cost of every word that occurs in prompts, as counted by a
 //! server that has the model's tokenizer.
 //!
-//! A lesson contains the words and the texts with which a server counts them. One round of requests before
-//! a run yields a table, with which prompts are fitted without further requests. Nearly every tokenizer
-//! splits at spaces, so the sum over the words of a prompt is nearly always the prompt's number of tokens.
-//! The whole prompt is never encoded here; errors of the table become visible in the server's own count of
-//! each request.
+//! A lesson contains the words and, for each of them, a text whose token count shows the word's cost. One
+//! round of requests before a run yields a table, with which prompts are fitted without further requests.
+//! Nearly every tokenizer splits at spaces, so the sum over the words of a prompt is nearly always the
+//! prompt's number of tokens. The whole prompt is never encoded here; errors of the table become visible in
+//! the server's own count of each request.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -113,9 +113,9 @@ impl Lesson {
 }
 
 impl Table {
-    /// Returns the number of tokens of a word and the space before it. If the lesson did not contain the
-    /// word, for example because the word contains line breaks, the number is computed from words that it
-    /// contained.
+    /// Returns the number of tokens of a word together with the space before it. If the lesson did not
+    /// contain the word, for example because the word contains line breaks, the number is computed from words
+    /// that it contained.
     fn word(&self, word: &str) -> i64 {
         if let Some(cost) = self.known(word) {
             return cost;
@@ -214,8 +214,8 @@ mod tests {
     use crate::units::{NonceSeed, Seed};
     use crate::workload::{Counting, Generator, NonceKey, Tokenizer};
 
-    /// Imitates a server's count: one token for two letters, for three digits, for each mark, and
-    /// for a line break.
+    /// Imitates a server's count: one token for every two letters, every three digits, each punctuation mark,
+    /// and each line break.
     fn count(text: &str) -> u64 {
         let (mut tokens, mut letters, mut digits) = (0, 0u64, 0u64);
         for c in text.chars().chain([' ']) {
@@ -268,7 +268,8 @@ mod tests {
         assert_eq!(table.word("note?\nAssistant:"), 3 + 1 + 6);
         assert_eq!(table.word("unheard-of"), i64::from(estimate(" unheard-of")));
         assert_eq!(table.word(""), 0);
-        // `harbour` is known with another mark; it has four pairs of letters.
+        // `harbour` occurs in the table only with other punctuation marks. Its seven letters cost four
+        // tokens, the colon one.
         assert!(table.known("unheard;").is_none() && table.known("harbour:").is_none());
         assert_eq!(table.word("harbour:"), 4 + 1);
     }

@@ -1,6 +1,6 @@
-//! The last step to an exact length, if the table of word costs does not lead to it. A few words are
-//! removed, then short pieces are appended one after another, and the whole prompt is encoded after each
-//! piece.
+//! The last step to an exact length, for prompts whose length the table of word costs does not get right. A
+//! few words are removed, then short pieces are appended one after another, and the whole prompt is encoded
+//! after each piece.
 
 use super::draft::{Draft, Fitted, Whole, joined};
 use super::error::TokenizerError;
@@ -28,8 +28,8 @@ struct Search<'a> {
     left: usize,
 }
 
-/// Returns a text of `draft` that makes the whole prompt `target` tokens long. If none is found,
-/// returns the closest text, which may be `best`.
+/// Returns a text from `draft` that makes the whole prompt `target` tokens long. If none is found, returns
+/// the closest text, which may be `best`.
 pub(super) fn search(
     draft: &mut Draft<'_, '_, '_>,
     whole: Whole,

@@ -98,7 +98,7 @@ impl Write for Limited {
     }
 }
 
-/// Replaces the tag `{% generation %}` by a condition that is always true, which keeps the whitespace as it
+/// Replaces the tag `{% generation %}` with a condition that is always true, which keeps the whitespace as it
 /// is. Templates for training use this tag of Hugging Face's library to mark the model's text; it writes
 /// nothing.
 fn without_marks(source: &str) -> String {

@@ -12,7 +12,7 @@ use super::source::Source;
 /// a thousand different numbers.
 const MOST: usize = 1 << 16;
 
-/// A cache of the words whose costs are known.
+/// A cache of the costs of words.
 #[derive(Default)]
 pub(super) struct WordCosts(Mutex<HashMap<Box<str>, i64>>);
 
@@ -38,7 +38,7 @@ impl Costs<'_> {
         if text.is_empty() { 0 } else { text.split(' ').map(|word| self.word(word)).sum() }
     }
 
-    /// Returns the number of tokens of `word`, which contains no space, and the space before it.
+    /// Returns the number of tokens of `word` (which contains no space) together with the space before it.
     pub(crate) fn word(&mut self, word: &str) -> i64 {
         if let Source::Learned(learned) = self.source {
             return learned.word(word);

@@ -84,12 +84,12 @@ pub(super) struct Server {
     within: f64,
     /// Logarithm by which the capacity changes over one ordinary run.
     drift: f64,
-    /// Share of slow runs, and the logarithm of the factor by which they are slow.
+    /// Share of slow runs, and the logarithm of the factor by which they are slower than other runs.
     slow: (f64, f64),
-    /// Loads that miss.
+    /// The range of loads in which the server misses the limit although they are below the knee.
     hole: (f64, f64),
     rng: ChaCha8Rng,
-    /// Elapsed time in lengths of an ordinary run.
+    /// Elapsed time, as a multiple of the length of an ordinary run.
     pub elapsed: f64,
     /// Number of requests, excluding those of a ladder.
     pub requests: u64,
@@ -103,7 +103,7 @@ const REQUESTS: std::ops::Range<u32> = 4_000..16_000;
 const FLAT: f64 = 1.1;
 const IDLE: f64 = 20_000.0;
 
-/// The arrivals and services of requests, and their latency.
+/// The time from arrival to end of each request, and the latency of each request.
 struct Served {
     spans: Vec<(f64, f64)>,
     latencies: Vec<f64>,
@@ -266,7 +266,7 @@ impl Server {
         Probe { load, confirms, own: true, answer: Some(answer), pressure, requests, short: None }
     }
 
-    /// Simulates this many requests of an open loop, at a load that is given per service time.
+    /// Simulates this many requests of an open loop, at a load in requests per mean service time.
     fn open(&mut self, load: f64, requests: f64) -> Served {
         let count = requests.round() as usize;
         let mut at = 0.0;
@@ -367,7 +367,7 @@ impl Server {
         }
     }
 
-    /// Returns the factor of the next request's time.
+    /// Returns the factor by which the service time of the next request is multiplied.
     fn pace(&mut self, state: &mut f64) -> f64 {
         *state = 0.5 * *state + 0.75_f64.sqrt() * self.normal();
         (self.within * *state - self.within * self.within / 2.0).exp()
@@ -390,7 +390,7 @@ impl Server {
     }
 }
 
-/// Requests in service at once.
+/// The requests that are in service at the same time.
 struct Batch {
     growth: f64,
     /// Factor by which a step's time is multiplied.

@@ -32,8 +32,8 @@ use crate::units::NonceSeed;
 /// Interval between checks for new results.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Minimum interval between two reports, as a multiple of the time that the last one took, because reports
-/// must not put load on the machine.
+/// Minimum pause after a report, as a multiple of the time that the report took. It limits the load that
+/// reports put on the machine.
 const SPARING: u32 = 9;
 
 /// Reads results and creates their report, based on the state of the previous read.

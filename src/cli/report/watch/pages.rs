@@ -37,13 +37,14 @@ impl WatchedPage {
         WatchedPage { store, made: Mutex::new(made) }
     }
 
-    /// Sets a new report, with the numbers of runs with results and of all runs.
+    /// Publishes a new report; `results` are the number of runs with results and the number of all runs.
     pub(super) fn put(&self, watched: Watched, results: (usize, usize)) {
         let mut made = self.made.lock().expect("no user of the lock panics");
         *made = Made { html: watched.html.into(), number: made.number + 1, trouble: None, results: Some(results) };
     }
 
-    /// Sets the reason why no report could be created.
+    /// Records why no report could be created (`None` if there is nothing to report yet), and the numbers of
+    /// runs, if they are known.
     pub(super) fn lack(&self, trouble: Option<String>, results: Option<(usize, usize)>) {
         let mut made = self.made.lock().expect("no user of the lock panics");
         (made.trouble, made.results) = (trouble, results.or(made.results));

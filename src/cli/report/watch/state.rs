@@ -15,7 +15,7 @@ const OLD: i64 = 10;
 /// Maximum size of a `live.json` that is read, in bytes. The file takes a few kilobytes for each active run.
 const LARGEST: u64 = 1 << 20;
 
-/// The live state.
+/// The live state of a results folder.
 pub(super) enum Now {
     /// No sweep publishes a state.
     Nothing,

@@ -95,7 +95,7 @@ pub(crate) struct OfTurn {
     asked_before: f64,
     /// Sum of the tokens of the responses before this turn.
     answered_before: f64,
-    /// The maximum tokens of a system message with its question, of a response, and of all of these
+    /// The maximum number of tokens of a question with its system message, of a response, and of all three
     /// together.
     most: [u32; 3],
 }
@@ -171,8 +171,8 @@ impl Corpus {
         u32::try_from(self.source.turns.len()).unwrap_or(u32::MAX)
     }
 
-    /// The maximum tokens of a question with its system message and the maximum tokens of a response, both
-    /// within the first `turns` turns, and the maximum of both together in a first turn.
+    /// The maximum number of tokens of a question with its system message and of a response, within the first
+    /// `turns` turns, and the maximum of all three together in a first turn.
     pub(crate) fn most_tokens(&self, turns: u32) -> [u32; 3] {
         let most =
             |at: usize| self.source.turns.iter().take(turns as usize).map(|turn| turn.most[at]).max().unwrap_or(0);
@@ -266,7 +266,8 @@ mod tests {
         let source = Arc::new(Source { dialogues, turns, ..Source::default() });
         let corpus = Corpus { order: Order::File, output_tokens: None, source };
         assert_eq!(corpus.means(1), Means { prompt: 85.0, history: 0.0, output: 30.0, turns: 1.0 });
-        // Tokens by turn: 110 and 60; 40 after 150; 50 after 200.
+        // The prompts have 110 and 60 tokens in the first turn, 40 after a history of 150 in the second, and
+        // 50 after a history of 200 in the third.
         assert_eq!(corpus.means(9), Means { prompt: 65.0, history: 87.5, output: 21.25, turns: 2.0 });
         assert_eq!((corpus.most_turns(), corpus.most_tokens(9)), (3, [110, 50, 160]));
         let fixed = Corpus { output_tokens: Some(100), ..corpus };

@@ -35,7 +35,7 @@ pub struct DataFile {
     pub order: Order,
 }
 
-/// The records of a data set to keep; fields that are not set do not filter.
+/// The records of a data set to keep; unset fields impose no filter.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -57,7 +57,7 @@ pub struct DataFilter {
     pub languages: Vec<String>,
 }
 
-/// A range from minimum to maximum, both included; a bound that is not set does not limit.
+/// A range from minimum to maximum, both included; an unset bound imposes no limit.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

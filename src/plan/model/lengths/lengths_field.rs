@@ -43,7 +43,7 @@ pub struct WrittenLengths {
     pub data: Option<LengthsFile>,
 }
 
-/// How one count of tokens is drawn; exactly one of the fields is given.
+/// How a number of tokens is drawn; exactly one of the fields is set.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "Distribution")]

@@ -24,7 +24,7 @@ pub enum Lengths {
     Joint(Rows<Joint>),
 }
 
-/// How one count of tokens is drawn. Bounds are whole tokens and inclusive.
+/// How a number of tokens is drawn. Bounds are whole tokens and inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
@@ -77,7 +77,7 @@ pub struct Range {
 pub struct Bucket {
     /// The range of tokens.
     pub tokens: Range,
-    /// Relative frequency, as a part of the sum of all weights.
+    /// How often this row occurs, relative to the sum of all weights.
     pub weight: Decimal,
 }
 
@@ -88,7 +88,7 @@ pub struct Joint {
     pub prompt: Range,
     /// Requested output tokens.
     pub output: Range,
-    /// Relative frequency, as a part of the sum of all weights.
+    /// How often this row occurs, relative to the sum of all weights.
     pub weight: Decimal,
 }
 

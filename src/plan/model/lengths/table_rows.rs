@@ -21,7 +21,7 @@ pub struct WrittenBucket {
     /// The maximum number of tokens.
     #[schemars(example = 199)]
     pub max: u32,
-    /// Relative frequency, as a part of the sum of all weights.
+    /// How often this row occurs, relative to the sum of all weights.
     #[schemars(extend("minimum" = 0), example = 12)]
     pub weight: Decimal,
 }
@@ -43,7 +43,7 @@ pub struct WrittenJoint {
     /// The maximum number of output tokens.
     #[schemars(example = 49)]
     pub output_max: u32,
-    /// Relative frequency, as a part of the sum of all weights.
+    /// How often this row occurs, relative to the sum of all weights.
     #[schemars(extend("minimum" = 0), example = 12)]
     pub weight: Decimal,
 }
@@ -55,7 +55,7 @@ pub struct WrittenPair {
     pub prompt: u32,
     /// Requested output tokens.
     pub output: u32,
-    /// Relative frequency, as a part of the sum of all weights. Default 1.
+    /// How often this row occurs, relative to the sum of all weights. Default 1.
     pub weight: Decimal,
 }
 
@@ -70,7 +70,7 @@ struct LongPair {
     /// Requested output tokens.
     #[schemars(range(min = 1), example = 1024)]
     output: u32,
-    /// Relative frequency, as a part of the sum of all weights. Default 1.
+    /// How often this row occurs, relative to the sum of all weights. Default 1.
     #[serde(default)]
     #[schemars(extend("minimum" = 0, "default" = 1))]
     weight: Option<Decimal>,

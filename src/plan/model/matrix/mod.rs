@@ -62,7 +62,7 @@ pub enum What {
     Taken(Take),
 }
 
-/// The cells that match: every given field must match. A field that a cell lacks never matches.
+/// A condition on cells: every given field must match. A field that a cell lacks never matches.
 pub(crate) type Condition = Table<Filter>;
 
 /// The values of an axis that match; any of these is sufficient.
@@ -102,7 +102,7 @@ impl Axis {
         Axis::Values(vec![Item { what: What::Values(vec![value]), when: None }])
     }
 
-    /// Upper limit of the axis's number of values, computed without creating any.
+    /// An upper bound on the number of values of the axis, computed without creating any value.
     pub fn len(&self) -> usize {
         let sum = |items: &[Item]| items.iter().map(Item::len).sum();
         match self {
@@ -117,7 +117,7 @@ impl Axis {
     }
 
     /// The number of values that must be held in memory to iterate over the axis, computed without creating
-    /// any.
+    /// any value.
     pub fn weight(&self) -> usize {
         let sum = |items: &[Item]| -> usize { items.iter().map(Item::weight).sum() };
         match self {

@@ -59,7 +59,7 @@ impl Range {
         }
     }
 
-    /// Number of values; `None` if one of them is not a decimal of at most 18 digits.
+    /// Number of values; `None` if a value is not a decimal of at most 18 digits.
     fn count(self) -> Option<u128> {
         match self.by {
             By::Step(step) => self.from.steps_to(self.to, step).map(|steps| steps + 1),

@@ -109,7 +109,7 @@ impl Raw {
             (self.zip.is_some(), "`zip`"),
             (self.value.is_some(), "`value`"),
             (range && !is_taken, "a range"),
-            (is_taken, "a value of another sweep"),
+            (is_taken, "a value taken from another sweep"),
             (!self.fields.is_empty(), "axes by name"),
         ]
         .into_iter()

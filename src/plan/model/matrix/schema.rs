@@ -72,7 +72,8 @@ fn offer(axis: &mut Value, form: &Value) {
     forms.insert(list, form.clone());
 }
 
-/// The axis whose values are maps of flags, which is also the prefix of axes for single flags.
+/// The name of the axis whose values are maps of flags. It is also the prefix of the axes that set a single
+/// flag.
 const SERVER: &str = "server";
 const SETTINGS: &str = r"^server\.[A-Za-z][A-Za-z0-9_.-]*$";
 /// The description of an axis for a single flag.

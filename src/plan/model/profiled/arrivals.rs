@@ -1,4 +1,4 @@
-//! Converts the recorded rates of stretches of time to steps of an open loop.
+//! Converts the rates that a profile records for each stretch of time to steps of an open loop.
 
 use std::sync::Arc;
 

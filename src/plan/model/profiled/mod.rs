@@ -1,8 +1,8 @@
-//! Anonymous profiles that a scenario replays: lengths, arrivals, shared prefixes and turns, as written
-//! by `dataset profile`.
+//! Anonymous profiles that a scenario replays: lengths, arrivals, shared prefixes and turns, as written by
+//! `dataset profile`.
 //!
-//! The file is read when the plan is loaded, and converted to settings that a plan could contain
-//! itself: a table of lengths, steps of a rate, shares of prompts with common prefixes, and a table of
+//! The file is read when the plan is loaded, and converted to settings that a plan could also contain
+//! directly: a table of lengths, steps of a rate, shares of prompts with common prefixes, and a table of
 //! turns. These are part of a run's identity; the file's name and format are not.
 
 pub(crate) mod arrivals;

@@ -12,10 +12,10 @@ use crate::plan::model::lengths::resolved::{Joint, Range, Row, Rows};
 use crate::plan::model::lengths::{LEAST_PROMPT, MOST_TOKENS};
 use crate::units::Decimal;
 
-/// A category of requests, which are in groups of similar size. Each group has its own shared beginning.
+/// A category of requests whose groups are of similar size. Each group has its own shared beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
-    /// Relative frequency of this category, which is its share of all requests.
+    /// Number of requests in this category, which is also its weight.
     pub requests: u64,
     /// Number of groups that these requests form. There are at most as many groups as requests, because
     /// each group has at least one request.

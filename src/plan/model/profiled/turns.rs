@@ -14,9 +14,10 @@ const MOST_TURNS: u32 = 10_000;
 pub struct TurnCount {
     /// Minimum number of turns.
     pub min: u32,
-    /// Maximum number of turns. Between minimum and maximum, each doubling is equally likely.
+    /// Maximum number of turns. Between the minimum and the maximum, the logarithm of the number is uniformly
+    /// distributed.
     pub max: u32,
-    /// Relative frequency, as a part of the sum of all weights.
+    /// How often this row occurs, relative to the sum of all weights.
     pub weight: Decimal,
 }
 
@@ -37,7 +38,7 @@ impl TurnCount {
         (libm::floor(min * libm::pow(beyond / min, u)) as u32).clamp(self.min, self.max)
     }
 
-    /// The mean of [`at`](Self::at).
+    /// The mean of [`at`](Self::at) over all `u`.
     fn mean(&self) -> f64 {
         let (min, beyond) = (f64::from(self.min), f64::from(self.max) + 1.0);
         let share = |turns: u32| libm::log((f64::from(turns) + 1.0) / f64::from(turns)) / libm::log(beyond / min);

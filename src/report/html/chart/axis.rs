@@ -6,9 +6,9 @@ use crate::report::format::digits;
 /// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// Linear.
+    /// A linear scale.
     Plain,
-    /// Logarithmic.
+    /// A logarithmic scale.
     Log,
     /// For shares below 1: the logarithm of the distance to 1, so that p99 and p99.9 are as far apart as
     /// p90 and p99.
@@ -26,7 +26,7 @@ impl Scale {
     }
 }
 
-/// One axis.
+/// An axis of a chart.
 #[derive(Debug, Clone)]
 pub(crate) struct Axis {
     /// The title of the axis, with the unit.

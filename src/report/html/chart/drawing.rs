@@ -35,7 +35,7 @@ pub(crate) struct Mark {
     pub(super) x: i32,
     /// Distance from the top edge, in the coordinates of the chart.
     pub(super) y: i32,
-    /// The text shown.
+    /// The text that is shown on hover.
     pub(super) text: String,
 }
 

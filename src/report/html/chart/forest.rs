@@ -7,7 +7,7 @@ use super::marker::square;
 use super::palette::series;
 use super::plane::{Plane, WIDTH, ground, label};
 
-/// One row.
+/// A row of a forest plot.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     /// The name of the row.
@@ -16,10 +16,10 @@ pub(crate) struct Row {
     pub(crate) value: f64,
     /// The ends of the value's interval.
     pub(crate) ends: [f64; 2],
-    /// Whether the square is filled: because a difference was shown, because the row is the cheapest, or
-    /// because every error is below the bound.
+    /// Whether the square is filled. It is filled if a difference was shown, if the row is the cheapest, or
+    /// if every error is below the bound, depending on the figure.
     pub(crate) shown: bool,
-    /// The text on hover.
+    /// The text that is shown on hover.
     pub(crate) text: String,
 }
 

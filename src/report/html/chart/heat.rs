@@ -34,7 +34,7 @@ pub(crate) struct Heat {
 pub(crate) struct HeatRow {
     /// The name of the row.
     pub(crate) name: String,
-    /// The cells of the row; `None` where nothing was measured.
+    /// The cells of the row; `None` for cells that were not measured.
     pub(crate) cells: Vec<Option<HeatCell>>,
 }
 
@@ -43,9 +43,10 @@ pub(crate) struct HeatRow {
 pub(crate) struct HeatCell {
     /// The number of the cell as text, and its colour step; `None` for an empty cell.
     pub(crate) value: Option<(String, usize)>,
-    /// The sign for the cell's result under the objective; `None` if the objective holds or there is none.
+    /// The sign for the cell's result under the objective; `None` if the objective holds, or if there is no
+    /// objective.
     pub(crate) sign: Option<Sign>,
-    /// The text on hover.
+    /// The text that is shown on hover.
     pub(crate) text: String,
 }
 
@@ -189,7 +190,8 @@ mod tests {
         };
         let drawn = heat(&map).unwrap();
         let filled = |colour: &str| drawn.inside.matches(&format!("fill=\"{colour}\"")).count();
-        // One cell and one step of the scale have this step; higher steps appear only in the scale.
+        // The lowest colour fills one cell and one step of the scale; the other colours appear only in the
+        // scale.
         assert_eq!([filled("#E8F1F8"), filled("#C9DFF0"), filled("#5A9ACB")], [2, 1, 1], "{}", drawn.inside);
         assert_eq!(drawn.marks.len(), 1);
         assert!(drawn.inside.contains("a&lt;b") && drawn.inside.matches("12.5").count() == 3, "{}", drawn.inside);

@@ -24,11 +24,11 @@ pub(crate) enum Look {
     Foot,
     /// A low hollow bar at the bottom of the lane.
     HollowFoot,
-    /// A thin bar in the middle.
+    /// A thin bar in the middle of the lane.
     Thin,
 }
 
-/// One bar.
+/// A bar in a lane.
 #[derive(Debug, Clone)]
 pub(crate) struct Bar {
     /// The lane, from the top.
@@ -39,7 +39,7 @@ pub(crate) struct Bar {
     pub(crate) to: f64,
     /// The look of the bar.
     pub(crate) look: Look,
-    /// The text on hover.
+    /// The text that is shown on hover.
     pub(crate) text: String,
 }
 
@@ -91,8 +91,8 @@ impl Look {
     }
 }
 
-/// Draws lanes from top to bottom. `breaks` contains the positions of omitted time, and `legend` explains
-/// what each look of a bar means.
+/// Draws lanes from top to bottom. `breaks` contains the positions at which time was omitted, and `legend`
+/// explains what each look of a bar means.
 pub(crate) fn lanes(
     x: &Axis,
     names: &[String],

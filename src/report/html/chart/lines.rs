@@ -5,7 +5,7 @@ use super::drawing::{Drawing, Drawn, Mark, inside};
 use super::palette;
 use super::plane::{Entry, HEIGHT, Plane, Sign, WIDTH, ground, height, left_of, legend};
 
-/// One line.
+/// A line of a chart, with its points.
 #[derive(Debug, Clone)]
 pub(crate) struct Series {
     /// The name in the legend; `None` if the legend already names another line of the same colour.
@@ -29,7 +29,7 @@ pub(crate) enum Stroke {
     Thin,
 }
 
-/// One point.
+/// A point of a line.
 #[derive(Debug, Clone)]
 pub(crate) struct Point {
     /// Position along the axis.
@@ -38,7 +38,7 @@ pub(crate) struct Point {
     pub(crate) y: Option<f64>,
     /// The ends of the value's interval, if known.
     pub(crate) ends: Option<[f64; 2]>,
-    /// The text on hover.
+    /// The text that is shown on hover.
     pub(crate) text: String,
 }
 
@@ -88,8 +88,8 @@ pub(crate) fn lines((x, y): (&Axis, &Axis), series: &[Series], limits: &[Limit])
     Ok(Drawing { width: WIDTH, height: full, inside: inside(&svg), marks })
 }
 
-/// Removes points that lie on a horizontal or vertical line between their neighbours. In a distribution,
-/// these are most of the points.
+/// Removes points that lie on a horizontal or vertical line between their neighbours, as most points of a
+/// distribution do.
 fn without_idle(points: impl Iterator<Item = (i32, i32)>) -> Vec<(i32, i32)> {
     let mut kept: Vec<(i32, i32)> = Vec::new();
     for point in points {
@@ -175,7 +175,7 @@ mod tests {
         let drawn = lines((&axis, &axis), &[thin.clone(), thin], &[]).expect("a chart").inside;
         assert_eq!((drawn.matches("<circle").count(), drawn.matches("stroke-width=\"5\"").count()), (0, 0), "{drawn}");
         let drawn = lines((&axis, &axis), &[thick], &[]).expect("a chart").inside;
-        // Four markers at steps of two points back from the end, and the marker in the legend.
+        // Five markers, at every second point back from the last, and one in the legend.
         assert_eq!((drawn.matches("<circle").count(), drawn.matches("stroke-width=\"5\"").count()), (6, 1), "{drawn}");
     }
 }

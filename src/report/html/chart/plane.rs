@@ -64,7 +64,7 @@ impl Ranged for Places {
     }
 }
 
-/// A plane to draw on.
+/// The plane of a chart, on which series are drawn.
 pub(super) struct Plane<'a, 'b> {
     chart: ChartContext<'a, SVGBackend<'b>, Cartesian2d<Places, Places>>,
     x: &'a Axis,
@@ -85,7 +85,7 @@ pub(super) struct Entry<'a> {
 pub(super) enum Sign {
     /// The colour and the marker of a series.
     Series(usize),
-    /// The dashes of an objective.
+    /// The dashed line of an objective.
     Limit,
 }
 
@@ -166,7 +166,7 @@ impl<'a, 'b> Plane<'a, 'b> {
         is_there.then(|| self.chart.backend_coord(&(self.x.scale.place(x), self.y.scale.place(y))))
     }
 
-    /// Returns the point on the upper or lower border of the plane that is in line with a position, in the
+    /// Returns the point on the border of the plane that is directly above or below a position, in the
     /// direction of the value `towards`, which lies outside the plane.
     pub(super) fn border(&self, (x, y): (i32, i32), towards: f64) -> (i32, i32) {
         let place = self.y.scale.place(towards);

@@ -1,5 +1,5 @@
-//! A scatter chart that plots two figures of each configuration against each other, with the front of the
-//! configurations that no other one beats in both.
+//! A scatter chart that plots two figures of each configuration against each other, with the Pareto front: no
+//! other configuration is at least as good in both figures and better in one.
 
 use plotters::prelude::{Circle, ShapeStyle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -9,12 +9,12 @@ use super::drawing::{Drawing, Drawn, Mark, inside};
 use super::palette::{self, AXIS, INK};
 use super::plane::{Entry, HEIGHT, Plane, Sign, WIDTH, ground, height, left_of, legend, text};
 
-/// One point.
+/// A point of a scatter chart.
 #[derive(Debug, Clone)]
 pub(crate) struct Spot {
-    /// Horizontal value.
+    /// The value on the horizontal axis.
     pub(crate) x: f64,
-    /// Vertical value.
+    /// The value on the vertical axis.
     pub(crate) y: f64,
     /// The intervals of the horizontal and of the vertical value, if known.
     pub(crate) ends: [Option<[f64; 2]>; 2],
@@ -22,7 +22,7 @@ pub(crate) struct Spot {
     pub(crate) name: Option<String>,
     /// The index of the configuration, which determines the colour and the marker of a point on the front.
     pub(crate) slot: usize,
-    /// The text on hover.
+    /// The text that is shown on hover.
     pub(crate) text: String,
 }
 

@@ -33,11 +33,11 @@ pub(crate) struct Stripe {
     pub(crate) length: f64,
     /// The look of the stripe.
     pub(crate) fill: Fill,
-    /// The text on hover.
+    /// The text that is shown on hover.
     pub(crate) text: String,
 }
 
-/// One bar.
+/// A stacked bar.
 #[derive(Debug, Clone)]
 pub(crate) struct Stack {
     /// The label above the bar.

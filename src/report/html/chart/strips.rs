@@ -1,10 +1,10 @@
-//! A run over time in a few hundred bytes: strips on a shared time axis. They are small because a page may
-//! contain up to a thousand of them; plotters would need ten times as many bytes. Only rectangles, paths and
-//! our own texts are drawn here, so nothing needs to be escaped.
+//! Draws a run over time as strips on a shared time axis, in a few hundred bytes. Drawings must be small,
+//! because a page may contain up to a thousand of them; with plotters, each would take ten times as many
+//! bytes. Only rectangles, paths and our own texts are drawn here, so nothing needs to be escaped.
 
 use std::fmt::Write;
 
-/// Width of the strips, in coordinates.
+/// Width of the strips, in coordinates of the drawing.
 pub(crate) const WIDTH: u32 = 600;
 
 /// Height of the band of phases.
@@ -16,7 +16,7 @@ const STRIP: i32 = 70;
 /// Distance between strips, which leaves space for the title of a strip.
 const BETWEEN: i32 = 26;
 
-/// One quantity over time.
+/// A strip, which shows one quantity over time.
 pub(crate) struct Strip<'a> {
     /// The name of the quantity, its unit and the upper end of its scale. None of these may come from
     /// untrusted text, because the title is not escaped.
@@ -25,16 +25,16 @@ pub(crate) struct Strip<'a> {
     pub(crate) values: Values<'a>,
 }
 
-/// The values for each part of the time, all of which are equally long.
+/// The values for each part of the time; all parts are equally long.
 pub(crate) enum Values<'a> {
-    /// One value per part.
+    /// One value for each part of the time.
     Line(&'a [f64]),
     /// Minimum and maximum of each part; parts without values are not drawn.
     Band(&'a [Option<[f64; 2]>]),
 }
 
 impl Values<'_> {
-    /// The largest value.
+    /// Returns the largest value.
     pub(crate) fn most(&self) -> f64 {
         match self {
             Values::Line(values) => values.iter().copied().fold(0.0, f64::max),
@@ -69,8 +69,8 @@ pub(crate) fn strips(phases: &PhaseEnds, strips: &[Strip], failed: &[u64]) -> (S
             let _ = write!(svg, "<path class=\"{class}\" d=\"{}\"/>", path(&strip.values, most, foot));
         }
     }
-    // Failures are marked at the top of the last strip, which shows response times, because failures have
-    // none.
+    // Failures are marked at the top of the last strip, which shows response times, because failed requests
+    // have no response time.
     let head = full - STRIP;
     let marks: String = failed
         .iter()
@@ -96,7 +96,7 @@ fn band(svg: &mut String, [fill, stabilize, measure]: [i32; 3]) {
     }
 }
 
-/// Returns the horizontal middle of a part.
+/// Returns the horizontal position of the middle of part `at` of `of` parts.
 fn column(at: usize, of: usize) -> i32 {
     ((at as f64 + 0.5) / of.max(1) as f64 * f64::from(WIDTH)).round() as i32
 }

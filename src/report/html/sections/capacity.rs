@@ -83,8 +83,8 @@ impl<'s> Holding<'s, '_> {
         })
     }
 
-    /// The figure of limits: for each configuration, the range from the highest load that holds to the lowest
-    /// load that misses.
+    /// Builds the figure of limits: for each configuration, the range from the highest load that holds to the
+    /// lowest load that misses.
     fn limits(&self) -> Result<Option<Figure>, PageError> {
         let row = |One { name, instance, is_best, .. }: One| {
             let Instance { holds, misses, .. } = *instance;
@@ -117,7 +117,8 @@ impl<'s> Holding<'s, '_> {
         self.figure(("capacity-limit", "arrived_rate"), "offered rate, requests/s", (title, &caption), (rows, table))
     }
 
-    /// The cost chart: the cost per million output tokens at the highest load that holds.
+    /// Builds the cost chart: the cost per million output tokens of each configuration at the highest load
+    /// that holds.
     fn money(&self) -> Result<Option<Figure>, PageError> {
         let currency = self.sources.plan.currency;
         let of_whom = format!(

@@ -13,11 +13,11 @@ use crate::report::format::{counts, digits, plain};
 use crate::sweep::calibrate::Known;
 use crate::units::text::counted;
 
-/// Windows shorter than this, in seconds, get a caveat, because variation over a minute or more is not
-/// visible in them. Lint M006 uses the same bound.
+/// Windows shorter than this, in seconds, get a caveat, because they cannot show variation over a minute or
+/// more. Lint M006 uses the same bound.
 const SHORT_WINDOW_S: f64 = 60.0;
 
-/// Returns all caveats.
+/// Returns all caveats about the results, the most serious ones first.
 pub(super) fn caveats(sources: &Sources) -> Vec<String> {
     let mut caveats: Vec<String> = sources.notes.iter().map(|note| plain(note)).collect();
     caveats.extend(failed(sources));

@@ -16,7 +16,7 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Classes of mixes";
 
-/// Maximum number of figures on a page.
+/// Maximum number of figures in this section.
 const MOST_FIGURES: usize = 12;
 
 /// Maximum number of rows of the table of runs.

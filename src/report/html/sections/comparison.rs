@@ -17,7 +17,7 @@ const TITLE: &str = "Comparison";
 /// Maximum number of rows of one forest plot.
 const MOST_ROWS: usize = 16;
 
-/// Maximum number of forest plots on a page; further metrics have only a table.
+/// Maximum number of forest plots in this section; further metrics have only a table.
 const MOST_FIGURES: usize = 24;
 
 /// Maximum number of tests whose numbers are on a page. The page states how many further tests there are.
@@ -103,7 +103,7 @@ fn rows<'f>(family: &'f Family, metric: &str) -> Vec<(&'f CellAnswer, &'f Test)>
     family.cells.iter().flat_map(of).collect()
 }
 
-/// One metric in several cells.
+/// The tests of one metric in several cells, which are drawn as one forest plot.
 struct One<'s, 'f> {
     family: &'f Family,
     rows: &'s [(&'f CellAnswer, &'f Test)],
@@ -254,8 +254,8 @@ impl One<'_, '_> {
     }
 }
 
-/// Returns a table of the failed requests of both arms, for the cells in which any request failed; a sentence
-/// if there are no such cells.
+/// Returns a table of the failed requests of both arms, for the cells in which any request failed. If there
+/// are no such cells, returns a sentence instead.
 fn failures(family: &Family) -> Block {
     let has_failures = |cell: &&CellAnswer| cell.guardrail.arm.failed + cell.guardrail.baseline.failed > 0;
     let failing: Vec<&CellAnswer> = family.cells.iter().filter(has_failures).collect();

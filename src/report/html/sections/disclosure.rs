@@ -63,7 +63,7 @@ pub(crate) fn disclosure(sources: &Sources) -> Found {
     Ok(Section { id: "disclosure", title: TITLE, blocks })
 }
 
-/// Lists the lint rules that the plan and its sweeps disable, with their reasons.
+/// Lists the `allow` entries of the plan and its sweeps, with their reasons.
 fn allowed(sources: &Sources) -> Vec<String> {
     let of_plan = sources.plan.allow.iter().map(|allow| (String::new(), allow));
     let of_sweeps = sources

@@ -22,7 +22,7 @@ const TITLE: &str = "Distributions";
 /// Maximum number of values per line that are shown on hover.
 const MOST_MARKS: usize = 16;
 
-/// Number of markers along a thick line, including the one at its end.
+/// Approximate number of markers along a thick line, the last of which is at its end.
 const MARKERS: usize = 5;
 
 /// The latencies, each with the keys of the metrics that may represent it.
@@ -83,7 +83,7 @@ pub(crate) fn distributions(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "distributions", title: TITLE, blocks }))
 }
 
-/// Describes the loads in a figure.
+/// Describes at which loads the distributions of a figure were measured.
 fn at(chosen: Chosen) -> &'static str {
     match chosen {
         Chosen::Holds => "at the highest load that meets the objective",
@@ -92,7 +92,7 @@ fn at(chosen: Chosen) -> &'static str {
     }
 }
 
-/// One latency of one group, at one kind of load.
+/// The distributions of one latency in a group of curves, at one kind of load.
 struct One<'s, 'a> {
     sources: &'s Sources<'a>,
     group: &'s Group,

@@ -1,5 +1,5 @@
-//! The parts for single runs: each contains the labels, the verdict with all reasons, the main figures, and
-//! the course of the run over time. The size of the page is limited, so the runs of most interest come first.
+//! The parts for single runs: each contains the labels, the verdict with all reasons, the main figures, and a
+//! drawing of the run over time. The size of the page is limited, so the runs of most interest come first.
 
 use std::collections::HashSet;
 
@@ -68,7 +68,7 @@ pub(crate) struct RunPart {
     show: String,
 }
 
-/// A run's course over time.
+/// The drawing of a run over time.
 #[derive(Debug, Serialize)]
 struct Strips {
     width: u32,
@@ -103,8 +103,8 @@ struct Mark {
     text: String,
 }
 
-/// Maximum number of runs up to which each run has a table of all parts of its time, which takes about 20 KB.
-/// With more runs, the parts of the time are longer and their numbers are plain lines.
+/// Maximum number of runs on a page that gives each run a table of all parts of its time, which takes about
+/// 20 KB. With more runs, the parts of the time are longer, and their numbers are plain lines.
 const MOST_TABLED: usize = 60;
 
 /// Number of parts of the time that are merged into one on a page with many runs.

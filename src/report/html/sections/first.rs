@@ -27,7 +27,7 @@ const MOST: usize = 3;
 /// Maximum number of sentences that follow the first sentence of the answer.
 const MOST_MORE: usize = 8;
 
-/// Builds the first screen.
+/// Builds the first screen of the page.
 pub(crate) fn first(sources: &Sources) -> First {
     let names = Names::of(sources.curves);
     let mut answers = with_searches(of_searches(sources), of_objective(sources, &names));
@@ -77,7 +77,8 @@ fn question(sources: &Sources) -> Vec<String> {
     vec![format!("No hypothesis is stated. Measured: {}, in {}.", endpoints.join(", "), sweeps.join(", "))]
 }
 
-/// Returns the note between a hypothesis and the answer, which says that readers must compare them.
+/// Returns the note between a hypothesis and the answer, which tells readers to compare the hypothesis with
+/// the measurements; `None` without a hypothesis.
 fn beside(sources: &Sources) -> Option<&'static str> {
     let plan = sources.plan;
     let is_stated = plan.hypothesis.is_some() || plan.sweeps.values().any(|sweep| sweep.hypothesis.is_some());
@@ -180,8 +181,8 @@ fn limit_text(one: &Configuration) -> String {
     }
 }
 
-/// Describes why the lightest undecided load above the highest load that holds is undecided, because this
-/// load could raise the result. `None` if there is no such load.
+/// Describes why the lightest undecided load above the highest load that holds is undecided. This load
+/// matters because it could raise the result. `None` if there is no such load.
 fn undecided(one: &Configuration, name: &str) -> Option<String> {
     let (Answer::Holds { bracket: found, .. } | Answer::Closed(found)) = &one.answer else { return None };
     let curve = one.curve;
@@ -192,12 +193,16 @@ fn undecided(one: &Configuration, name: &str) -> Option<String> {
     said.map(|(load, why)| sentence(&format!("{name}, undecided at {axis} {load}: {}", why.join("; "))))
 }
 
-/// Describes the results of a comparison: for each arm and metric, the number of loads with each outcome.
+/// Describes the results of a comparison: the answer for each arm, the number of loads with each outcome for
+/// each arm and metric, and the conclusion over all tests.
 fn of_comparison(comparison: &Comparison) -> Vec<String> {
     let mut answers: Vec<String> = comparison.answers.clone();
     answers.extend(comparison.families.iter().flat_map(of_family));
     let tests = comparison.families.iter().map(|family| family.tests).sum::<u32>();
-    let all = format!("All {} together: {}", counted(tests, "test"), conclusion(comparison));
+    let all = match tests {
+        0 => format!("No test was possible: {}", conclusion(comparison)),
+        tests => format!("All {} together: {}", counted(tests, "test"), conclusion(comparison)),
+    };
     answers.push(sentence(&all));
     answers
 }
@@ -223,7 +228,7 @@ fn all_unknown(tests: &[&Test]) -> bool {
     tests.iter().all(|test| test.outcome == Outcome::Unknown)
 }
 
-/// Describes one metric of an arm over all loads.
+/// Describes the results for one metric of an arm over all loads.
 fn of_metric(tests: &[&Test]) -> String {
     let interval = |test: &&Test| test.change.as_ref().map(changed);
     if let [test] = tests {
@@ -299,14 +304,14 @@ fn sentence(text: &str) -> String {
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
 }
 
-/// Capitalizes the first letter of a sentence that does not start with a name.
+/// Capitalizes the first letter of a sentence, which must not start with a name.
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// Counts the runs in each state, and in how many of them the server was saturated or not shown to keep up,
-/// because a valid run may measure an overloaded server.
+/// Counts the runs in each state. Also states in how many of them the server was saturated or not shown to
+/// keep up, because a valid run may measure an overloaded server.
 fn trust(sources: &Sources) -> String {
     let states = counts(sources.runs.iter().map(|run| run.verdict.state));
     let without = counts(sources.without.iter().map(|run| run.state));

@@ -21,7 +21,7 @@ use crate::units::text::counted;
 
 const TITLE: &str = "The generator";
 
-/// Maximum number of figures of lateness.
+/// Maximum number of figures that show lateness.
 const MOST_FIGURES: usize = 3;
 
 /// Maximum number of runs in the table, which lists the runs with the highest lateness.
@@ -173,7 +173,8 @@ fn tail_said(spread: &Spread) -> String {
     }
 }
 
-/// Returns a table of all calibrated loads, with errors in milliseconds (the rows minus the mock's log).
+/// Returns a table of all calibrated loads, with errors in milliseconds (the values in the client's rows
+/// minus those in the mock's log).
 fn table(calibration: &Calibration) -> Table {
     let columns = [
         "load",

@@ -170,7 +170,7 @@ fn limited(slo: &Slo) -> Vec<String> {
     of.chain(cost_per_million.map(|_| "cost_per_million_output_tokens".to_owned())).collect()
 }
 
-/// One heat map.
+/// A heat map of one figure for a part of a configuration.
 struct One<'c, 's, 'a> {
     configuration: &'c Configuration<'s, 'a>,
     reading: &'static Ordinate,
@@ -368,7 +368,7 @@ impl Steps {
     }
 }
 
-/// Formats a number so that it fits into a cell; the table contains it in full.
+/// Formats a number so that it fits into a cell. The table contains the full number.
 fn short(value: f64) -> String {
     match value.abs() {
         huge if huge >= 999_500_000.0 => digits(value),

@@ -12,7 +12,7 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Evenness of the stream";
 
-/// Maximum number of figures on a page.
+/// Maximum number of figures in this section.
 const MOST_FIGURES: usize = 6;
 
 /// Builds the section, or states why it is missing.

@@ -67,8 +67,8 @@ pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
 fn shown(curves: &[Curve], group: &Group, slo: Option<&Slo>) -> Vec<&'static Ordinate> {
     let rungs = || group.members.iter().flat_map(|at| &curves[*at].rungs);
     let known = |reading: &Ordinate| rungs().filter(|rung| rung.figure(reading).is_some()).count();
-    // Of each list, the first figure that is known for at least half of the loads is chosen, or else the
-    // figure that is known for the most loads.
+    // From each list, the first figure that is known for at least half of the loads is chosen; if there is
+    // none, the figure that is known for the most loads.
     let half = rungs().filter(|rung| !rung.runs.is_empty()).count().div_ceil(2);
     let best = |keys: &[&str]| {
         let all = || keys.iter().filter_map(|key| Ordinate::named(key)).filter(|reading| known(reading) > 0);
@@ -83,7 +83,7 @@ fn shown(curves: &[Curve], group: &Group, slo: Option<&Slo>) -> Vec<&'static Ord
         &["e2e_p99", "e2e_p95", "e2e_p50"],
     ];
     let mut shown: Vec<&'static Ordinate> = wanted.into_iter().filter_map(best).collect();
-    // Figures that the objective limits are always drawn and come after throughput.
+    // Figures that the objective limits are drawn as soon as one load has a value, and come after throughput.
     for reading in Ordinate::limited(slo).into_iter().filter(|reading| known(reading) > 0) {
         shown.retain(|other| other.name != reading.name);
         shown.insert(shown.len().min(1), reading);

@@ -18,7 +18,7 @@ use crate::report::format::{digits, plain};
 use crate::report::spread;
 use crate::units::text::counted;
 
-/// Describes how many requests failed, and how they count.
+/// States how many requests failed, and that they count as slower than all others.
 pub(super) fn failures(failed: u64) -> String {
     let counts = if failed == 1 { "it counts" } else { "they count" };
     format!("{} failed: {counts} as slower than all others.", counted(failed as usize, "request"))
@@ -35,11 +35,11 @@ struct Member<'s, 'a> {
     curve: &'s Curve<'a>,
 }
 
-/// One figure of one group.
+/// A chart of one figure of a group of curves against their loads.
 pub(super) struct OverLoad<'s, 'a> {
     /// The plan, for its objective.
     pub(super) plan: &'s Plan,
-    /// All curves.
+    /// All curves of the page, from which `group` selects.
     pub(super) curves: &'s [Curve<'a>],
     /// The curves that are drawn.
     pub(super) group: &'s Group,

@@ -1,5 +1,5 @@
-//! The section on Pareto fronts: the loads of configurations that no other load beats in both of two figures.
-//! The section draws the fronts that `curves` lists.
+//! The section on Pareto fronts: the loads of configurations for which no other load is at least as good in
+//! both figures and better in one. The section draws the fronts that `curves` lists.
 
 use super::super::chart::{Axis, Spot, scatter};
 use super::super::error::PageError;

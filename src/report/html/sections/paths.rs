@@ -9,7 +9,7 @@ use super::super::view::{Block, Caption, Cell, Figure, Section, Table, tone};
 use crate::report::format::plain;
 use crate::report::{Trail, TrailStep};
 
-/// Maximum number of figures on a page; further paths have only a table.
+/// Maximum number of figures in this section; further paths have only a table.
 const MOST_FIGURES: usize = 12;
 
 /// The possible results of a step, each with its name in the legend.

@@ -2,14 +2,16 @@
 
 use jiff::Timestamp;
 
-/// Minimum length of a pause that may be cut out, in seconds.
+/// Minimum length of a pause that is cut out, in seconds. The pause must also be long compared with the busy
+/// time ([`SHARE`]).
 const LONG: f64 = 60.0;
 
-/// Minimum length of a pause that is cut out, as a share of the busy time.
+/// Minimum length of a pause that is cut out, as a share of the busy time. The pause must also last at least
+/// [`LONG`] seconds.
 const SHARE: f64 = 0.08;
 
-/// Space that a pause that was cut out still takes on the axis, as a share of the busy time. All pauses
-/// together take at most a quarter of the busy time.
+/// Length of the gap on the axis that stands for a pause that was cut out, as a share of the busy time. All
+/// gaps together take at most a quarter of the busy time.
 const ROOM: f64 = 0.04;
 
 /// Approximate number of ticks on the axis.

@@ -55,8 +55,8 @@ fn is_not_shown(one: &Diagnosis) -> bool {
     matches!(&one.finding, Finding::NotSeen(why) if why.starts_with(NOT_SHOWN))
 }
 
-/// Returns the symptoms that the figures indicate, but that may be chance because of the figures' intervals;
-/// `None` if there are none.
+/// Returns the symptoms that the figures suggest without showing them, because their intervals do not rule
+/// out chance; `None` if there are none.
 fn not_shown(sources: &Sources) -> Option<Block> {
     let of = |one: &Diagnosis| match &one.finding {
         Finding::NotSeen(why) if is_not_shown(one) => Some(plain(&format!("{}: {why}", one.symptom.title))),

@@ -16,14 +16,14 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Where the time went";
 
-/// Maximum number of figures on a page.
+/// Maximum number of figures in this section.
 const MOST_FIGURES: usize = 12;
 
 /// Maximum number of bars in a figure. If there are more loads, only the heaviest are drawn, and the table of
 /// numbers contains the others.
 const MOST_BARS: usize = 10;
 
-/// The two sums: each is the mean of a metric and consists of parts.
+/// The sums that are drawn, each with the key of the metric whose mean it is.
 const WHOLES: [(&str, &str); 2] = [("ttft", "ttft_from_schedule"), ("e2e", "e2e_from_schedule")];
 
 /// The look of each part, in the order in which the parts add up.
@@ -246,7 +246,7 @@ fn length(whole: &Whole) -> f64 {
     whole.parts.iter().filter_map(|part| part.ms.as_ref().ok()).map(|ms| ms.max(0.0)).sum()
 }
 
-/// Formats a part as a share of the whole: ` (94 %)`; empty if the whole is 0.
+/// Formats a part as a share of the whole: ` (94 %)`; returns an empty string if the whole is 0.
 fn share(ms: f64, whole: &Whole) -> String {
     if whole.mean_ms > 0.0 { format!(" ({:.0} %)", ms / whole.mean_ms * 100.0) } else { String::new() }
 }

@@ -15,7 +15,7 @@ const TITLE: &str = "Timeline";
 /// Maximum number of bars. If there are more, bars of the same kind that are close together are merged.
 const MOST_BARS: usize = 240;
 
-/// Maximum number of lanes.
+/// Maximum number of lanes of the timeline.
 const MOST_LANES: usize = 16;
 
 /// Maximum number of pauses that the caption names.
@@ -118,7 +118,7 @@ impl<'a> Drawn<'a> {
         })
     }
 
-    /// Returns the finding for the title: the total time, and the attempts that were lost.
+    /// Returns the finding for the title: the total busy time, and the number of lost attempts.
     fn finding(&self) -> String {
         let runs = self.count(|kind| matches!(kind, SpanKind::Run(_)));
         let busy = duration(self.stretches.busy_secs().round() as u64);

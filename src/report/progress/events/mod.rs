@@ -22,8 +22,8 @@ pub(crate) use line::{EventLine, Headline};
 /// Interval between polls of the runs' phases.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long a command waits at its end for the remaining lines to be written. The file may be a pipe whose
-/// reader does not read.
+/// How long a command waits at its end for the remaining lines to be written. The wait is limited because the
+/// file may be a pipe from which nothing reads.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The log of a command's events. Dropping it waits until all events are in the file, but at most
@@ -38,9 +38,9 @@ pub(crate) struct EventLog {
 
 /// A message to the writer.
 struct Told {
-    /// The event.
+    /// The event itself, which updates the phases of runs.
     event: Event,
-    /// The lines of the event.
+    /// The lines to write for the event.
     lines: Vec<EventLine>,
 }
 
@@ -112,8 +112,8 @@ impl Writer {
         }
     }
 
-    /// Appends a line. If this fails, the sweep continues without its events, because they are not
-    /// results.
+    /// Appends a line. If this fails, no further events are written, but the sweep continues, because events
+    /// are not results.
     fn append(&mut self, line: &EventLine) {
         let Some(file) = &mut self.file else { return };
         if let Err(error) = file.append(&line.bytes()) {

@@ -20,14 +20,14 @@ pub(super) enum Kind {
 pub(super) struct Exposition(String);
 
 impl Exposition {
-    /// Starts a family of samples; the samples follow.
+    /// Starts a family, to which all samples belong that are added before the next family starts.
     pub(super) fn family(&mut self, name: &str, kind: Kind, help: &str) {
         let kind: &str = kind.into();
         // Writing to a string cannot fail.
         let _ = write!(self.0, "# HELP {name} {}\n# TYPE {name} {kind}\n", escaped(help, false));
     }
 
-    /// Adds a sample.
+    /// Adds a sample to the current family.
     pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<String> =
             labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value, true))).collect();
@@ -35,7 +35,7 @@ impl Exposition {
         let _ = writeln!(self.0, "{name}{labels} {value}");
     }
 
-    /// Returns the text.
+    /// Returns the whole text.
     pub(super) fn text(self) -> String {
         self.0
     }

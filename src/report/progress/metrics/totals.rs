@@ -20,11 +20,11 @@ pub(super) struct Totals {
     pub(super) ended: BTreeMap<String, u64>,
     /// Token events received.
     pub(super) token_events: u64,
-    /// Time to first token.
+    /// The times to first token.
     pub(super) ttft: Times,
-    /// Time per output token.
+    /// The times per output token.
     pub(super) tpot: Times,
-    /// Lateness of the client.
+    /// The delays between the times at which requests were due and were sent.
     pub(super) late: Times,
     /// Attempts that the environment spoiled.
     pub(super) spoiled: u64,

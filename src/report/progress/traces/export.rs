@@ -28,7 +28,7 @@ const MOST: usize = 2_048;
 /// Maximum number of spans in one request.
 const AT_ONCE: usize = 512;
 
-/// The sender of spans.
+/// Sends the spans of a command to the collector.
 pub(super) struct Exporter {
     client: Client,
     url: Url,

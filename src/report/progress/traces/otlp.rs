@@ -1,5 +1,5 @@
-//! Encodes spans as OTLP, as protobuf or JSON. The message types are from `opentelemetry-proto`, which
-//! generates them from OpenTelemetry's own files.
+//! Encodes spans as OTLP, in protobuf or JSON. The message types are from `opentelemetry-proto`, where they
+//! are generated from OpenTelemetry's own definitions.
 //!
 //! Evaluated in November 2026: with `default-features = false` and without `tonic`, `opentelemetry-proto`
 //! 0.33 adds eight new crates and no client. `opentelemetry-otlp` 0.33 adds three more crates and handles

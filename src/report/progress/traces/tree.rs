@@ -12,8 +12,8 @@ use crate::sweep::event::{Event, RunView};
 use crate::units::NonceSeed;
 
 /// The attribute for the requested model, as named in OpenTelemetry's semantic conventions for generative AI.
-/// The conventions define latencies and token counts only as metrics or for single requests, so the
-/// attributes for a run's numbers have names of sweepline.
+/// The conventions define latencies and token counts only as metrics or for single requests, so sweepline
+/// uses its own names for the attributes of a run's numbers.
 const MODEL: &str = "gen_ai.request.model";
 /// The attribute for the type of an error, as named in OpenTelemetry's general semantic conventions.
 const ERROR_TYPE: &str = "error.type";
