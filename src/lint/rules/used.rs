@@ -20,7 +20,8 @@ pub(crate) fn scenarios(view: &View) -> Vec<Finding> {
     }
     let unused = table.keys().filter(|name| !used.contains(name.as_str()));
     let finding = |name: &String| {
-        let remedy = format!("write `scenario: {name}` in the matrix of the sweep that should use it, or remove the scenario");
+        let remedy =
+            format!("write `scenario: {name}` in the matrix of the sweep that should use it, or remove the scenario");
         Finding::of(Scope::Scenario(name.clone()), &[], "the scenario is declared, but no sweep sends it", remedy)
     };
     unused.map(finding).collect()
@@ -41,7 +42,9 @@ fn unused<'p>(
 ) -> impl Iterator<Item = Finding> {
     let used = on_axis(view, axis);
     names.filter(move |name| !used.contains(*name)).map(move |name| {
-        let remedy = format!("write `{axis}: {name}` in the matrix of the sweep that should measure it, or remove the declaration");
+        let remedy = format!(
+            "write `{axis}: {name}` in the matrix of the sweep that should measure it, or remove the declaration"
+        );
         Finding::of(scope(name.clone()), &[], "the declaration is not used by any sweep", remedy)
     })
 }

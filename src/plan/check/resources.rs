@@ -59,7 +59,11 @@ impl Checker<'_> {
         let Some(text) = text.filter(is_wrong) else { return };
         let message = format!("`{key}` must be one word without spaces, not `{text}`");
         let at = [table, &steps![key]].concat();
-        self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(format!("write the {key} as one word, or remove the key")));
+        self.report(
+            &at,
+            Diagnostic::new(Code::WrongValue, message)
+                .remedy(format!("write the {key} as one word, or remove the key")),
+        );
     }
 
     fn option(&mut self, at: &[Step], option: &str) {

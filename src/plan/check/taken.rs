@@ -45,8 +45,12 @@ impl Checker<'_> {
                 format!("`{}` of a sweep is a value of axis `{}`, not of `{axis}`", metric.name(), metric.axis());
             let other = SweepMetric::ALL.into_iter().find(|metric| metric.axis() == axis);
             let remedy = match other {
-                Some(other) => format!("write `take: {}`, or write the value on axis `{}`", other.name(), metric.axis()),
-                None => format!("only loads can be taken from other sweeps: write the value on axis `{}`", metric.axis()),
+                Some(other) => {
+                    format!("write `take: {}`, or write the value on axis `{}`", other.name(), metric.axis())
+                }
+                None => {
+                    format!("only loads can be taken from other sweeps: write the value on axis `{}`", metric.axis())
+                }
             };
             return self
                 .report(&[at, &steps!["take"]].concat(), Diagnostic::new(Code::AxisValue, message).remedy(remedy));
