@@ -28,7 +28,7 @@ pub(super) static ALL: [(Symptom, Look); 12] = [
     }, symptoms::tpot_high_alone),
     (Symptom {
         key: "ttft_tail_spikes",
-        title: "p99 TTFT spikes while p50 stays",
+        title: "p99 TTFT spikes while p50 stays flat",
         regime: "some requests wait: behind long prefills, bursts of arrivals, or because of preemption",
         confirm: "the server's waiting and preempted requests over time; TTFT of requests behind a long prompt",
         refute: "a server queue that stays as short as at the lighter load",
