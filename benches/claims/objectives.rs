@@ -100,7 +100,7 @@ fn power(cells: &[Cell]) -> Table {
         "cells",
         "cells with \"holds\" in at least 80 % of the runs",
         "runs with \"holds\", all cells together, %",
-        "windows of at least 200 relaxation times only: cells with \"holds\" in at least 80 % of the runs",
+        "only long windows: cells with \"holds\" in at least 80 % of the runs",
     ]);
     for (from, to) in CLASSES {
         let here = cells.iter().flat_map(|cell| cell.objectives.iter().zip(ALLOWED).map(move |pair| (cell, pair)));
