@@ -23,7 +23,7 @@ const STOOD_STILL_MS: f64 = 100.0;
 /// A thread that did little may have been delayed by something else.
 const BURSTS: f64 = 0.5;
 
-/// The thread that starts requests if other threads send and read them.
+/// Name of the thread that starts requests when other threads send them and read the responses.
 const EXECUTOR: &str = "executor";
 
 /// The generator of one run.

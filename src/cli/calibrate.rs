@@ -41,10 +41,10 @@ pub struct CalibrateArgs {
     changes: Changes,
     #[command(flatten)]
     load: LoadArgs,
-    /// Time from a request to its first token at the mock [default: as in the plan's mock, else 20ms]
+    /// The mock's time to first token [default: as in the plan's mock, else 20ms]
     #[arg(long, value_name = "TIME", help_heading = "The server")]
     ttft: Option<Nanos>,
-    /// Time between tokens at the mock [default: as in the plan's mock, else 4ms]
+    /// The mock's time between tokens [default: as in the plan's mock, else 4ms]
     #[arg(long, value_name = "TIME", help_heading = "The server")]
     itl: Option<Nanos>,
     /// Minimum length of each load's window; a window is extended up to three times this length if this
@@ -84,7 +84,7 @@ pub(super) struct Document<'a> {
 /// The flags that set a load without a plan.
 #[derive(Debug, Args)]
 struct LoadArgs {
-    /// Requests in flight; may be given several times [default: 64, without --qps]
+    /// Requests in flight; may be given several times [default without --qps: 64]
     #[arg(long, help_heading = WITHOUT_PLAN, value_name = "N", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     batch_size: Vec<u32>,
     /// Requests per second, arriving as a Poisson process; may be given several times

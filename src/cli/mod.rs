@@ -128,7 +128,7 @@ impl Cli {
 pub enum Command {
     /// Execute the runs of a plan that have no result yet
     Run(run::RunArgs),
-    /// Show what `run` would do, and why; sends nothing
+    /// Show what `run` would do, and why, without sending anything
     Preview(preview::PreviewArgs),
     /// Write a first, fully commented plan from flags and from what the server reports
     New(new::NewArgs),
@@ -152,7 +152,7 @@ pub enum Command {
     Cancel(cluster::cancel::CancelArgs),
     /// Explain why a run is complete, skipped or run again
     Why(why::WhyArgs),
-    /// Compare two plans: list added, removed and kept runs, and the responsible edits
+    /// Compare two plans: list added, removed and kept runs, and the edits that caused them
     Diff(diff::DiffArgs),
     /// Show one run: every metric, the verdict and its reasons
     Show(show::ShowArgs),

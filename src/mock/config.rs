@@ -222,7 +222,7 @@ pub enum Vocabulary {
     Plain,
     /// Words of two to four bytes per character.
     Utf8,
-    /// Words that JSON must escape: quotes, backslashes, `\u` sequences and surrogate pairs.
+    /// Words with JSON escapes: quotes, backslashes, `\u` sequences and surrogate pairs.
     Escaped,
 }
 

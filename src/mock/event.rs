@@ -82,7 +82,7 @@ impl Envelope {
         self.events.as_mut()
     }
 
-    /// Returns the part of an event before its text. If `role` is set, it includes the role.
+    /// Returns the part of an event before its text, including the role if `role` is set.
     pub(super) fn open(&self, field: Field, role: bool) -> String {
         let head = &self.head;
         if self.api == Api::Completions {

@@ -77,8 +77,8 @@ fn one((curves, group): (&[Curve], &[usize]), on: &[Vec<bool>], front: &Front, o
     format!("\n{head}\n{}{mark}\n", grid::text(table, 2, &[0]))
 }
 
-/// Counts the rungs that cannot be on a front, by reason. Each rung counts only for the first reason that
-/// applies: `; 2 saturated; 1 without a run that counts`.
+/// Returns the numbers of rungs that cannot be on a front, by reason, like `; 2 saturated; 1 without a run
+/// that counts`. Each rung is counted only for the first reason that applies.
 pub(crate) fn left_out<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>, front: &Front) -> String {
     let reason = |rung: &Rung| match rung.state() {
         _ if front.values(rung).is_some() => None,

@@ -87,9 +87,9 @@ mod tests {
         knee: f64,
         /// The highest load at which the time per output token stays within its limit.
         tpot: f64,
-        /// The load from which tokens are cheap enough.
+        /// The lowest load at which tokens are cheap enough.
         cheap: f64,
-        /// The load from which so many requests fail that a run is invalid.
+        /// The lowest load at which so many requests fail that the run is invalid.
         fails: f64,
         there: std::cell::Cell<usize>,
     }

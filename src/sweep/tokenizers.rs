@@ -38,9 +38,9 @@ impl Tokenizers {
         Tokenizers { paths, ..Tokenizers::default() }
     }
 
-    /// Returns the tokenizer of a run; `None` if it has none, or if the server does not count tokens.
-    /// Creates the tokenizer if necessary; other runs wait until it has been created. `question` contains
-    /// the settings for requests to a server that counts tokens.
+    /// Returns the tokenizer of a run; `None` if the run has no tokenizer, or if the server is supposed to
+    /// count the tokens (`tokenizer: server`) but cannot. Creates the tokenizer if necessary; other runs
+    /// wait until it has been created. `question` contains the settings for requests to such a server.
     pub fn of(&self, spec: &RunSpec, question: &Question) -> Result<Option<Arc<Tokenizer>>, String> {
         let Some(digest) = &spec.model.tokenizer else { return Ok(None) };
         if digest == TokenizerPath::SERVER {

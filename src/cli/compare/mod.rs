@@ -47,7 +47,7 @@ pub struct CompareArgs {
     selection: Selection,
     #[command(flatten)]
     class: OneClass,
-    /// The axis whose values are compared; by default, the plan's `compare` declares the comparison
+    /// The axis whose values are compared; by default, the comparison in the plan's `compare` is used
     #[arg(long, value_name = "AXIS", requires = "baseline")]
     by: Option<String>,
     /// The value of the --by axis with which all other values are compared

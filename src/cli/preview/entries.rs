@@ -80,8 +80,8 @@ pub(crate) struct Preview {
     /// Hooks and resets of the plan that accompany the runs to do; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<Happens>,
-    /// The metrics pages that are scraped during the runs to do, by endpoint; empty if no endpoint
-    /// of these runs has `telemetry`.
+    /// The metrics pages that `run` would scrape during the remaining runs, by endpoint; empty if no
+    /// endpoint of these runs has `telemetry`.
     pub scrapes: Vec<Scrapes>,
     /// The data sets that the plan's scenarios use, in the order of the scenarios.
     pub data: Vec<DataUse>,

@@ -1,4 +1,4 @@
-//! The metrics pages that are scraped during the runs to do.
+//! The metrics pages that `run` would scrape during the remaining runs.
 
 use std::collections::HashSet;
 

@@ -102,7 +102,8 @@ pub(crate) fn no_headroom(view: &View) -> Vec<Finding> {
         Some(sweep.finding(
             at,
             message,
-            "write `times: 0.8`, for example, because a search finds a load only to within its resolution, and servers vary",
+            "write a lower value, like `times: 0.8`: a search finds the limit only to within its resolution, and servers \
+             vary from run to run",
         ))
     };
     view.sweeps.iter().filter_map(of).collect()

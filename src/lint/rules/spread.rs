@@ -1,5 +1,5 @@
-//! Rule about the declared number of accelerators, by which figures and costs are divided, if flags of a
-//! launched server determine the actual number.
+//! Rule about a declared number of accelerators that stays fixed although flags of a launched server change
+//! the actual number. Per-accelerator figures and costs are computed from the declared number.
 
 use std::fmt::Write as _;
 
@@ -59,7 +59,7 @@ fn of_sweep(sweep: &SweepView) -> Vec<Finding> {
             let _ = write!(remedy, "; also write {} with underscores instead of dashes in the matrix", quoted(&axes));
         }
         if axes.iter().any(|axis| is_left_out(sweep.sweep, axis)) {
-            remedy.push_str("; set the flag in every map of the axis");
+            remedy.push_str("; set such a flag in every entry of the matrix axis");
         }
         Some(Finding {
             scope: Scope::Sweep(sweep.name.to_owned()),

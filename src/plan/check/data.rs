@@ -80,7 +80,7 @@ impl Checker<'_> {
                 scenario.system_tokens.is_some_and(|tokens| tokens > 0),
                 "remove it: the data set contains the system messages",
             ),
-            ("prefix", scenario.prefix.is_some(), "remove it: a text of a data set is sent unchanged"),
+            ("prefix", scenario.prefix.is_some(), "remove it: texts of a data set are sent unchanged"),
             ("profile", scenario.profile.is_some(), "keep one of the two: a profile has lengths but no texts"),
         ];
         let mut found = false;

@@ -100,7 +100,8 @@ impl Checker<'_> {
             let remedy = "remove `launch` to start the embedded server, or remove `mock`";
             self.report_key(&mock, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         } else if endpoint.url.is_some() {
-            let message = "`mock` describes the embedded server, but `url` names one that already runs";
+            let message =
+                "`mock` describes the embedded server, but `url` is the address of a server that is already running";
             let remedy = "remove `url` to start the embedded server, or remove `mock`";
             self.report_key(&mock, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }

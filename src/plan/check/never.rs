@@ -43,8 +43,8 @@ impl Checker<'_> {
             let why = "it runs each cell once, and a single run yields no interval of this metric that could be \
                        compared with a bound";
             let remedy = format!(
-                "write `repeats: 5` in `{from}`, or use a metric that has an interval in one run: a percentile like \
-                 ttft_p99, error_share or goodput_share"
+                "write `repeats: 5` in `{from}`, or use a metric for which a single run yields an interval: \
+                 error_share, goodput_share, or a percentile like ttft_p99"
             );
             return Some((why.to_owned(), remedy));
         }

@@ -56,7 +56,7 @@ pub struct Finding {
     pub remedy: Option<String>,
     /// Related places.
     pub related: Vec<Related>,
-    /// The subject of a lint, like `sweep saturation`; empty for errors.
+    /// The subjects of a lint, like `sweep saturation`; empty for errors.
     pub about: Vec<String>,
     /// The command that prints the page about the code.
     pub docs: String,

@@ -27,8 +27,8 @@ const COUNT: Here = Said(
      1000 } }",
 );
 const POINTS: Here = Said(
-    "write the load points as an axis, like matrix: { batch_size: [1, 8] } for a closed loop, { qps: [1, 2] } for an \
-     open one",
+    "write the load points as an axis, like matrix: { batch_size: [1, 8] } for a closed loop, or { qps: [1, 2] } for \
+     an open loop",
 );
 const PROMPTS: Here =
     Said("sweepline generates the prompts; set their length with `prompt_tokens` and `output_tokens` of a scenario");
@@ -38,8 +38,8 @@ const SPREAD: Here = Said(
      128 }",
 );
 const SERVER: Here = Said(
-    "write a flag of a server that the plan launches as an axis `server.FLAG`; define servers that already run as \
-     separate endpoints, each with its `server: { … }` facts",
+    "write a flag of a server that the plan launches as an axis `server.FLAG`; define servers that are already \
+     running as separate endpoints, each with its `server: { … }` facts",
 );
 const PRECISION: Here = Said("set the precision of a model with `precision: bf16`");
 

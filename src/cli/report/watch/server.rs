@@ -25,7 +25,7 @@ pub(super) trait Pages: Send + Sync + 'static {
     fn live(&self) -> String;
 }
 
-/// Listens on this port of loopback; port 0 picks a free one.
+/// Listens on this port of the loopback interface; port 0 picks a free one.
 pub(super) async fn listen(port: u16) -> io::Result<TcpListener> {
     TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await
 }
