@@ -234,7 +234,7 @@ fn find<'a>(workspace: &'a Workspace, prefix: &str) -> Result<Option<&'a Planned
     if found.len() > 1 {
         let ids: Vec<String> = found.iter().map(|run| run.id.short()).collect();
         return Err(Failure::Usage(format!(
-            "several runs begin with `{prefix}`: {}; use a longer prefix",
+            "`{prefix}` matches several run ids ({}): give more characters",
             ids.join(", ")
         )));
     }

@@ -74,7 +74,7 @@ impl Expansion {
         self.left_out.get(&*run.sweep).map(String::as_str)
     }
 
-    /// The reason why a run is not needed: its sweep is skipped, or it comes after the end of its cell.
+    /// The reason why a run is not needed: its sweep is skipped, or its cell ended before this repeat.
     /// The run may nevertheless have a result.
     pub fn why_pruned(&self, run: &PlannedRun) -> Option<&str> {
         self.why_left_out(run).or_else(|| self.why_behind(run))

@@ -13,8 +13,8 @@ use crate::plan::model::content::chain;
 /// `run`.
 ///
 /// If the plan uses the default, this is the place where the field would be written. It may not exist in
-/// the file; its nearest existing parent is then the place to point at. Empty for the versions, which
-/// are not part of a plan.
+/// the file; its nearest existing parent is then the place to point at. Empty for the two version fields
+/// of the canonical form, which are not part of a plan.
 pub fn origin(plan: &Plan, run: &PlannedRun, field: &str) -> Vec<Step> {
     let Some(sweep) = plan.sweeps.get(&*run.sweep) else { return Vec::new() };
     let place = Place { plan, sweep, sweep_name: &run.sweep, cell: &run.cell };

@@ -80,7 +80,7 @@ pub struct Config {
     /// Probability that a token is the last one, unless the request sets ignore_eos
     #[arg(help_heading = ANSWERS, long, value_name = "SHARE", default_value = "0%")]
     pub eos_rate: Share,
-    /// How a chat stream opens: role with "", role with text, role with null
+    /// The first chunk of a chat stream
     #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = FirstChunk::Role)]
     pub first: FirstChunk,
     /// Where a stream reports the usage
@@ -173,7 +173,7 @@ impl Default for Config {
     }
 }
 
-/// How a chat stream opens. A chunk without text is written when the request gets its slot, well before the
+/// The first chunk of a chat stream. A chunk without text is written when the request gets its slot, well before the
 /// first token, to expose clients that mistake the chunk for a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FirstChunk {

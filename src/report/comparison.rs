@@ -280,8 +280,8 @@ pub(crate) fn conclusion(comparison: &Comparison) -> String {
     format!("{}{errors}{}", parts.join("; "), margins(&tests))
 }
 
-/// Counts the results for margins: `; 3 of 4 shown to be within the margin, 1 outside it`; empty without a
-/// margin.
+/// Formats the results for margins, like `; 3 of 4 shown to be within the margin, 1 outside it`. Empty if
+/// there is no margin.
 fn margins(tests: &[&Test]) -> String {
     let answers: Vec<MarginAnswer> = tests.iter().filter_map(|test| Some(test.margin.as_ref()?.answer)).collect();
     let count = |wanted| answers.iter().filter(|answer| **answer == wanted).count();

@@ -83,13 +83,14 @@ fn to_do(family: &Family, refused: &[&Test], see: f64) -> String {
     let (Some(least), Some(most)) = (needed().min(), needed().max()) else {
         return "To do: remove the reasons above, and run the plan again".to_owned();
     };
-    let plans = if family.by == "time" { "both plans, and run them" } else { "the plan, and run it" };
+    let plans = if family.by == "time" { "both plans" } else { "the plan" };
     let seen = match (least, most) {
         _ if most <= ADVISED => String::new(),
         (least, most) if least == most => format!(" (to detect {}, {most})", allowed(see)),
         (least, most) => format!(" (to detect {}, {least} to {most}, depending on metric and load)", allowed(see)),
     };
-    let more = format!("`repeats: {ADVISED}` in {plans} again; existing measurements are kept{seen}");
+    // Only the measured repeats are known here: the plan may declare more, if `--only` chose some of them.
+    let more = format!("`repeats: {ADVISED}` in {plans}, and all of them measured; existing results are kept{seen}");
     let mut excluded = family.cells.iter().flat_map(|cell| &cell.left_out);
     match excluded.any(|run| run.reason.starts_with("invalid")) {
         true => format!(

@@ -183,7 +183,7 @@ pub enum StoreError {
         passes: bool,
     },
     /// Several runs have ids with this prefix.
-    #[error("`{prefix}` is the beginning of several ids ({}): write more digits", candidates.join(", "))]
+    #[error("`{prefix}` matches several run ids ({}): give more characters", candidates.join(", "))]
     Ambiguous {
         /// The requested prefix.
         prefix: String,

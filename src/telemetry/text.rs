@@ -151,8 +151,8 @@ fn pair(text: &str) -> Result<(Pair<'_>, &str), &'static str> {
     Ok(((name, Some(value)), behind.trim_start_matches([' ', '\t'])))
 }
 
-/// Returns the text between quotes at the beginning of a text with its escapes unchanged, and the
-/// remaining text.
+/// Splits off the quoted string at the beginning of `text`. Returns its contents, with escapes
+/// unresolved, and the text after the closing quote.
 fn quoted(text: &str) -> Result<(&str, &str), &'static str> {
     let inside = text.strip_prefix('"').ok_or("a label's value is not in quotes")?;
     let mut is_escaped = false;

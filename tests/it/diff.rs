@@ -266,7 +266,7 @@ fn what_git_cannot_give_is_said() {
     says(&["diff", "plans/nightly.yaml@nowhere"], "has no revision `nowhere`");
     says(&["diff", "plans/nightly.yaml@--output=x"], "revisions do not begin with a dash");
     lab.write("plans/new.yaml", PLAN);
-    says(&["diff", "plans/new.yaml@HEAD"], "plans/new.yaml is not a file at revision `HEAD`");
+    says(&["diff", "plans/new.yaml@HEAD"], "cannot read plans/new.yaml at revision `HEAD`");
     says(&["diff", "plans@HEAD"], "a plan must be a .yaml");
     lab.write("plans/broken.yaml", "sweepline: 1\nname: b\ntypo: 1\n");
     git(&lab, &["add", "."]);

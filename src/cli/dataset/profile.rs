@@ -15,8 +15,8 @@ use crate::dataset::profile::Profiler;
 pub(crate) struct ProfileArgs {
     #[command(flatten)]
     source: Source,
-    /// Minimum number of requests in each range of the profile; ranges with fewer requests are merged, or
-    /// skipped and counted
+    /// Minimum number of requests in each range of the profile; ranges with fewer requests are merged
+    /// with their neighbors, or omitted and counted in the profile
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
     k: u32,
     /// Write the profile to this file instead of stdout

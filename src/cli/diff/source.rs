@@ -127,7 +127,7 @@ impl<'a> Revision<'a> {
             return Err(Failure::Usage(format!("{name}: a plan must be a .yaml, .yml or .toml file")));
         };
         let bytes = self.read(path, usize::MAX).map_err(|error| {
-            Failure::Usage(format!("{} is not a file at revision `{}`: {error}", path.display(), self.revision))
+            Failure::Usage(format!("cannot read {} at revision `{}`: {error}", path.display(), self.revision))
         })?;
         let text = String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{name} is not UTF-8 text")))?;
         changes.parse(path, &text, format, self).map_err(|errors| {

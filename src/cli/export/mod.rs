@@ -84,7 +84,8 @@ enum Written {
     /// A table in Markdown.
     #[strum(serialize = "Markdown")]
     Markdown,
-    /// A Parquet file; for runs, it contains every metric that needs no plan, sorted by run.
+    /// A Parquet file; for runs, it contains every metric that can be computed without a plan; rows are
+    /// sorted by run.
     #[strum(serialize = "Parquet")]
     Parquet,
 }

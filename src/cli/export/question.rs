@@ -113,8 +113,8 @@ fn no_pivot(source: &Source, rows: Rows, why: NoPivot) -> Failure {
     match why {
         NoPivot::NoMetric(wrong) => unknown(&wrong, &[rows], &source.table(rows).columns),
         NoPivot::Alike([a, b]) => Failure::Usage(format!(
-            "runs {} and {} have the same names, load and repeat, so they would share one value of the pivot table: \
-             name the PLAN whose runs to export",
+            "runs {} and {} have the same endpoint, model, scenario, axes, load and repeat, so they would share a cell \
+             of the pivot table: give a PLAN to export only its runs",
             &a[..a.len().min(8)],
             &b[..b.len().min(8)]
         )),

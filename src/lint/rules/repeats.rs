@@ -23,8 +23,8 @@ pub(crate) fn unreachable_until(_: &View, sweep: &SweepView) -> Option<Finding> 
         return None;
     }
     let message = format!(
-        "{} repeats of runs that differ by 1% determine a mean to within {:.2}%, not {until}: most likely, all repeats \
-         will run without reaching that precision",
+        "if runs differ by 1%, {} repeats determine a mean only to within {:.2}%, not {until}: most likely, all \
+         repeats will run without reaching this precision",
         repeats.at_most,
         100.0 * half(repeats.at_most),
     );

@@ -799,7 +799,7 @@ fn unreachable_until() {
     // t(0.975, 6) / √7 = 0.925 for 7.
     let (message, remedy) = words("M030", &with("{ until: 1%, at_most: 6 }"));
     assert!(
-        message.starts_with("6 repeats of runs that differ by 1% determine a mean to within 1.05%, not 1%"),
+        message.starts_with("if runs differ by 1%, 6 repeats determine a mean only to within 1.05%, not 1%"),
         "{message}"
     );
     assert_eq!(remedy, "write `at_most: 7` or more, or a wider `until`");

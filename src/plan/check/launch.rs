@@ -297,7 +297,8 @@ impl Checker<'_> {
             let is_launched = plan.endpoints.get(&name_of).is_none_or(|endpoint| endpoint.launch.is_some());
             if !is_launched && !self.is_given(&steps!["endpoints", name_of.as_str()], "launch") {
                 let message = format!("`measure: start` starts servers, but endpoint `{name_of}` has no `launch`");
-                let remedy = "add launch: { command: [...], port: auto } to the endpoint, or remove it from the matrix";
+                let remedy = "add launch: { command: [...], port: auto } to the endpoint, or remove the endpoint from \
+                              the matrix";
                 let at = steps!["sweeps", name, "measure"];
                 self.report(&at, Diagnostic::new(Code::AxisNotPossible, message).remedy(remedy));
             }

@@ -190,7 +190,7 @@ impl Checker<'_> {
             }
             _ if self.tree.walk(at).node.is_damaged() => {}
             _ => {
-                let message = "a lognormal distribution has `mean` and `sd`, or `median` and `sigma`";
+                let message = "a lognormal distribution needs either `mean` and `sd`, or `median` and `sigma`";
                 let remedy = "write { mean: 500, sd: 300, min: 50, max: 4000 }";
                 self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }

@@ -34,8 +34,8 @@ impl Checker<'_> {
         let cold = resolved.classes().filter(|class| !class.content.cache.is_warm());
         if let Some(nonce) = cold.map(|class| class.nonce.unwrap_or(plan.nonce)).find(|nonce| *nonce != NonceMode::On) {
             let message = format!(
-                "`cache: cold` of scenario `{name}` needs `nonce: on`, but it has `nonce: {}`; each cold prompt must \
-                 begin with its own nonce",
+                "`cache: cold` of scenario `{name}` needs `nonce: on`, but the scenario has `nonce: {}`; each cold \
+                 prompt must begin with its own nonce",
                 nonce.name()
             );
             let remedy = "write `nonce: on` in the scenario, or remove `cache: cold`";

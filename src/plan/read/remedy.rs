@@ -213,7 +213,8 @@ fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
                                                       complete cell"
             .to_owned(),
         (["sweeps", _, "extend", "with", _], Value::List(_)) => {
-            "`with` sets one value; several values belong on an axis: [{ value: 1, when: { … } }]".to_owned()
+            "`with` sets one value; to use several, write an axis with conditions: [{ value: 1, when: { … } }, …]"
+                .to_owned()
         }
         (["sweeps", _, "matrix", axis], Value::List(values)) if matches!(path.last(), Some(Step::Index(_))) => {
             of_nested_list(axis, values, text)

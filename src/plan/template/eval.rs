@@ -244,7 +244,8 @@ impl Evaluator {
             return Ok(None);
         }
         let via = origins(&known);
-        // If the expression is a single variable, the value is kept, with the places of its parts.
+        // If the expression is a single variable, the variable's value is copied unevaluated, so that its
+        // parts keep their places.
         if let [(name, variable)] = &known[..]
             && expression.trim() == *name
             && let Some(node) = &variable.node

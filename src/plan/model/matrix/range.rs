@@ -63,8 +63,8 @@ impl Range {
     fn count(self) -> Option<u128> {
         match self.by {
             By::Step(step) => self.from.steps_to(self.to, step).map(|steps| steps + 1),
-            // Each factor makes the number longer or larger, so the loop reaches the end or runs
-            // out of digits after a few dozen steps.
+            // Each multiplication makes the number larger, and a fractional factor also adds digits, so
+            // after a few dozen steps the loop passes the end or exceeds the number of digits.
             By::Times(times) => {
                 let (mut at, mut count) = (self.from, 0);
                 while at <= self.to {

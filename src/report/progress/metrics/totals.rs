@@ -24,7 +24,7 @@ pub(super) struct Totals {
     pub(super) ttft: Times,
     /// The times per output token.
     pub(super) tpot: Times,
-    /// The delays between the times at which requests were due and were sent.
+    /// The delays from the release of requests until they were sent, without the time for connecting.
     pub(super) late: Times,
     /// Attempts that the environment spoiled.
     pub(super) spoiled: u64,
