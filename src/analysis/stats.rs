@@ -140,7 +140,7 @@ impl Counted {
 }
 
 impl Estimate {
-    /// Returns the number; `None` if there are too few values or the rank falls among failures.
+    /// Returns the value as a number; `None` if there are too few values or the rank falls among failures.
     pub fn exact(&self) -> Option<f64> {
         self.value()?.exact()
     }

@@ -88,7 +88,7 @@ pub(crate) fn writer(store: Store, part: Option<Part>) -> Result<Writer, Failure
 /// How much is printed on stderr.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Loudness {
-    /// Also print probes, ids and reasons
+    /// Print more detail: probe results, run ids, and why each run is needed
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
     /// Print only errors on stderr; data still goes to stdout

@@ -123,7 +123,7 @@ impl<'p> SweepView<'p> {
         });
         let per_request = Connections::PerRequest;
         let said = sweep.connections.unwrap_or(plan.connections) == per_request;
-        // A sweep that measures starts sends no load, so rules about requests do not apply.
+        // A sweep that measures server starts sends no load, so rules about requests do not apply.
         let is_load = !sweep.measures_start();
         let scenarios: Vec<(String, Resolved)> = scenarios.filter(|_| is_load).collect();
         let cut = |(_, one): &(String, Resolved)| one.stream == Some(false) || one.ignore_eos == Some(false);

@@ -59,7 +59,7 @@ fn said(left_out: usize, suspect: usize) -> String {
     let parts: Vec<String> =
         parts.filter(|(count, _)| *count > 0).map(|(count, what)| format!("{} {what}", are(count))).collect();
     // The sentence names the summarized runs, because cells with fewer repeats are not in the summary.
-    if parts.is_empty() { String::new() } else { format!("of the summarized runs {}", parts.join(", ")) }
+    if parts.is_empty() { String::new() } else { format!("of the summarized runs, {}", parts.join(", ")) }
 }
 
 fn header(shape: &OptionalColumns) -> Vec<Cell> {

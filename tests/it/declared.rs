@@ -100,7 +100,7 @@ fn what_is_declared_and_never_used_is_told() {
     lab.write("plan.yaml", &plan(BOTH, "scenario: short, batch_size: 1"));
     let told = lab.ok(&["check", "plan.yaml"]).stdout;
     assert!(told.contains("scenario `long`") && told.contains("warning[M022]"), "{told}");
-    assert!(told.contains("the scenario is declared, but no sweep sends it"), "{told}");
+    assert!(told.contains("the scenario is declared, but no sweep uses it"), "{told}");
     assert!(!told.contains("M023"), "a mock has no tokenizer: {told}");
     // A fragment may serve several plans.
     lab.write("shared.yaml", BOTH);

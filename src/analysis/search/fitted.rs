@@ -24,7 +24,7 @@ const AFTER: f64 = 0.75;
 /// beyond the fit's estimate.
 const PLAIN: f64 = 1.5;
 const SHORT: f64 = 1.25;
-/// Number of runs at an end of the range after which the result is reported to lie beyond it.
+/// Minimum number of runs at an end of the range before the result can be reported to lie beyond that end.
 const ENDS: usize = 2;
 /// The load at which the search checks that no higher load holds again, as a multiple of the found load;
 /// and the multiple from which an existing run at a higher load is sufficient.

@@ -83,7 +83,7 @@ fn around(rung: &Rung) -> String {
             format!("`batch_size: [{}]`", sizes.join(", "))
         }
         Load::Open { arrivals, .. } if arrivals.own_rate().is_some() => {
-            "`qps: [1, 2, 4]`, with the profile's rates relative to `qps`, like 50%".to_owned()
+            "`qps: [1, 2, 4]`, and write the profile's rates as shares of `qps`, like 50%".to_owned()
         }
         Load::Open { qps, .. } => {
             let half = rate_above(qps.to_f64() / 2.0);

@@ -118,7 +118,7 @@ impl<'v> Short<'v> {
         let window = measure.at_most.unwrap_or(measure.duration).spoken();
         let others = match self.counts {
             (1, _) => String::new(),
-            (some, all) if some == all => format!("; too few requests are expected at all {all} loads"),
+            (some, all) if some == all => format!("; too few are expected at each of the {all} loads"),
             (some, all) => format!("; too few requests are expected at {some} of {all} loads"),
         };
         let expected = count(self.expect.measured(self.rung));

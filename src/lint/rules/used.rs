@@ -22,7 +22,7 @@ pub(crate) fn scenarios(view: &View) -> Vec<Finding> {
     let finding = |name: &String| {
         let remedy =
             format!("write `scenario: {name}` in the matrix of the sweep that should use it, or remove the scenario");
-        Finding::of(Scope::Scenario(name.clone()), &[], "the scenario is declared, but no sweep sends it", remedy)
+        Finding::of(Scope::Scenario(name.clone()), &[], "the scenario is declared, but no sweep uses it", remedy)
     };
     unused.map(finding).collect()
 }

@@ -109,7 +109,7 @@ fn few_requests() {
     let (message, remedy) = words("M005", &with_load("qps: [1, 2, 3]", "measure: 120s"));
     assert_eq!(
         message,
-        "p99 needs 368 requests, but only 120 are expected at `qps: 1` in 2m; too few requests are expected at all 3 loads"
+        "p99 needs 368 requests, but only 120 are expected at `qps: 1` in 2m; too few are expected at each of the 3 loads"
     );
     assert_eq!(remedy, "write `phases: { measure: 368s }`, or `qps: 3.1` or more");
     // The window is extended, at most fivefold unless the plan sets another limit.

@@ -140,7 +140,7 @@ const WORDS: &[(&[&str], Here)] = &[
     ),
     (&["executor", "stages", "rate_type", "profile", "load_shape"], POINTS),
     (&["data", "dataset", "dataset_name", "dataset_path", "prompt", "prompts", "input_file"], PROMPTS),
-    (&["preset", "shape"], Said("write `lengths: { preset: chat }`, or begin with `base: lengths`")),
+    (&["preset", "shape"], Said("write `lengths: { preset: chat }`, or add `base: lengths`")),
     (&["std", "stddev", "std_dev", "stdev", "deviation"], Key("sd")),
     (&["output_dir", "output_path", "result_dir", "results_dir", "save_result", "results"], RESULTS),
     (&["output_tokens_stddev", "synthetic_input_tokens_stddev", "prompt_tokens_stddev", "random_range_ratio"], SPREAD),
