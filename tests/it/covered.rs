@@ -295,7 +295,7 @@ fn a_deleted_run_is_reported_until_it_is_measured_again_or_forgotten() {
     std::fs::remove_dir_all(lab.results().join("runs").join(&gone)).unwrap();
     says(&lab.run(&["verify", "--forget", &kept]), 2, &["still exists"]);
     says(&lab.run(&["verify", "--forget", "0123456789abcdef"]), 2, &["no run in results"]);
-    says(&lab.run(&["verify", "--forget", ""]), 2, &["several ids"]);
+    says(&lab.run(&["verify", "--forget", ""]), 2, &["several run ids"]);
     lab.write("hour.yaml", &super::sweeps::PLAN.replace("measure: 200ms", "measure: 1h"));
     let holder = lab.start(&["run", "hour.yaml"]);
     wait_for_attempt(&lab);

@@ -172,7 +172,7 @@ fn a_pivot_has_loads_across_and_metrics_down() {
     lab.write("again.yaml", &text.replace("measure: 200ms", "measure: 201ms"));
     honest(&lab.measured(&["run", "again.yaml", "--only", "batch_size == 1"]));
     let ended = lab.run(&["export", "--wide"]);
-    assert!(ended.code == Some(2) && ended.stderr.contains("name the PLAN"), "{ended:?}");
+    assert!(ended.code == Some(2) && ended.stderr.contains("give a PLAN"), "{ended:?}");
     lab.ok(&["export", "again.yaml", "--wide"]);
 }
 
