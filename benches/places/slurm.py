@@ -128,12 +128,15 @@ class Slurm:
         self.call("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=lost")
 
     def at_once(self):
-        """Starts requeued jobs, which would otherwise wait two minutes."""
+        """Starts requeued jobs soon, which would otherwise wait two minutes.
+
+        slurmd refuses to launch a job within a second or so of killing it ("already killed"), and the job then fails.
+        """
         for line in self.call("squeue", "-h", "-t", "pending", "-o", "%A %T %r").splitlines():
             job, state, reason = line.split(" ", 2)
             # A job that is still COMPLETING would be restarted before it has ended.
             if (state, reason) == ("PENDING", "BeginTime"):
-                self.call("scontrol", "update", f"JobId={job}", "StartTime=now")
+                self.call("scontrol", "update", f"JobId={job}", "StartTime=now+3")
                 return True
         return False
 
