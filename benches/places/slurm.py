@@ -51,6 +51,8 @@ PartitionName=high Nodes=n1,n2 MaxTime=INFINITE State=UP PriorityTier=10 Preempt
 
 class Slurm:
     def __init__(self, accounting=False, min_job_age=600):
+        # When at_once first saw each requeued job.
+        self.seen = {}
         lacking = on_path("slurmctld", "slurmd", "munged", "sbatch")
         if lacking:
             raise Missing(f"no {' and no '.join(lacking)} here (Debian: slurm-wlm, munge)")
@@ -136,7 +138,10 @@ class Slurm:
             job, state, reason = line.split(" ", 2)
             # A job that is still COMPLETING would be restarted before it has ended.
             if (state, reason) == ("PENDING", "BeginTime"):
-                self.call("scontrol", "update", f"JobId={job}", "StartTime=now+3")
+                if time.monotonic() < self.seen.setdefault(job, time.monotonic()) + 3:
+                    continue
+                del self.seen[job]
+                self.call("scontrol", "update", f"JobId={job}", "StartTime=now")
                 return True
         return False
 
