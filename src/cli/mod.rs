@@ -138,7 +138,7 @@ pub enum Command {
     Import(import::ImportArgs),
     /// Check plans: show where each error is, then run the methodology lint
     Check(check::CheckArgs),
-    /// Explain a code of `check` with examples, or the rules by which numbers are computed
+    /// Explain a code of `check`, a reason of a verdict, or how numbers are computed
     Explain(explain::ExplainArgs),
     /// Print the whole plan with all defaults, the origins of values and the ids of its runs
     Freeze(freeze::FreezeArgs),

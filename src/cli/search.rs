@@ -105,7 +105,8 @@ fn limit(text: &str) -> Result<Limit, String> {
 }
 
 /// Returns the longest window: ten times the shortest, or as long as it takes at the lightest rate
-/// to send the minimum number of requests that shows that this rate meets the objective.
+/// to send the number of requests that the percentile needs, which also suffices to show that this rate
+/// meets the objective.
 fn longest_window(args: &SearchArgs, fewest: u64) -> Nanos {
     let ten = Nanos(args.measure.0.saturating_mul(10));
     if args.axis != Axis::Qps || args.from.to_f64() <= 0.0 {
@@ -132,7 +133,7 @@ pub(super) fn run(args: SearchArgs) -> Result<Exit, Failure> {
         // some requests are above it.
         min_requests: FEWEST.max(2 * quantile::need_to_decide(highest)),
         measure: args.measure,
-        at_most: longest_window(&args, quantile::need_to_decide(highest)),
+        at_most: longest_window(&args, quantile::need(highest)),
     };
     let wish = Fresh { name: args.name.clone(), model, longest, server, load: FreshLoad::Search(search) };
     let text = fresh(&wish).map_err(|error| Failure::Usage(error.to_string()))?;

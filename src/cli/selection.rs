@@ -210,7 +210,10 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(100_000));
         let names = environment.compile_expression(text).map(|expression| expression.undeclared_variables(true));
-        let hint = if has_single_equals(text) { "; write == to compare" } else { "" };
+        let hint = match has_single_equals(text) {
+            true => "; write == to compare",
+            false => "; write an expression like \"endpoint == 'vllm' and batch_size >= 8\"",
+        };
         let names = names.map_err(|error| wrong(format!("{error}{hint}")))?;
         // Only server flags have names with a dot; for other names, minijinja evaluates the rest.
         let name_of = |dotted: String| match of.axes.contains(dotted.as_str()) {

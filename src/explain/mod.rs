@@ -1,7 +1,11 @@
 //! One page for each code that `check` prints, errors (E…) and lints (M…) alike: its meaning, the reason, and
 //! a wrong and a right example. The pages are `docs/codes/CODE.md`; this module contains the only list of
 //! them. `tests/it/explain.rs` checks that every code has a page and that the examples on each page behave as
-//! described.
+//! described. `reasons` has the reasons of a verdict.
+
+pub mod reasons;
+
+use reasons::VerdictReason;
 
 /// The page of one code.
 #[derive(Debug, Clone, Copy)]
@@ -38,16 +42,21 @@ pub(crate) const COUNTING: Page = Page { code: "counting", markdown: include_str
 pub enum Answer {
     /// The page.
     Found(&'static Page),
+    /// The reason or label of a verdict.
+    Reason(VerdictReason),
     /// There is no exact match. Contains the pages that may have been meant; empty if no page is similar.
     Perhaps(Vec<&'static Page>),
 }
 
-/// Returns the page of a code in any common spelling (`E012`, `e12`, `error[E012]`), or the pages that
-/// match a word.
+/// Returns the page of a code in any common spelling (`E012`, `e12`, `error[E012]`), the reason of a verdict
+/// with this name, or the pages that match a word.
 pub fn find(asked: &str) -> Answer {
     let asked = asked.trim();
     if asked.eq_ignore_ascii_case(COUNTING.code) {
         return Answer::Found(&COUNTING);
+    }
+    if let Some(reason) = reasons::all().find(|reason| asked.eq_ignore_ascii_case(reason.name)) {
+        return Answer::Reason(reason);
     }
     let code = whole_code(asked);
     if let Some(page) = PAGES.iter().find(|page| page.code == code) {

@@ -189,7 +189,8 @@ fn legend(target: Option<Target>) -> &'static str {
     match target {
         Some(_) => {
             "in brackets: the lowest load that misses (none: no load is shown to miss), and the lowest possible \
-             number of instances (?: unknown); --explain describes the calculation"
+             number of instances (?: unknown); figures per token and per joule: at max qps; --explain describes \
+             the calculation"
         }
         None => {
             "in brackets: the lowest load that misses (none: no load is shown to miss); --explain describes the \
@@ -391,7 +392,8 @@ pub(super) fn cheapest_line(
             let money = fleet.per_month.map(|money| priced(format!("{money:.0}"), first.currency));
             let money = money.unwrap_or_else(|| "n/a".to_owned());
             let at_target = fleet.per_million_at_target.map_or_else(String::new, |money| {
-                format!(", {} per million output tokens at that load", priced(digits(money), first.currency))
+                let money = priced(digits(money), first.currency);
+                format!(", {money} per million output tokens at {} requests/s", target.qps)
             });
             format!("cheapest for {of}: {names}{alike}, {} {instances}, {money} a month{at_target}", fleet.instances)
         }

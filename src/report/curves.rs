@@ -61,6 +61,10 @@ pub fn curves(curves: &[Curve], slo: Option<&Slo>) -> String {
     }
     if !curves.is_empty() {
         out.push_str(&legend(curves));
+        if slo.is_none() {
+            let text = "no objective: add `slo` to the plan, or use --set 'slo={ ttft: { p99: 500ms } }'";
+            out.push_str(&format::fill("", 2, text));
+        }
         out.push_str(&of_few(curves, &shown));
     }
     out

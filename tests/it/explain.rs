@@ -124,7 +124,8 @@ fn examples_do_what_their_page_says() {
 fn codes_are_explained() {
     let lab = Lab::new();
     let list = lab.ok(&["explain"]).stdout;
-    assert_eq!(list.lines().count(), PAGES.len() + 1, "plus the line that explains the numbering");
+    let codes = list.split("\n\n").next().unwrap();
+    assert_eq!(codes.lines().count(), PAGES.len() + 1, "plus the line of `counting`");
     assert!(list.contains("E012  not an axis\n"), "{list}");
     let page = lab.ok(&["explain", "E012"]).stdout;
     insta::assert_snapshot!(page);
@@ -146,4 +147,37 @@ fn codes_are_explained() {
         let said = lab.run(&["explain", nothing]);
         assert!(said.code == Some(2) && said.stderr.contains("`sweepline explain` lists all"), "{nothing}: {said:?}");
     }
+}
+
+/// Returns the names of reasons and labels that verdicts use, from the sources that give them.
+fn reasons_of_verdicts() -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/analysis");
+    let between = |file: &str, from: &str, to: &str| -> Vec<String> {
+        let source = fs::read_to_string(root.join(file)).unwrap();
+        let part = source.split(from).nth(1).unwrap_or_else(|| panic!("{file}: {from}"));
+        let part = part.split(to).next().unwrap();
+        part.split("(\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+    };
+    let own = between("verdict.rs", "let findings = [", "\n    ];");
+    let server = between("server/reasons.rs", "pub(crate) fn judge(", "\n}");
+    assert!(own.len() >= 21 && server.len() >= 6, "{own:?} {server:?}");
+    let labels = ["saturated", "not_shown"].map(str::to_owned);
+    own.into_iter().chain(server).chain(labels).collect()
+}
+
+#[timed_test]
+fn reasons_of_verdicts_are_explained() {
+    let lab = Lab::new();
+    let explained: BTreeSet<String> = sweepline::explain::reasons::all().map(|reason| reason.name.to_owned()).collect();
+    assert_eq!(explained, reasons_of_verdicts());
+    let list = lab.ok(&["explain"]).stdout;
+    let listed: BTreeSet<&str> = list.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    for name in &explained {
+        assert!(listed.contains(name.as_str()), "{name}: {list}");
+        let page = lab.ok(&["explain", name]).stdout;
+        assert!(page.starts_with(&format!("{name}\n\nWhen: ")) && page.contains("\nVerdict: "), "{page}");
+        assert!(!page.contains("](") && !page.contains("(below)"), "{name}: a link is left: {page}");
+    }
+    insta::assert_snapshot!(lab.ok(&["explain", "worker_skewed"]).stdout);
+    assert_eq!(lab.ok(&["explain", " Client_Late "]).stdout, lab.ok(&["explain", "client_late"]).stdout);
 }

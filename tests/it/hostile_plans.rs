@@ -5,11 +5,9 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-use super::lab::Lab;
+use super::lab::{Lab, wait_with_peak};
 
 /// The largest plan that is read, in bytes.
 pub(super) const MEGABYTE: usize = 1 << 20;
@@ -67,21 +65,6 @@ struct Taken {
     said: String,
 }
 
-/// Waits for a child and returns its status and its peak memory from the kernel, in bytes.
-#[expect(unsafe_code, reason = "no safe call gives the memory that one child took")]
-pub fn wait(child: &Child) -> (ExitStatus, u64) {
-    let pid = libc::pid_t::try_from(child.id()).unwrap();
-    let mut status = 0;
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: both pointers are to our memory of the right type; the child is ours and nothing else waits
-    // for it.
-    let waited = unsafe { libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()) };
-    assert_eq!(waited, pid);
-    // SAFETY: zeroed, and filled by the call above; every bit pattern is a `rusage`.
-    let kib = unsafe { usage.assume_init() }.ru_maxrss;
-    (ExitStatus::from_raw(status), u64::try_from(kib).unwrap() * 1024)
-}
-
 /// Checks a text and returns the resources used. A panic, a stack overflow or a kill makes the test
 /// fail.
 fn check(name: &str, text: &[u8], more: &[&str]) -> Taken {
@@ -92,7 +75,7 @@ fn check(name: &str, text: &[u8], more: &[&str]) -> Taken {
     let mut command = lab.command(&["check", file]);
     command.args(more).stdout(into("out")).stderr(into("err"));
     let start = Instant::now();
-    let (status, memory) = wait(&command.spawn().unwrap());
+    let (status, memory) = wait_with_peak(&mut command.spawn().unwrap());
     let time = start.elapsed();
     let said = std::fs::read(lab.path().join("err")).unwrap();
     let said = String::from_utf8_lossy(&said[..said.len().min(2_000)]).into_owned();

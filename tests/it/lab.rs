@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -312,5 +312,27 @@ pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         }
         assert!(start.elapsed() < DEADLINE, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Returns the peak resident memory of a process since its program was started, in bytes; `None` if the
+/// process has ended. `ru_maxrss` is not used: it counts the memory of the process that spawned it, and
+/// this one grows with each backtrace that is printed.
+pub fn peak_memory(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let kib: u64 =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok())?;
+    Some(kib * 1024)
+}
+
+/// Waits for a child and returns its status and its peak memory in bytes, as last read before its end.
+pub fn wait_with_peak(child: &mut Child) -> (ExitStatus, u64) {
+    let mut peak = 0;
+    loop {
+        peak = peak_memory(child.id()).unwrap_or(0).max(peak);
+        if let Some(status) = child.try_wait().unwrap() {
+            return (status, peak);
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -11,8 +11,7 @@ use sweepline::plan;
 use sweepline::rows::{Environment, Facts, Outcome, Phase, Record, RequestRow, Windows};
 use sweepline::store::{Commit, Store, Writer};
 
-use super::hostile_plans::wait;
-use super::lab::Lab;
+use super::lab::{Lab, wait_with_peak};
 
 const PLAN: &str = "sweepline: 1
 name: many
@@ -82,7 +81,7 @@ fn peak(lab: &Lab, args: &[&str]) -> u64 {
     let into = |name: &str| File::create(lab.path().join(name)).unwrap();
     let mut command = lab.command(args);
     command.stdout(into("out")).stderr(into("err"));
-    let (status, peak) = wait(&command.spawn().unwrap());
+    let (status, peak) = wait_with_peak(&mut command.spawn().unwrap());
     let said = std::fs::read_to_string(lab.path().join("err")).unwrap();
     assert!(status.success(), "{args:?}: {status}\n{said}");
     peak

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use sweepline::rows::{Outcome, Phase, Record, read_journal};
 
-use super::lab::{Lab, Run, wait_for};
+use super::lab::{Lab, Run, peak_memory, wait_for};
 use super::mock::Mock;
 use super::server::{Server, good, stream_of, token};
 
@@ -222,12 +222,9 @@ fn a_line_without_end_is_refused_and_memory_stays_bounded() {
     let lab = Lab::new();
     lab.write("plan.yaml", &one_by_one(server.port, 6, "stall: 30s"));
     let mut running = lab.start(&["run", "plan.yaml"]);
-    let status = format!("/proc/{}/status", running.id());
     let mut peak = 0;
     wait_for("the end of the run", || {
-        let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let kib = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
-        peak = peak.max(kib.unwrap_or(0u64) * 1024);
+        peak = peak_memory(running.id()).unwrap_or(0).max(peak);
         running.has_ended().then_some(())
     });
     let records = by_number(lab.only_run());

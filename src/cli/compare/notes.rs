@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::comparison::LeftOut;
+use crate::report::format::counts;
 
 use super::arms::Arms;
 use super::samples::{Absent, Sample};
@@ -65,14 +66,8 @@ pub(crate) fn of_cell(arms: &Arms, by: Option<&str>) -> Vec<String> {
     }
     let samples = |side: usize| arms.runs[side].values().flatten();
     for (side, arm) in arms.names.iter().enumerate() {
-        let mut doubts = BTreeMap::new();
-        samples(side)
-            .filter_map(|sample| sample.suspect.as_deref())
-            .for_each(|why| *doubts.entry(why).or_insert(0) += 1);
-        let of = samples(side).count();
-        notes.extend(
-            doubts.into_iter().map(|(why, count): (&str, usize)| format!("{count} of {of} runs of `{arm}` are {why}")),
-        );
+        let suspect: Vec<&str> = samples(side).filter_map(|sample| sample.suspect.as_deref()).collect();
+        notes.extend(of_suspect(arm, &suspect, samples(side).count()));
     }
     let names: BTreeSet<&str> =
         samples(0).chain(samples(1)).flat_map(|sample| sample.circumstances.keys()).map(String::as_str).collect();
@@ -129,4 +124,17 @@ pub(crate) fn common(notes: &mut [&mut Vec<String>]) -> Vec<String> {
         first.into_iter().filter(|note| notes.iter().all(|of_cell| of_cell.contains(note))).collect();
     notes.iter_mut().for_each(|of_cell| of_cell.retain(|note| !shared.contains(note)));
     shared
+}
+
+/// Returns the note on the suspect runs of an arm, with the number of runs for each reason that not all of
+/// them have. `verdicts` has the verdict of each suspect run, as text; `of` is the number of runs.
+fn of_suspect(arm: &str, verdicts: &[&str], of: usize) -> Option<String> {
+    let all = verdicts.len();
+    let names = verdicts.iter().flat_map(|verdict| verdict.trim_start_matches("suspect: ").split(", "));
+    // Labels follow the reasons and do not make a run suspect.
+    let reasons = counts(names.filter(|name| !["saturated", "not_shown"].contains(name)));
+    let name = |(name, count): (&str, usize)| if count < all { format!("{name} ({count})") } else { name.to_owned() };
+    let reasons = reasons.into_iter().map(name).collect::<Vec<_>>().join(", ");
+    let are = if all == 1 { "is" } else { "are" };
+    (all > 0).then(|| format!("{all} of {of} runs of `{arm}` {are} suspect: {reasons}"))
 }

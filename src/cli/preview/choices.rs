@@ -145,6 +145,19 @@ pub(super) fn choices(workspace: &Workspace) -> Vec<ChoiceState> {
         .collect()
 }
 
+/// Returns the maximum cost of all searches and ladders that have not ended, with the runs that they have
+/// finished: `at most 28 runs and 3h02m`. The time is omitted if settings are optimized, because it is then
+/// limited per cell. `None` if all have ended.
+pub(in crate::cli) fn most_in_all(workspace: &Workspace) -> Option<String> {
+    let pools = workspace.expansion.pools.iter().zip(&workspace.chosen);
+    let pools: Vec<&Pool> = pools.filter(|(_, chosen)| chosen.next.is_some()).map(|(pool, _)| pool).collect();
+    let runs = counted(pools.iter().map(|pool| most_runs(pool)).sum::<usize>(), "run");
+    let seconds: f64 = pools.iter().map(|pool| most_seconds(pool)).sum();
+    let has_budget = pools.iter().any(|pool| matches!(pool.chooses, Chooses::Optimize(_)));
+    let time = if has_budget { String::new() } else { format!(" and {}", duration(seconds.ceil() as u64)) };
+    (!pools.is_empty()).then(|| format!("at most {runs}{time}"))
+}
+
 /// Returns the maximum time that the runs of a pool take, in seconds. This assumes as many of the longest
 /// runs as the pool may request; the number of long confirmation runs of a search is limited.
 fn most_seconds(pool: &Pool) -> f64 {

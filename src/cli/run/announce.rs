@@ -6,6 +6,7 @@ use indexmap::IndexSet;
 
 use super::super::budget::BudgetState;
 use super::super::environment::Looks;
+use super::super::preview::choices::most_in_all;
 use super::super::stages;
 use super::super::workspace::Workspace;
 use super::args::RunArgs;
@@ -81,8 +82,8 @@ pub(super) fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Optio
                 told.len() - MOST_LISTED
             ));
         }
-        if workspace.chosen.iter().any(|chosen| chosen.next.is_some()) {
-            screen.line("  and those that searches and ladders request later: `preview` shows the maximum");
+        if let Some(most) = most_in_all(workspace) {
+            screen.line(&format!("  searches and ladders request their runs one by one: {most} in all"));
         }
         let pending = stages::pending(&stages::selected(workspace, &args.selection));
         for line in stages::taken(workspace, decisions).into_iter().chain(pending) {

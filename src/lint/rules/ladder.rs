@@ -25,7 +25,7 @@ pub(crate) fn unshown_queue(view: &View, sweep: &SweepView) -> Option<Finding> {
     let shortest = open.iter().map(|rung| window(rung)).filter(|seconds| seconds.is_finite()).reduce(f64::min)?;
     let takes = TIMES * request;
     let is_short = open.len() > 1 && shortest < takes;
-    let seconds = |seconds: f64| Nanos::from_millis((seconds * 1e3) as u64);
+    let seconds = |seconds: f64| Nanos::from_millis((seconds * 1e3).round() as u64);
     let message = format!(
         "a window of {} is shorter than {TIMES} consecutive requests of {}{assumption}, so it will most likely not \
          show whether the server keeps up",

@@ -7,7 +7,7 @@ mod mutants;
 mod raw;
 mod trouble;
 
-use super::lab::{Ended, Lab, Running, wait_for};
+use super::lab::{Ended, Lab, Running, peak_memory, wait_for};
 
 const MB: u64 = 1 << 20;
 
@@ -26,12 +26,9 @@ fn watched(lab: &Lab, plan: &str) -> Watched {
 
 /// Observes a run until it ends.
 fn watch(mut running: Running) -> Watched {
-    let status = format!("/proc/{}/status", running.id());
     let mut peak = 0;
     wait_for("the end of the run", || {
-        let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let kib = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
-        peak = peak.max(kib.unwrap_or(0u64) * 1024);
+        peak = peak_memory(running.id()).unwrap_or(0).max(peak);
         running.has_ended().then_some(())
     });
     Watched { ended: running.end(), peak }
