@@ -108,7 +108,7 @@ pub enum Estimate {
     },
     /// There are too few values for an interval of the percentile.
     NotEnough {
-        /// Number of counted objects that are available, including failures.
+        /// Number of values, requests or gaps that are available, including failures.
         n: u64,
         /// Number of counted objects that are required.
         need: u64,

@@ -18,7 +18,7 @@ use crate::report::format::{digits, duration, plain};
 use crate::report::priced;
 use crate::sweep::choose::{Chosen, most_runs};
 use crate::sweep::endings::CellStanding;
-use crate::sweep::resume::OnDisk;
+use crate::sweep::on_disk::OnDisk;
 use crate::units::Currency;
 use crate::units::text::counted;
 
@@ -220,7 +220,7 @@ pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
                 "a budget of {budget} is less than the time of one run for each of the {settings} settings, \
                          {needs}"
             );
-            let remedy = "raise it, including time for server starts, or use fewer settings";
+            let remedy = "raise it, allow time for server starts, or use fewer settings";
             let path = ["sweeps", &sweep, "optimize", "budget"].map(Step::from);
             return Some(loaded.refuse(&path, Code::OutOfRange, what, remedy));
         }

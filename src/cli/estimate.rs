@@ -12,7 +12,7 @@ use crate::expand::{Course, Expansion, PlannedRun, RunSpec};
 use crate::plan::Plan;
 use crate::plan::model::content::{Content, Reuse};
 use crate::sweep::event::{RunView, may_be_prolonged, window_ns};
-use crate::sweep::resume::OnDisk;
+use crate::sweep::on_disk::OnDisk;
 use crate::units::Currency;
 use crate::workload::lengths::{Expected, expected};
 

@@ -146,7 +146,7 @@ fn rules(plan: &Plan) -> Option<[u8; 32]> {
     Some(Sha256::digest(serde_json::to_vec(&rules).ok()?).into())
 }
 
-/// Returns the line of a verdict.
+/// Returns the line that stores a verdict in the file.
 fn line(key: &Key, judged: Judged) -> String {
     let exact = |numbers: [f64; 3]| numbers.map(|number| format!("{:016x}", number.to_bits())).join("");
     let pressure = judged.pressure.map_or("-".to_owned(), |pressure| {

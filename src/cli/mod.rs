@@ -158,7 +158,7 @@ pub enum Command {
     Show(show::ShowArgs),
     /// List the runs in the results folder
     List(list::ListArgs),
-    /// Show which arm is better, by how much, and which differences would have been detected
+    /// Show which arm is better, by how much, and what difference would have been detected
     Compare(compare::CompareArgs),
     /// Write runs or requests as a table
     Export(export::ExportArgs),

@@ -19,7 +19,8 @@ use crate::store::{RunRecord, Store};
 use crate::sweep::choose::Chosen;
 use crate::sweep::endings::CellStanding;
 use crate::sweep::found::found;
-use crate::sweep::resume::{Action, Decision, OnDisk, Wishes, decide};
+use crate::sweep::on_disk::OnDisk;
+use crate::sweep::resume::{Action, Decision, Wishes, decide};
 
 /// A plan with its runs and the results folder.
 pub(crate) struct Workspace {

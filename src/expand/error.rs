@@ -165,8 +165,8 @@ pub enum Mistake {
     },
     /// The budget ends before every setting has had a run.
     #[error(
-        "`optimize.budget: {budget}` is too short for one run of each of the {settings} settings, which takes {}: \
-         increase it, including time for server starts, or use fewer settings",
+        "`optimize.budget: {budget}` is too short: one run of each of the {settings} settings takes {}, not counting \
+         server starts; increase the budget to cover both, or use fewer settings",
         .needs.spoken()
     )]
     SmallBudget {

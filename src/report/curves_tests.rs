@@ -154,7 +154,7 @@ fn a_limit_above_is_claimed_only_where_every_load_above_was_told() {
         "holds up to qps 10; no load misses, so the limit lies above the \
         measured loads"
     );
-    // An undecided load below the highest load that holds does not matter.
+    // An undecided load below the highest load that meets the objective does not change the result.
     let below = says(&found(&[5.0], &[]));
     assert!(below.contains("no load misses") && below.ends_with("; undecided at 5"), "{below}");
     assert_eq!(

@@ -51,9 +51,9 @@ pub enum StoreError {
     },
     /// Another writer is using the folder.
     #[error(
-        "{dir} is in use by another sweepline{}: wait for it or stop it; the lock is released when the process ends, so there is \
-         nothing to remove",
-        pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+        "{dir} is in use by another sweepline process{}: wait for it to end, or stop it; the lock is released when \
+         the process ends, so no lock file needs to be removed",
+        pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
     )]
     Locked {
         /// The results folder.
@@ -63,9 +63,9 @@ pub enum StoreError {
     },
     /// Another writer holds this part of the plan.
     #[error(
-        "part `{part}` of {dir} is in use by another sweepline{}: wait for it or stop it; the lock is released when \
-         the process ends, so there is nothing to remove",
-        pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+        "part `{part}` of {dir} is in use by another sweepline process{}: wait for it to end, or stop it; the lock is \
+         released when the process ends, so no lock file needs to be removed",
+        pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
     )]
     PartLocked {
         /// The results folder.

@@ -15,6 +15,7 @@ mod launching;
 mod learn;
 mod live;
 pub mod nearest;
+pub(crate) mod on_disk;
 pub mod perform;
 mod ready;
 pub(crate) mod resume;

@@ -23,7 +23,7 @@ pub(super) struct Build {
 }
 
 impl Build {
-    /// Returns the versions of this program.
+    /// Returns the version of this program and of its message format.
     pub(super) fn own() -> Build {
         Build { version: super::hooks::version(), protocol: PROTOCOL }
     }

@@ -140,7 +140,10 @@ fn a_key_that_an_address_repeats_is_not_printed() {
         (port, format!("v1#{KEY}")),
         (silent, KEY.to_owned()),
     ] {
-        let url = format!("url: 'http://127.0.0.1:{port}/{path}', engine: vllm, api_key: {{ secret: env:SWEEP_KEY }}");
+        // `run` would wait for a minute for a server that starts.
+        let ready = "ready: { within: 1s }";
+        let key = "api_key: { secret: env:SWEEP_KEY }";
+        let url = format!("url: 'http://127.0.0.1:{port}/{path}', engine: vllm, {ready}, {key}");
         let plan = super::sweeps::PLAN.replace("engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 4 }", &url);
         lab.write("plan.yaml", &plan);
         for args in

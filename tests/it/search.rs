@@ -413,7 +413,7 @@ fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
     lab.write("plan.yaml", &plan(SEARCH).replace("slo: { ttft: { p90: 18ms } }\n", ""));
     let told = lab.run(&["check", "plan.yaml"]);
     assert!(
-        told.stderr.contains("looks for the highest load that meets the objective, but the plan has none"),
+        told.stderr.contains("looks for the highest load that meets the objective, but the plan has no objective"),
         "{}",
         told.stderr
     );

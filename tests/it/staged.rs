@@ -361,7 +361,7 @@ fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
     lab.write("enough.yaml", &repeated);
     lab.ok(&["check", "enough.yaml"]);
     let good = gate("goodput_share", "at_least: 90%").replace("slo: { ttft: { p50: 50ms } }\n", "");
-    refused("good.yaml", &good.replace(", stop: slo_missed", ""), "the plan does not define good requests");
+    refused("good.yaml", &good.replace(", stop: slo_missed", ""), "the plan does not define which requests are good");
     let ladder = behind("  dear: { matrix: { scenario: short, batch_size: [1, 2] }, stop: { cost_per_million: 3 } }");
     refused("dear.yaml", &ladder, "`stop: { cost_per_million: … }` needs a price, but endpoint `a` has none");
     // With about forty requests there is no p99, but the sweep can be run anyway.

@@ -1,4 +1,4 @@
-//! Determines whether the figures show a symptom, or whether it may be due to chance.
+//! Determines whether the figures show a symptom, or only suggest one that may be due to chance.
 
 use crate::analysis::Estimate;
 use crate::analysis::curve::Figure;

@@ -124,8 +124,8 @@ pub(super) fn tpot_high_alone(evident: &Evident) -> Finding {
     found(evident.curves.iter().map(look), missing, absent)
 }
 
-/// Returns whether a rung has so many more requests in flight than `light` that a comparison shows
-/// whether TPOT is already high with one request in flight.
+/// Returns whether a rung has enough more requests in flight than `light` for a comparison of the two, which
+/// shows whether TPOT is already high with one request in flight.
 fn is_heavier(rung: &Rung, light: &Run) -> bool {
     let crowd = rung.runs.iter().map(in_flight).fold(f64::INFINITY, f64::min);
     crowd.is_finite() && crowd >= HEAVIER && crowd >= HEAVIER * in_flight(light)

@@ -143,8 +143,7 @@ pub enum End {
     Undecided,
     /// The budget does not allow the longer runs that are needed to decide.
     Budget,
-    /// No configuration can be chosen, or none of those that can be chosen was observed to meet the
-    /// objective.
+    /// No configuration is eligible, or no eligible configuration was observed to meet the objective.
     None,
 }
 

@@ -16,7 +16,7 @@ use crate::cli::options::Folder;
 use crate::expand::PlannedRun;
 use crate::report::format::{digits, duration, fill, plain};
 use crate::report::grid::{self, right};
-use crate::sweep::resume::OnDisk;
+use crate::sweep::on_disk::OnDisk;
 use crate::units::text::counted;
 
 /// The cost of two plans.

@@ -1,5 +1,6 @@
-//! Executes the runs to do: stage after stage, each followed by the runs whose server turned out to have
-//! changed; then optional sweeps that fit the budget after all.
+//! Executes the pending runs, stage by stage. After each stage, runs whose server has changed since their
+//! results were recorded are measured again. At the end, optional sweeps are executed if the budget turns out
+//! to allow them.
 
 use indexmap::IndexSet;
 use tokio::sync::watch;

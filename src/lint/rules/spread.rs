@@ -59,7 +59,7 @@ fn of_sweep(sweep: &SweepView) -> Vec<Finding> {
             let _ = write!(remedy, "; also write {} with underscores instead of dashes in the matrix", quoted(&axes));
         }
         if axes.iter().any(|axis| is_left_out(sweep.sweep, axis)) {
-            remedy.push_str("; every entry of the matrix axis must then set the flag, even to its default");
+            remedy.push_str("; every entry of the matrix axis must then set the flag, even if only to its default");
         }
         Some(Finding {
             scope: Scope::Sweep(sweep.name.to_owned()),

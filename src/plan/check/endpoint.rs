@@ -142,7 +142,7 @@ impl Checker<'_> {
         }
         let Some(path) = ready.path.as_deref().filter(|path| !path.starts_with('/')) else { return };
         let at = steps!["endpoints", name, "ready", "path"];
-        let message = format!("`{path}` is not a path of the server: it does not begin with /");
+        let message = format!("`{path}` is not a path on the server: it does not begin with /");
         // The text is a whole address, or a path without its leading slash.
         let tail = reqwest::Url::parse(path).map_or_else(|_| format!("/{path}"), |url| url.path().to_owned());
         self.report(&at, Diagnostic::new(Code::Url, message).remedy(format!("write `{tail}`")));

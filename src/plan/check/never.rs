@@ -22,8 +22,11 @@ impl Checker<'_> {
         let is_of_start = key.starts_with("start_");
         if is_of_start != source.measures_start() {
             let (why, remedy) = match is_of_start {
-                true => ("it does not measure the start", "use a sweep with `measure: start`"),
-                false => ("it only measures the start", "use `start_ready`, or another sweep that measures a load"),
+                true => ("it does not measure the start of a server", "use a sweep with `measure: start`"),
+                false => (
+                    "it only measures the start of a server",
+                    "use `start_ready`, or another sweep that measures a load",
+                ),
             };
             return Some((why.to_owned(), remedy.to_owned()));
         }
@@ -32,7 +35,7 @@ impl Checker<'_> {
         let is_given = self.is_given(&[], "slo") || self.is_given(&[], "goodput");
         if matches!(key, "goodput" | "goodput_share") && !has_limits && !is_given {
             let remedy = "add limits at the top of the plan, like goodput: { ttft: 500ms, tpot: 50ms }";
-            return Some(("the plan does not define good requests".to_owned(), remedy.to_owned()));
+            return Some(("the plan does not define which requests are good".to_owned(), remedy.to_owned()));
         }
         let is_priced = matches!(key, "cost_per_million_output_tokens" | "tokens_per_unit_of_money");
         if let Some(endpoint) = self.unpriced(plan, source).filter(|_| is_priced) {

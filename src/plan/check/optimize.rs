@@ -74,7 +74,7 @@ impl Checker<'_> {
         let is_given = |checker: &Self, key: &str| checker.is_given(&[], key);
         let has_limits = plan.slo.is_some() || plan.goodput.is_some();
         if aim == Aim::Goodput && !has_limits && !is_given(self, "slo") && !is_given(self, "goodput") {
-            let message = "`for: goodput` counts good requests, but the plan does not define them";
+            let message = "`for: goodput` counts good requests, but the plan does not define which requests are good";
             let remedy = "add limits at the top of the plan, like goodput: { ttft: 500ms, tpot: 50ms }";
             self.report(&at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }

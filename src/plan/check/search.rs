@@ -225,7 +225,7 @@ impl Checker<'_> {
 
     fn has_objective(&mut self, plan: &Plan, at: &[Step], why: &str) {
         if plan.slo.is_none() && !self.is_given(&[], "slo") {
-            let message = format!("{why}, but the plan has none");
+            let message = format!("{why}, but the plan has no objective");
             let remedy = "add one at the top of the plan, like slo: { ttft: { p99: 500ms } }";
             self.report_key(at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }

@@ -252,7 +252,7 @@ impl Checker<'_> {
     /// Whether a sweep has a measured metric; if not, reports why.
     fn measures(&mut self, plan: &Plan, metric_at: &[Step], (from, source): (&str, &Sweep), name: MetricName) -> bool {
         if source.chooses_runs() {
-            let why = "its loads depend on its results".to_owned();
+            let why = "which of its runs are executed depends on their results".to_owned();
             // A sweep with `optimize` does not find a highest load, so the remedy does not suggest one.
             let asked = SweepMetric::ALL.into_iter().find(|load| source.fields().contains(&load.axis()));
             let remedy = match asked.filter(|_| source.optimize.is_none()) {

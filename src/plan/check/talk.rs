@@ -27,7 +27,8 @@ impl Checker<'_> {
         ];
         if has_no_turns(name, &plan.scenarios) {
             for (_, field) in given.iter().filter(|(given, _)| *given) {
-                let message = format!("`{field}` has no effect in scenario `{name}`: it is not a conversation");
+                let message =
+                    format!("`{field}` has no effect in scenario `{name}`, because the scenario is not a conversation");
                 let remedy = "start from a conversation, for example with `base: D`";
                 self.report(&at(field), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
             }

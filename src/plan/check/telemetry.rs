@@ -117,7 +117,8 @@ impl Checker<'_> {
         }
         let engine = endpoint.engine.name();
         let message = format!("the metrics page of engine `{engine}` is not known");
-        let remedy = "name the engine, or specify the page, like telemetry: http://HOST:PORT/metrics";
+        let remedy =
+            "set `engine` to the server's engine, or specify the page, like telemetry: http://HOST:PORT/metrics";
         self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
     }
 

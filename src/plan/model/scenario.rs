@@ -60,7 +60,7 @@ pub struct Scenario {
     /// Tokens of the system prompt that all requests share.
     #[schemars(example = 2000)]
     pub system_tokens: Option<u32>,
-    /// Turns of a conversation.
+    /// Number of turns in each conversation.
     #[schemars(range(min = 1))]
     #[schemars(example = 5)]
     pub turns: Option<u32>,

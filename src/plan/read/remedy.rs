@@ -208,7 +208,7 @@ fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
         (["allow"] | ["sweeps", _, "allow"], Value::Text(code)) => {
             format!("add a reason: {{ code: {code}, because: … }}")
         }
-        (["phases"] | ["sweeps", _, "phases"], Value::Text(time)) => format!("write the phase: {{ measure: {time} }}"),
+        (["phases"] | ["sweeps", _, "phases"], Value::Text(time)) => format!("name the phase: {{ measure: {time} }}"),
         (["sweeps", _, "add", _], Value::List(_)) => "write one cell for each value; each entry of `add` must be a \
                                                       complete cell"
             .to_owned(),
@@ -228,7 +228,9 @@ fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
 /// The remedy for a list among the values of an axis. For pairs of lengths, the two lengths need names.
 fn of_nested_list(axis: &str, values: &[Node], text: &str) -> String {
     match values {
-        _ if axis::first_name(axis).is_some() => "write its values into the list itself, without inner brackets".into(),
+        _ if axis::first_name(axis).is_some() => {
+            "write these values directly in the outer list, without the inner brackets".into()
+        }
         [prompt, output] => {
             let (prompt, output) = (quoted(prompt, text), quoted(output, text));
             format!("name the values: {{ prompt_tokens: {prompt}, output_tokens: {output} }}")

@@ -69,7 +69,8 @@ pub(crate) fn standing(curve: &Curve, configuration: Option<&Configuration>, loa
     }
 }
 
-/// Returns the outcome of a curve if no load counts as holding.
+/// Returns the outcome of a curve for which no load is accepted as meeting the objective. If a load met it
+/// but was rejected, the outcome is undecided.
 fn without_one_that_holds(found: &Bracket) -> Outcome {
     let is_open = found.holds.is_some() || !found.undecided.is_empty() || !found.unknown.is_empty();
     let has_missed = found.misses.is_some() || !found.too_dear.is_empty();

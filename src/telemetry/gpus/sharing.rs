@@ -23,7 +23,7 @@ pub(in crate::telemetry) struct Found {
 /// cannot be determined.
 pub(in crate::telemetry) type Processes = Option<Result<Vec<Found>, String>>;
 
-/// The processes of all readings so far.
+/// The processes found on the GPUs in all readings so far.
 #[derive(Debug, Default)]
 pub(in crate::telemetry) struct Sharing {
     readings: u64,

@@ -48,7 +48,7 @@ enum Refused {
     Never(String),
 }
 
-/// The spans of a request and its result.
+/// The spans sent in one export request, and the result of this request.
 type Sent = (Vec<Span>, Result<(), Refused>);
 
 impl Exporter {
