@@ -19,8 +19,8 @@ use super::timer::now;
 
 /// The size of the buffer through which all connections read, in bytes.
 const SCRATCH: usize = 64 << 10;
-/// If reading both clocks takes at most this time (in nanoseconds), they count as read together. Without an
-/// interruption, it takes a tenth of this time.
+/// If reading both clocks takes at most this time, in nanoseconds, the two readings are treated as
+/// simultaneous. An uninterrupted reading takes a tenth of this time.
 const TOGETHER: u64 = 1_000;
 /// The maximum difference between the clocks of two processors, in nanoseconds. A timestamp that is this
 /// far in the future is still valid.

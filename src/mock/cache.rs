@@ -99,8 +99,8 @@ impl Cache {
     /// blocks are kept.
     pub(super) fn keep(&mut self, sequence: &Chain) {
         let blocks = &sequence.blocks()[..sequence.blocks().len().min(self.capacity)];
-        // Blocks of the sequence that are already kept are marked as used first, so that none of them is
-        // evicted to make room for another.
+        // First, the blocks of the sequence that are already kept are marked as used now, so that none of them
+        // is evicted to make room for another one.
         self.touch(blocks);
         for block in blocks {
             if !self.places.contains_key(block) {

@@ -157,7 +157,7 @@ impl Conn {
         Conn { link, input: Vec::new(), first, last, number, peer_port, lost: false, shared }
     }
 
-    /// Returns the socket with the bytes that were read from it, for a connection that turned out to use
+    /// Returns the socket and the bytes that were read from it, so that the connection can continue with
     /// HTTP/2; `None` if this is a stream.
     pub(super) fn into_accepted(self) -> Option<Accepted> {
         let Conn { link, input, last, number, peer_port, shared, .. } = self;

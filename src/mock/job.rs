@@ -27,7 +27,7 @@ pub(super) struct Job {
     pub(super) finish: &'static str,
     /// Number of leading tokens that are reasoning.
     pub(super) reasoning: u32,
-    /// The slot, which is released when it is dropped.
+    /// The slot of the request; `None` once it has been released.
     pub(super) slot: Option<Slot>,
     pub(super) slot_at: u64,
     /// The statistics of the generation; `None` once they are recorded.

@@ -38,7 +38,7 @@ impl Api {
         self.into()
     }
 
-    /// Returns the API at a path, which is given without the base path.
+    /// Returns the API at a path, which is given without the base path; `None` if no API has this path.
     pub(super) fn at(path: &str) -> Option<Api> {
         Some(match path {
             "/chat/completions" => Api::Chat,

@@ -23,9 +23,9 @@ struct Sequence {
     chain: Chain,
     /// Whether the prompt has been computed completely; before that, there is nothing to keep.
     prefilled: bool,
-    /// The response's newest word, which is not part of `chain` yet. As in a real engine, a token becomes
-    /// part of the sequence when the next token is computed from it, so the last token of a response is
-    /// never cached.
+    /// The response's newest word, which is not part of `chain` yet; `None` before the first word. As in a
+    /// real engine, a token becomes part of the sequence when the next token is computed from it, so the last
+    /// token of a response is never cached.
     newest: Option<&'static str>,
 }
 

@@ -269,8 +269,8 @@ impl<'a> Stream<'a> {
         Ok(if self.job.keep_alive { End::Keep } else { End::Close })
     }
 
-    /// Applies the fault of this response if it is due. If the fault ended the response, returns what
-    /// happens to the connection.
+    /// Applies the fault of this response if it is due. Returns what happens to the connection if the fault
+    /// ended the response; otherwise `None`.
     async fn strike(&mut self) -> Result<Option<End>, Gone> {
         let Some(fault) = self.job.fault.filter(|_| !self.struck) else { return Ok(None) };
         let Some(after) = after(fault, self.job.tokens) else { return Ok(None) };

@@ -1,7 +1,7 @@
 //! Conversion of Rust values to cells of an Arrow column, and back.
 //!
-//! Every integer column is an Int64. Unlike unsigned integers, two of them can be subtracted without
-//! overflow.
+//! Every integer column is an Int64, so that the difference of two values cannot overflow, as it could with
+//! unsigned integers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -33,7 +33,7 @@ pub struct Observed {
     /// Delay of an I/O thread in handling a timer that fires every 20 ms. It shows stalls of the loop that
     /// sends and reads.
     pub turns: Option<Spread>,
-    /// Maximum number of batches of records that waited for the writer at once.
+    /// Largest number of batches of records that were waiting for the writer at the same time.
     pub writer_backlog_max: u64,
     /// Number of batches that may wait for the writer before the engine is blocked.
     pub writer_backlog_limit: u64,

@@ -71,7 +71,7 @@ impl Outcome {
         self == Outcome::Ok
     }
 
-    /// Parses an outcome from its name in rows.
+    /// Parses the name of an outcome in rows; `None` if the name is unknown.
     pub fn parse(text: &str) -> Option<Outcome> {
         match text.strip_prefix("http_") {
             Some(status) => status.parse().ok().map(Outcome::Http),

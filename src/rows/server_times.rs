@@ -1,4 +1,4 @@
-//! The times that a server reports for a request, and the check whether they are plausible.
+//! The times that a server reports for a request, and the check that these times are plausible.
 
 use super::schema::RequestRow;
 

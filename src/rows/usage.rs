@@ -6,7 +6,7 @@ use super::schema::RequestRow;
 
 /// Maximum number of tokens that a chat template and a server's own instructions may add to a prompt.
 const MOST_ADDED: u64 = 65_536;
-/// Upper bound on the ratio of the actual to the intended number of prompt tokens, which no text exceeds.
+/// Upper bound on the ratio of actual to intended prompt tokens; no text exceeds it.
 const MOST_BYTES: u64 = 16;
 
 /// The largest plausible counts.

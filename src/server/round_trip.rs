@@ -98,7 +98,8 @@ fn asked(question: &Question, url: &reqwest::Url) -> Option<Request<Nothing>> {
     question.headers.iter().fold(request, |request, [name, value]| request.header(name, value)).body(Nothing).ok()
 }
 
-/// Makes a few exchanges on an open connection, and records the shortest time.
+/// Makes a few exchanges on an open connection, and records the shortest time. Returns `None` if an exchange
+/// fails; no more exchanges are then made.
 async fn exchanges(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     http2: bool,

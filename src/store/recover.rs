@@ -78,10 +78,10 @@ fn is_newer_than_committed(layout: &Layout, record: &RunRecord) -> bool {
     RunRecord::read(&layout.run(&record.id)).map_or(true, |committed| committed.attempt < record.attempt)
 }
 
-/// Moves the newest superseded run `id` back into `runs/` if the run is missing there.
+/// Moves the newest superseded run `id` back into `runs/` if the run is missing there. Returns `None` if it is
+/// not missing, or if no superseded run exists.
 ///
-/// Only called for a run with a sealed attempt. A missing run without a sealed attempt was removed on
-/// purpose.
+/// Only called for a run with a sealed attempt. A missing run without a sealed attempt was removed on purpose.
 fn restore(layout: &Layout, id: &str) -> Result<Option<Recovered>, StoreError> {
     let run = layout.run(id);
     let names = disk::names(&layout.superseded())?;

@@ -228,8 +228,8 @@ fn last(number: u32, dir: &Path, read: Result<Option<Brief>, StoreError>, holder
     told(Some(started), ended.or_else(|| last_written(dir)), how, given_up)
 }
 
-/// Returns when the newest file in a folder was last written; for an empty folder, when the folder itself
-/// was last changed.
+/// Returns when the newest file in a folder was last written; for an empty folder, when the folder itself was
+/// last changed. `None` if the time cannot be read.
 fn last_written(dir: &Path) -> Option<Moment> {
     let files = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
     let written = |path: &PathBuf| path.symlink_metadata().ok()?.modified().ok();

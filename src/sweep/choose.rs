@@ -176,8 +176,8 @@ mod tests {
         };
         assert!(dearer < 12.0 && (12.0..=12.7).contains(&load), "{dearer} to {load}");
         assert_eq!((each.binds, slo.binds), (Some(Objective::Tpot), Some(Objective::Tpot)));
-        // The runs for the whole objective come first and stay the same; the other objectives need only a
-        // few more runs.
+        // The runs for the whole objective come first, and are the same as without the other objectives, which
+        // need only a few more runs.
         assert_eq!(each.finished[..slo.finished.len()], slo.finished[..]);
         let long = |chosen: &Chosen| chosen.finished.iter().filter(|at| alone[0].members[**at].confirms).count();
         assert!(each.finished.len() <= slo.finished.len() + 10 && long(&each) == long(&slo) + 1, "{each:#?}");

@@ -42,7 +42,7 @@ pub(crate) struct Nearest {
     /// For each column: the values that occur, as written in a plan. The number of the first value is 1,
     /// and the number 0 means no value.
     values: Vec<Vec<String>>,
-    /// For each column: the number of each value.
+    /// For each column: the number that stands for each value.
     numbers: Vec<HashMap<String, u32>>,
     rows: Vec<Row>,
 }
@@ -118,8 +118,8 @@ impl Nearest {
         if fields == 0 {
             return Some(Change::Meaning);
         }
-        // If the plan still contains the result and the kind of loop differs, nothing was edited: the plan
-        // has both kinds of loops, and one of them was not executed yet.
+        // If the plan still contains the result and the kind of loop differs, nothing was edited: the plan has
+        // both kinds of loops, and the runs of one kind were not executed yet.
         let differs = |column: &usize| nearest.iter().any(|row| row.values[*column] != own[*column]);
         if fields > MOST_CHANGES || wanted && self.columns.get(PATTERN).is_some_and(differs) {
             return None;

@@ -1,5 +1,5 @@
-//! The results folder as the decisions about a plan's runs see it: a summary of each run, the attempts
-//! since its last commit, and the runs whose folders are gone.
+//! The contents of a results folder on which the decisions about a plan's runs are based: a summary of each
+//! run, the attempts since its last commit, and the runs whose folders are gone.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;

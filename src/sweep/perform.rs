@@ -360,9 +360,9 @@ fn digest(spec: &RunSpec) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the length of the probe's prompt by our count, which may be an estimate, and by the server's
-/// count; `None` if the server does not count. Also `None` for a mock without a tokenizer, because a mock
-/// counts words, which cannot be used to check an estimate.
+/// Returns the length of the probe's prompt by our count, which may be an estimate, and by the server's count;
+/// `None` if the server does not count. Also `None` for a mock without a tokenizer, because a mock counts
+/// words, and an estimate cannot be checked against a count of words.
 fn probe_prompt(tokenizer: Option<&Tokenizer>, endpoint: &EndpointSpec, found: &Found) -> Option<ProbePrompt> {
     let ours = match (tokenizer, endpoint.api.protocol().framing()) {
         (None, _) if endpoint.engine == Engine::Mock => return None,
@@ -388,9 +388,9 @@ fn with_death(error: EngineError, watch: Option<ServerWatch>, stop: &watch::Rece
     }
 }
 
-/// Whether the sweep is stopped now or within a second. The function waits for up to a second
-/// because Slurm ends a preempted job by a signal to all of its processes, so the server may end
-/// before this process notices the signal.
+/// Whether the sweep is stopped now or within a second. The function waits for up to a second because Slurm
+/// preempts a job by sending a signal to all of its processes, so the server may end before this process
+/// notices the signal.
 fn is_stopped_soon(stop: &watch::Receiver<bool>) -> bool {
     const MOMENT: Duration = Duration::from_secs(1);
     let until = Instant::now() + MOMENT;

@@ -105,9 +105,9 @@ impl Settle {
         }
     }
 
-    /// Takes the endpoint's server out of the map, and the other servers on the same resource that may
-    /// still be working on earlier requests. No other run needs them in the meantime, because runs on one
-    /// resource never overlap.
+    /// Takes the endpoint's server out of the map, and the other servers on the same resource that may still
+    /// be working on earlier requests. No other run needs them in the meantime, because runs on one resource
+    /// never overlap. Returns `None` if the server cannot be checked.
     fn take(&self, endpoint: &str, resource: &str, question: Question) -> Option<(Server, Vec<(String, Server)>)> {
         let mut servers = self.servers();
         let own = match servers.remove(endpoint) {
@@ -166,8 +166,8 @@ async fn all_idle(own: &mut Server, others: &mut [(String, Server)], wait: &Wait
     for (name, other) in others {
         let began = other.idle(wait).await;
         last = began.map(|began| Began { endpoint: Some(name.clone()), ..began }).or(last);
-        // The other server is not checked again before the next run: an unreachable server may be gone, and
-        // a hanging server is waited for only once.
+        // The other server is not checked again before the next run: if it is unreachable, it may be gone, and
+        // the sweep waits only once for a server that hangs.
         other.is_doubted = false;
         if last.as_ref().is_some_and(|began| !began.idle) {
             return last;
@@ -261,7 +261,8 @@ impl Server {
         }
     }
 
-    /// Waits until the TTFT of a probe is as short as on an idle server.
+    /// Waits until the TTFT of a probe is as short as on an idle server. Returns `None` if the server cannot
+    /// be checked.
     async fn idle_by_probe(&mut self, wait: &Wait) -> Option<Began> {
         let model = self.busy.model().to_owned();
         let known = self.fastest.get(&model).copied();

@@ -45,7 +45,7 @@ fn a_page_of_vllm() {
     assert!(reading.raw.is_empty());
 }
 
-/// From the example in the documentation of the DCGM exporter.
+/// The page is based on the example in the documentation of the DCGM exporter.
 #[test]
 fn a_page_of_dcgm_is_in_canonical_units() {
     let page = "# HELP DCGM_FI_DEV_SM_CLOCK SM clock frequency (in MHz).\n\
@@ -136,7 +136,7 @@ fn every_exporter_s_page_has_what_its_table_says() {
         ("DCGM exporter", include_str!("../../tests/telemetry/dcgm.txt"), &[]),
         ("AMD device metrics exporter", include_str!("../../tests/telemetry/amd.txt"), &[]),
         ("node exporter", include_str!("../../tests/telemetry/node.txt"), &[]),
-        // From the node exporter in Debian 12.
+        // A page of the node exporter in Debian 12.
         ("node exporter", include_str!("../../tests/telemetry/node_exporter_1.5.0.txt"), &[]),
     ] {
         let reading = plain_wanted().read(page).unwrap_or_else(|error| panic!("{title}: {error}"));

@@ -59,7 +59,7 @@ pub(super) async fn measure(addresses: &[SocketAddr]) -> Option<f64> {
     least
 }
 
-/// Creates a sample from a round trip.
+/// Creates a sample from a measured round trip.
 pub(super) fn sample(at_ns: u64, seconds: f64) -> Sample {
     Sample { at_ns, source: SOURCE.to_owned(), name: NAME.to_owned(), value: seconds, ..Sample::default() }
 }

@@ -171,18 +171,19 @@ struct Rounds {
     timeline: Arc<dyn Timeline>,
     sink: Sink,
     under_way: JoinSet<Ended>,
-    /// Whether a scrape of each page is in progress.
+    /// For each page: whether a scrape of it is in progress.
     busy: Vec<bool>,
-    /// The addresses of the server whose round trip is measured, and whether a measurement is in progress.
-    /// The list is empty if the round trip is not measured.
+    /// The addresses of the server whose round trip is measured; empty if no round trip is measured.
     far: Arc<[SocketAddr]>,
+    /// Whether a measurement of the round trip is in progress.
     is_measuring: bool,
     /// Samples taken before the start of the run was known, with times on the machine's clock.
     early: Vec<Sample>,
     totals: Totals,
     telemetry: Telemetry,
-    /// When the last round began and when the next round is due, in nanoseconds on the machine's clock.
+    /// When the last round began, in nanoseconds on the machine's clock.
     begun: u64,
+    /// When the next round is due, in nanoseconds on the machine's clock.
     next: u64,
 }
 

@@ -57,7 +57,7 @@ fn the_example_of_prometheus_page() {
     assert_eq!(found[10].value, 17_560_473.0);
 }
 
-/// From "Exemplars" and "Overall Structure" of OpenMetrics 1.0.
+/// The examples in the sections "Exemplars" and "Overall Structure" of OpenMetrics 1.0.
 const OPEN_METRICS: &str = "# TYPE foo histogram\n\
     # UNIT foo_seconds seconds\n\
     foo_bucket{le=\"0.1\"} 8 # {} 0.054\n\
@@ -166,7 +166,8 @@ proptest::proptest! {
         proptest::prop_assert_eq!(found.value, number);
     }
 
-    /// No text makes the parser fail, and it never returns more samples than lines.
+    /// Any text is read to its end without a panic, and the parser never returns more samples than the text
+    /// has lines.
     #[test]
     fn any_text_is_read_to_its_end(page in "[a-z0-9{}\"=,#\\\\ \n\r+.]*") {
         proptest::prop_assert!(samples(&page).count() <= page.split('\n').count());

@@ -7,7 +7,7 @@ use crate::rows::Counted;
 /// Canonical names of the counters that are tracked.
 const FOLLOWED: [&str; 3] = ["requests_succeeded", "generation_tokens", "requests_failed"];
 
-/// The counters of all pages so far.
+/// The counters of all pages, with their values in the first and the latest scrape.
 #[derive(Debug)]
 pub(super) struct Totals {
     pages: Vec<Page>,
@@ -17,8 +17,9 @@ pub(super) struct Totals {
 #[derive(Debug, Clone, Default)]
 struct Page {
     scrapes: u64,
-    /// Whether the first scrape of the page failed, and whether the latest scrape failed.
+    /// Whether the first scrape of the page failed.
     first_failed: bool,
+    /// Whether the latest scrape of the page failed.
     last_failed: bool,
     counters: [Counter; FOLLOWED.len()],
 }
@@ -84,9 +85,9 @@ impl Totals {
 }
 
 impl Counter {
-    /// Adds the value from a scrape; `None` if the counter is missing. A counter with labels appears on the
-    /// page with its first event, so a counter that was missing in the first scrape is assumed to have
-    /// started at 0.
+    /// Adds the value of the counter in a scrape; `value` is `None` if the counter is missing. A counter with
+    /// labels appears on the page with its first event, so a counter that was missing in the first scrape is
+    /// assumed to have started at 0.
     fn take(&mut self, value: Option<f64>, is_first: bool) {
         let Some(value) = value else {
             self.is_partial |= self.last.is_some();

@@ -10,8 +10,7 @@ pub(super) struct Cover {
     /// The scheduled time of each request in nanoseconds, by worker and by the request's number within the
     /// worker's share; `MISSING` if the request's row has not arrived.
     scheduled: Vec<Vec<u64>>,
-    /// When requests started (`began`) and stopped (`ended`) being in flight, in nanoseconds since the
-    /// run's start.
+    /// When requests were sent (`began`) and when they ended (`ended`), in nanoseconds since the run's start.
     began: Vec<u64>,
     ended: Vec<u64>,
 }

@@ -150,7 +150,7 @@ pub(super) struct Counters {
     pub(super) in_window: u64,
     /// Token events received.
     pub(super) token_events: u64,
-    /// Other signs of life, as in `Progress`.
+    /// Other signs that the server is responding, as in `Progress`.
     pub(super) signs: u64,
 }
 

@@ -49,7 +49,8 @@ impl UnderWay {
         }
     }
 
-    /// Handles an event of worker number `index`. Returns the event if it is not handled here.
+    /// Handles an event of worker number `index`. Returns the event if it is not handled here; otherwise
+    /// `None`.
     pub(super) fn take(
         &mut self,
         index: usize,

@@ -25,7 +25,7 @@ pub struct Conversation {
     /// The user's next message, whose token counts include the history; `None` after the last turn.
     next: Option<Prompt>,
     /// The trail of everything before the next message, which is compared with the beginnings of other
-    /// requests. It is created when it is first needed, and then extended with every turn.
+    /// requests; `None` until it is first needed. It is then extended with every turn.
     trail: Option<Trail>,
 }
 

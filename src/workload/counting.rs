@@ -11,7 +11,7 @@ use super::tokenizer::Tokenizer;
 pub struct Counting {
     /// The model's tokenizer.
     pub tokenizer: Arc<Tokenizer>,
-    /// How the server frames a prompt: as a chat, or as plain text. The tokens of the framing are counted,
-    /// too.
+    /// How the server frames a prompt: as a chat, or as plain text. The tokens of the framing are also
+    /// counted.
     pub framing: Framing,
 }

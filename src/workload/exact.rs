@@ -54,7 +54,7 @@ pub(super) struct Around<'a> {
     pub lead: Option<&'a Arc<str>>,
     /// The number of tokens of the system message itself.
     pub(crate) lead_tokens: u32,
-    /// A nonce that replaces the prompt's first nonce.
+    /// A nonce that replaces the prompt's first nonce; `None` if the first nonce is kept.
     pub own_nonce: Option<&'a str>,
     /// The previous turns.
     pub history: &'a [Exchange],
@@ -65,7 +65,7 @@ impl Exact {
     /// its chat template fails.
     pub(crate) fn new(counting: Counting, conversation: bool) -> Result<Exact, TokenizerError> {
         const LEAD: &str = "Answer in plain words.";
-        // The shortest text: a single digit of the nonce is the last part that remains if there is no room.
+        // The shortest text: if there is no room for more, only a single digit of the nonce remains.
         const LEAST: &str = "0";
         let (bare, frame, lead_frame, behind, shortest, shortest_led) = (0, 0, 0, 0, 0, 0);
         let pieces = RefCell::default();

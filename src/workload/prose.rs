@@ -135,7 +135,7 @@ impl Writer<'_> {
             for _ in 0..4 + self.dice.below(4) {
                 self.sentence();
                 if self.out.len() >= end {
-                    // Shows `cut` that the last word ends here.
+                    // The space marks the end of the last word for `cut`.
                     self.out.push(' ');
                     return;
                 }

@@ -31,8 +31,8 @@ pub enum Role {
     Assistant = 0x71c3_88d5,
 }
 
-/// The part of a prompt that others may share: its chunks, and for each chunk the number of tokens up to
-/// its end.
+/// The part of a prompt that other prompts may share: its chunks, and for each chunk the number of tokens up
+/// to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trail {
     chunks: Vec<u32>,
@@ -47,7 +47,7 @@ impl Trail {
         Trail { chunks: vec![salt], tokens: vec![0], bytes: 0 }
     }
 
-    /// Creates the trail of a prompt without history, limited to the part that others may share.
+    /// Creates the trail of a prompt without history, limited to the part that other prompts may share.
     pub(crate) fn of(salt: u32, prompt: &Prompt) -> Trail {
         let mut trail = Trail::new(salt);
         let Prompt { system, user, system_tokens, intended_prompt_tokens, .. } = prompt;

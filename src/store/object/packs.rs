@@ -2,7 +2,7 @@
 //! fetch each of them separately.
 //!
 //! ```text
-//! packs/<digest>.json      the run.jsons of up to 1000 commits, named after its SHA-256; never changed
+//! packs/<digest>.json      the run.json files of up to 1000 commits, named after its SHA-256; never changed
 //! ```
 //!
 //! A process that has committed many runs writes packs of these commits at the end. A pack is never
@@ -112,7 +112,7 @@ impl ObjectResults {
     }
 }
 
-/// Returns the digest in a pack's key.
+/// Returns the digest in a pack's key; `None` if this is not the key of a pack.
 fn name(key: &Key) -> Option<&str> {
     key.filename().and_then(|name| name.strip_suffix(".json"))
 }

@@ -96,7 +96,7 @@ pub struct Task {
     pub at_least: Nanos,
     /// Time limit of the whole calibration. A measurement that would probably exceed it is not begun.
     pub within: Nanos,
-    /// Whether to search for the highest load that holds.
+    /// Whether to search for the highest load at which the generator's errors are acceptable.
     pub search: bool,
     /// Maximum number of files that the process may have open.
     pub(crate) most_files: u64,

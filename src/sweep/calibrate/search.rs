@@ -1,5 +1,6 @@
-//! The search for the highest load that holds. The level of the load is doubled until it fails, followed by
-//! bisection. The next level depends only on the results so far.
+//! The search for the highest load that holds, that is, at which the generator's errors are acceptable. The
+//! level of the load is doubled until it fails, followed by bisection. The next level depends only on the
+//! results so far.
 
 /// The state of a search, with the results of the levels that were tried so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -41,7 +41,7 @@ impl Said {
 /// The result of a finished run in a search for the best settings of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// The value of the metric to optimize; `None` if there is none.
+    /// The measured value of the metric to optimize, or what the lack of a value means for the run's setting.
     pub says: Says,
     /// Why the value is missing, such as `invalid: client_late`; `None` if there is a value.
     pub why: Option<String>,

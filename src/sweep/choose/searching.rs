@@ -122,8 +122,8 @@ impl Searching<'_> {
         chosen.parts = parts;
     }
 
-    /// Removes the caveat that a load is not shown to meet the objective if all runs at this load together
-    /// show it. The search itself uses only the long run, which alone may be too short to show it.
+    /// If all runs at a load together show that it meets the objective, removes the caveat that this is not
+    /// shown. The search itself uses only the long run, which alone may be too short to show it.
     fn hears_all_runs(&self, outcome: &mut Outcome, of: Objective, chosen: &Chosen, judge: &dyn Judge) {
         outcome.caveats.retain(|caveat| {
             let Caveat::NotShown { load } = caveat else { return true };

@@ -26,8 +26,8 @@ const SLOW_PROBE: Duration = Duration::from_secs(2);
 
 impl<'a> Scheduler<'a, '_> {
     /// Probes all servers concurrently before any load is sent. If there are problems that waiting does not
-    /// fix, the sweep ends here with an error that contains all of these problems. Other servers that are
-    /// not ready are waited for before their runs.
+    /// fix, the sweep ends here with an error that contains all of these problems. If other servers are not
+    /// ready, the sweep waits for them before their runs.
     pub(super) fn first_look(&mut self) -> Result<(), SweepError> {
         let mut names: Vec<String> = self.runs_left.keys().cloned().collect();
         let mut wrong = self.wrong_launches(&names);

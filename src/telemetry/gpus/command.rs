@@ -63,8 +63,8 @@ fn spawn(program: &str, arguments: &[&str]) -> Result<Child, Gap> {
     })
 }
 
-/// Reads `from` to its end on a separate thread. A child of the tool may hold the output open, in which
-/// case reading never ends.
+/// Reads `from` to its end on a separate thread. A child of the tool may hold the output open, in which case
+/// reading never ends. Returns `None` if no thread can be started.
 fn read(from: impl Read + Send + 'static) -> Option<Receiver<Vec<u8>>> {
     let (sender, receiver) = channel();
     let work = move || {

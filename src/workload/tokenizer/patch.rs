@@ -5,7 +5,7 @@
 use super::draft::{Draft, Fitted, Whole, joined};
 use super::error::TokenizerError;
 
-/// Maximum number of times that the whole prompt is encoded in one search. Few are needed, except for
+/// Maximum number of times that the whole prompt is encoded in one search. A few times are enough, except for
 /// tokenizers with hardly any words in their vocabulary.
 const MOST_TRIES: usize = 600;
 /// Numbers of tokens that are removed from the prose, and replaced by pieces, in successive attempts.
