@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(find(&all), None);
     }
 
-    /// Failures at random rarely look like a burst.
+    /// Failures that occur at random rarely look like a burst.
     #[test]
     fn failures_by_chance_are_no_bunch() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);

@@ -23,8 +23,8 @@ use super::window;
 
 /// The p99 of the generator's error, in milliseconds, above which the error distorts results.
 pub const BOUND_MS: f64 = 1.0;
-/// A load is not heavier than another if none of its measured rates exceeds the other's by more than
-/// this factor, because rates of short windows fluctuate.
+/// Tolerance for comparing loads: a load is heavier than another only if one of its measured rates exceeds
+/// the other's by more than this factor. Rates measured in short windows fluctuate.
 const SAME: f64 = 1.05;
 
 /// The mock's log of one request. Instants are nanoseconds on the monotonic clock; `None` if the event never
@@ -118,7 +118,7 @@ impl Spread {
         self.p99_ms.or(self.max_ms)
     }
 
-    /// Returns whether the tail of this distribution is below [`BOUND_MS`]. Returns true without
+    /// Returns whether the tail of this distribution is below [`BOUND_MS`]. Returns true if there are no
     /// measurements.
     fn is_small(&self) -> bool {
         self.tail_ms().is_none_or(|tail| tail < BOUND_MS)

@@ -100,8 +100,8 @@ impl Instance {
         let wanted = target.qps * (1.0 + target.headroom);
         let instances = whole(wanted / self.bears);
         let per_month = self.price_per_hour.map(|price| price * HOURS_PER_MONTH * instances as f64);
-        // The rung's throughput divided by its nominal rate is not used, because random arrivals deviate
-        // from their average.
+        // The tokens per request are measured, not computed as the rung's throughput divided by its nominal
+        // rate, because random arrivals deviate from that rate.
         let tokens_per_month = self.tokens_per_request.map(|tokens| target.qps * tokens * HOURS_PER_MONTH * 3600.0);
         Fleet {
             instances,
@@ -128,8 +128,8 @@ impl Instance {
         Some(served.map_or(Bound::Missed(misses), Bound::Served))
     }
 
-    /// Returns the criterion that decides between configurations if the capacity is exactly at its bound:
-    /// the cost per month if there is a target, otherwise the cost per million output tokens. `None`
+    /// Returns the cost that decides between configurations, computed as if the capacity were exactly at its
+    /// bound: the cost per month if there is a target, otherwise the cost per million output tokens. `None`
     /// without a price or tokens, or if no rung missed.
     pub fn price_at_most(&self, target: Option<Target>) -> Option<f64> {
         let (bound, price) = (self.bound()?, self.price_per_hour?);

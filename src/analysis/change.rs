@@ -1,16 +1,17 @@
-//! Finds whether the level of a series changed, by a step at one place or by a trend from beginning to end.
+//! Determines whether the level of a series changed, by a step at one place or by a trend from beginning to
+//! end.
 //!
 //! A series is one quantity of a run over time: logarithms of the requests' latencies in scheduled
 //! order, or rates of equal parts of the window. [`find`] is the only entry point. It does not depend on
 //! runs, so simulations of its power need only a slice of numbers.
 //!
-//! Model: a level, plus one change, plus noise that may be autocorrelated. The change is the step or
-//! line that explains the largest share of the sum of squares (least squares over every place; Hinkley,
-//! Inference about the change-point in a sequence of random variables, 1970). The residual is noise, and
-//! its long-run variance determines how certain the change is. The variance is estimated by batch means
-//! and by the autocorrelation; the larger estimate is used, increased by the uncertainty of the
-//! dependence in short series, as in [`super::worth`]. Because the data choose the place, the limit is
-//! higher than for a single test; it was chosen by simulation (`docs/METRICS.md`, Steadiness).
+//! Model: a level, plus one change, plus noise that may be autocorrelated. The change is the step or line
+//! that explains the largest share of the sum of squares (least squares over every place; Hinkley, Inference
+//! about the change-point in a sequence of random variables, 1970). The residual is noise, and its long-run
+//! variance determines how certain the change is. The variance is estimated by batch means and by the
+//! autocorrelation; the larger estimate is used, increased to allow for the uncertainty of the dependence in
+//! short series, as in [`super::worth`]. Because the data choose the place, the limit is higher than for a
+//! single test; it was chosen by simulation (`docs/METRICS.md`, Steadiness).
 //!
 //! A *companion* is another quantity that explains the level, such as the requests in flight: a server
 //! that serves more requests at once is slower for each of them. Only the part of a change that is not
@@ -82,7 +83,7 @@ pub fn find(values: &[f64], companion: Option<&[f64]>) -> Option<Change> {
     found.max_by(|a, b| (a.errors - a.limit).total_cmp(&(b.errors - b.limit)))
 }
 
-/// A form of change, and its amount in a series.
+/// A change fitted to a series: its form, position and size.
 struct Fit {
     form: Form,
     at: f64,

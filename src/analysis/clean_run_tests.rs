@@ -4,11 +4,11 @@
 //!
 //! Nothing is wrong with any of these runs, but they are not ideal either. Each share that a reason checks
 //! has a true value well below the reason's threshold and comes out above or below it by chance: lateness,
-//! read delays, failures, responses of another length, prompts found in the cache. Quantities that are not
-//! shares are drawn from a distribution whose tail exceeds the threshold in fewer than one of a thousand
-//! runs: CPU time, the wall clock. A window has about 200 requests or more, so a single failure is not
-//! above 1 %. With fewer than 100 requests, the reason `errors` describes what happened in this run, not
-//! the long-run behavior of the server.
+//! read delays, failures, responses whose length differs from the requested one, prompts found in the cache.
+//! Quantities that are not shares are drawn from a distribution whose tail exceeds the threshold in fewer
+//! than one of a thousand runs: CPU time, the wall clock. A window has about 200 requests or more, so a
+//! single failure is not above 1 %. With fewer than 100 requests, the reason `errors` describes what happened
+//! in this run, not the long-run behavior of the server.
 //!
 //! The server's speed is autocorrelated: the log speed of a request is 0.9 × the log speed of the previous
 //! request plus noise, with a deviation of 10 %. A mean over n requests then varies as much as a mean over n / 19

@@ -3,11 +3,11 @@
 //! Failures are clustered: a server that restarts fails for two seconds and otherwise not at all. Two hundred
 //! failures in one burst are one event, which predicts as much about the next run as a single failure. The
 //! variance of a failure count is therefore the binomial variance times a *dispersion*. The dispersion is
-//! estimated from how much the failed share differs between blocks of the run's requests, by the means of 15
-//! batches or by the autocorrelation of 240 blocks, whichever is larger (`series`). It is multiplied by 1 + 2
-//! / √turnovers, because the dependence is uncertain if there are few turnovers (blocks divided by the
-//! autocorrelation time). This factor and the number of batches were chosen by simulation
-//! (`comparison::errors`).
+//! estimated from how much the failed share differs between blocks of the run's requests: once from the means
+//! of 15 batches, and once from the autocorrelation of 240 blocks (`series`). The larger estimate is used. It
+//! is multiplied by 1 + 2 / √turnovers, because the dependence is uncertain if there are few turnovers
+//! (blocks divided by the autocorrelation time). This factor and the number of batches were chosen by
+//! simulation (`comparison::errors`).
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub(crate) const BATCHES: usize = 15;
 /// √turnovers.
 const UNSURE: f64 = 2.0;
 
-/// The failed requests of a window, and the variance of their count relative to the variance for
+/// The number of failed requests in a window, and the variance of this number relative to the variance for
 /// independent failures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct FailureCount {

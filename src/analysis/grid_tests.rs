@@ -72,8 +72,9 @@ fn steady_grid() {
     }
 }
 
-/// An overloaded server that serves 20 requests a second. It may become half as fast, from the beginning
-/// or from the middle on.
+/// A server that serves 20 requests a second. Either 22 to 26 requests arrive per second and the server's
+/// speed is constant, or 17 requests arrive per second and the server becomes half as fast in the middle of
+/// the window.
 #[test]
 fn overloads_are_valid_and_servers_that_turn_slow_under_them_are_not() {
     let overload = |qps: f64, slower: f64, seed: u64| {

@@ -88,7 +88,8 @@ mod tests {
     use crate::analysis::synthetic::Run;
     use crate::rows::Records;
 
-    /// Returns a run in which 16, 100 and 1 000 tokens are requested by a third of the requests each.
+    /// Returns a run in which one third of the requests request 16 tokens, one third 100 tokens, and one
+    /// third 1 000 tokens.
     fn varied() -> (Records, Facts) {
         let (mut records, facts) = Run::default().make();
         for (at, record) in records.iter_mut().enumerate() {

@@ -67,7 +67,7 @@ pub struct RunMetrics {
     pub jitter_ratio: Option<f64>,
     /// Interval of the jitter ratio, computed from the intervals of p99 and p50.
     pub(crate) jitter_interval: Option<Interval>,
-    /// The first request after a pause.
+    /// Latencies of the first request after a pause.
     pub idle_start: IdleStart,
     /// Time from the server's start until it was ready, and until its first response, in milliseconds;
     /// `None` if the run did not measure these times.
@@ -114,7 +114,8 @@ pub(crate) fn measure_part(
     queue: Queue,
 ) -> RunMetrics {
     let counts = Counts::of(rows, facts);
-    // The single request after a start is not a load, so it has no latencies and rates.
+    // A run that measures a start sends a single request. This is not a load, so the run has no latencies or
+    // rates.
     let any = counts.completed > 0 && facts.start.is_none();
     let members = window::in_order(rows, facts);
     let requests = || members.iter().map(|row| window::request(row, facts));
@@ -160,10 +161,9 @@ pub(crate) fn measure_part(
     }
 }
 
-/// Returns how many requests failed, and the effective number of independent requests. The effective
-/// number is estimated from the times of the failures and from the dependence of latencies, whichever
-/// is smaller, because errors may come in bursts, and without errors only the latencies provide
-/// evidence.
+/// Returns how many requests failed, and the effective number of independent requests. The effective number
+/// is the smaller of two estimates: one from the times of the failures, because errors may come in bursts,
+/// and one from the dependence of latencies, because without errors only the latencies provide evidence.
 pub(super) fn error_evidence<'a>(
     requests: impl Iterator<Item = Request<'a>> + Clone,
     turns: Turns,

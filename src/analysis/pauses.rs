@@ -1,6 +1,6 @@
-//! Checks whether the generator stood still during the measurement. The results then lack that time,
-//! even if no request is late. A closed loop sends nothing while it is stopped and continues as if
-//! nothing had happened.
+//! Checks whether the generator stood still during the measurement. The results then do not cover that time,
+//! even if no request is late. A closed loop sends nothing while it is stopped and continues as if nothing
+//! had happened.
 
 use crate::rows::{Facts, Observed, Pauses, Standstill};
 

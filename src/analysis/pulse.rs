@@ -38,7 +38,7 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// Computes the load over one run; `None` if nothing was sent before the end of drain, or drain has no end.
+    /// Computes the load over one run; `None` if nothing was sent before the end of drain.
     pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Option<Pulse> {
         let end = facts.windows.end_ns;
         // Time since the run's start, as a number of parts.

@@ -36,7 +36,7 @@ pub struct Memory {
 /// The mean load of a server over a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
-    /// Requests in flight.
+    /// Mean number of requests in flight.
     pub concurrency: f64,
     /// Length of a request's context halfway through its response, in tokens; `None` if unknown.
     pub context_tokens: Option<f64>,

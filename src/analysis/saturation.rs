@@ -42,8 +42,8 @@ const LARGE_STEPS: usize = 10;
 pub const FEWEST: u64 = 50;
 /// Number of swings of the requests in flight that is needed to show that they return.
 pub(crate) const SWINGS: u32 = 16;
-/// One-sided critical values of Student's t with 19 degrees of freedom: at 5 %, growth below the value
-/// counts as none; at 0.5 %, growth above the value is shown.
+/// One-sided critical values of Student's t with 19 degrees of freedom: at 5 %, growth below the value is
+/// treated as no growth; at 0.5 %, growth above the value is shown.
 const GROWS: f64 = 1.729;
 const RUNS_AWAY: f64 = 2.861;
 /// Critical value with 9 degrees of freedom, at 0.5 %.
@@ -117,9 +117,9 @@ impl Evidence {
         Some(Evidence { explained: (LATENCY * rise - 1.0) * first, ..Evidence::with(flight, variance_of_differences)? })
     }
 
-    /// Combines several runs of one load into one run with their means. Growths and their variances are
-    /// added, and in at least half of the runs, the requests in flight must have been observed to return.
-    /// `None` without runs.
+    /// Combines the evidence of several runs of one load into the evidence of a single run with their means.
+    /// Growths and their variances are added, and in at least half of the runs, the requests in flight must
+    /// have been observed to return. `None` without runs.
     ///
     /// The model assumes that repeats are independent and measure the same server. If a server is slower
     /// in some repeats, the result is whether it kept up on average.
@@ -168,8 +168,9 @@ impl Evidence {
         } else if self.runs_away() > 1.0 {
             State::Saturated
         } else if self.error == 0.0 || (self.swings >= SWINGS && self.growth < GROWS * self.error) {
-            // A constant number of requests in flight counts as observed to return. A rise that a profile
-            // explains shows neither that the server kept up nor that it was saturated.
+            // If the number of requests in flight is constant, the requests in flight are treated as observed
+            // to return. A rise that a profile explains shows neither that the server kept up nor that it was
+            // saturated.
             State::KeptUp
         } else {
             State::NotShown

@@ -1,16 +1,15 @@
 //! Detects pauses of the server: a pause is a time in which nothing arrived on any stream although
 //! requests were in flight, and that is longer than the run's other silences explain.
 //!
-//! A silence is any time in which nothing arrives on any stream, such as the time to first token or a
-//! gap of a single stream, or the time in which a server computes a long prompt while the other streams
-//! wait. A run's own silences thus show how long a silence may be, whatever TTFT and gaps depend on. The
-//! model assumes that their lengths have the tail of a lognormal distribution, with a deviation that is
-//! increased because few silences may underestimate it. The tail is fitted to the longest tenth and to
-//! the longest fortieth, and the fit that falls faster counts. With many concurrent streams, most
-//! silences last a millisecond and do not show how long a silence may be. If the true tail falls faster
-//! (such as an exponential one), too few pauses are reported, never too many. If it falls more slowly,
-//! too many pauses are reported, and the number rises with the weight of the tail (`docs/METRICS.md`,
-//! Steadiness).
+//! A silence is any time in which nothing arrives on any stream, such as the time to first token or a gap of
+//! a single stream, or the time in which a server computes a long prompt while the other streams wait. A
+//! run's own silences thus show how long a silence may be, whatever TTFT and gaps depend on. The model
+//! assumes that their lengths have the tail of a lognormal distribution, with a deviation that is increased
+//! because few silences may underestimate it. The tail is fitted to the longest tenth and to the longest
+//! fortieth, and the fit that falls faster is used. With many concurrent streams, most silences last a
+//! millisecond and do not show how long a silence may be. If the true tail falls faster (such as an
+//! exponential one), too few pauses are reported, never too many. If it falls more slowly, too many pauses
+//! are reported, and the number rises with the weight of the tail (`docs/METRICS.md`, Steadiness).
 
 use crate::plan::{Limits, Validity};
 use crate::rows::{Facts, Measured, Outcome};

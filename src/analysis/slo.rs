@@ -133,8 +133,8 @@ impl Threshold {
     }
 }
 
-/// Tests a limit on gaps. Gaps of one request are not independent, so they count with their effective
-/// number, computed by request.
+/// Tests a limit on gaps. Gaps of one request are not independent, so the test uses their effective number,
+/// which is computed by request.
 fn of_gaps((events, gaps): (&Events, &Gaps), facts: &Facts, percentile: Percentile, limit: Nanos) -> SloTest {
     let evidence = gaps.evidence(events, limit, 1.0 - quantile::share(percentile));
     Threshold { metric: "itl", percentile, limit }.decide(evidence, facts)

@@ -38,7 +38,8 @@ fn p99_takes_299_requests_without_an_exceedance() {
     assert_eq!(ask(298, 0, Percentile::P99), Answer::Undecided);
     assert_eq!(ask(299, 0, Percentile::P99), Answer::Holds);
     assert_eq!(ask(299, 1, Percentile::P99), Answer::Undecided);
-    // scipy: binom.cdf(1, 473, .01) = .0499, if the requests were known to be independent.
+    // scipy: binom.cdf(1, 473, .01) = .0499, so the limit would hold if the requests were known to be
+    // independent.
     assert_eq!(ask(473, 1, Percentile::P99), Answer::Undecided);
     assert_eq!(ask(1_000, 1, Percentile::P99), Answer::Holds);
 }

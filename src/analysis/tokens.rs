@@ -8,9 +8,9 @@ use super::window;
 /// or if neither the server nor a tokenizer counted their tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct MeanTokens {
-    /// Tokens of the prompt: the server's count, or else the intended length.
+    /// Mean number of prompt tokens: the server's count, or else the intended length.
     pub prompt: Option<f64>,
-    /// Tokens of the response.
+    /// Mean number of output tokens.
     pub output: Option<f64>,
 }
 

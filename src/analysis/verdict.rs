@@ -335,8 +335,8 @@ impl Evidence<'_> {
         }))
     }
 
-    /// Checks for a warm cache by the server's metrics, if the responses do not report cached tokens.
-    /// The server's counters cover the whole run and all other users, so they never make a run invalid.
+    /// Uses the server's metrics to check for a warm cache, if the responses do not report cached tokens. The
+    /// server's counters cover the whole run and all other users, so they never make a run invalid.
     fn warm_by_metrics(&self, limits: Limits) -> Finding {
         let not_told = "the server does not report cached prompt tokens";
         let cached = hits::share(self.samples, self.facts).ok_or(not_told)?;

@@ -389,8 +389,8 @@ fn few_degrees(df: f64, claim: f64) -> f64 {
     (student::critical(claim, 1e6) / student::critical(claim, df)).powi(2)
 }
 
-/// Returns the variance of the overall mean, estimated from block means: from the means of `batches`
-/// batches of blocks, or from the autocorrelation of the blocks, whichever is larger.
+/// Returns the variance of the overall mean, estimated from block means: from the means of `batches` batches
+/// of blocks, or from the autocorrelation of the blocks. The larger estimate is returned.
 pub(super) fn long_run(means: &[f64], batches: usize) -> f64 {
     let of_batches = variance(&blocks(means, batches)) / batches.min(means.len()) as f64;
     let of_all = variance(means) * autocorrelation_time(means) / means.len() as f64;
@@ -496,7 +496,7 @@ mod tests {
     }
 
     /// Shares of runs scatter around one share and are binomial within runs. The scatter between runs is
-    /// as large as within runs, or zero.
+    /// either as large as the scatter within runs, or zero.
     #[test]
     fn repeats_hold_together_in_few_cases_where_they_miss() {
         const ALLOWED: f64 = 0.05;

@@ -2,8 +2,8 @@
 //! method, required number of requests, definition, and the conditions under which it is null.
 //!
 //! Plans use these names. `analysis` defines how each metric is read from a run (`analysis/metric.rs`), and
-//! exports, reports and schemas derive their columns, lines and names from here. To add a metric, add an
-//! entry to `table.rs`, and to `analysis/metric.rs` how it is read.
+//! exports, reports and schemas derive their columns, lines and names from here. To add a metric, add its
+//! definition to `table.rs` and its accessor to `analysis/metric.rs`.
 
 mod jitter;
 mod table;

@@ -128,8 +128,8 @@ impl FromStr for Nanos {
 }
 
 impl Nanos {
-    /// Formats the duration for a sentence: `1.4s` instead of `1400ms` if the exact unit is a
-    /// thousandth or less; otherwise as written in a plan.
+    /// Formats the duration for a sentence. A second or more that is not a whole number of seconds is
+    /// formatted in seconds (`1.4s` instead of `1400ms`); any other duration as in a plan.
     pub fn spoken(self) -> String {
         let written = self.to_string();
         if self.0 < 1_000_000_000 || !["ms", "us", "ns"].iter().any(|unit| written.ends_with(unit)) {

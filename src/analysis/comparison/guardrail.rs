@@ -1,10 +1,10 @@
 //! The guardrail of a comparison: an arm that fails more requests than its baseline is worse,
 //! regardless of the compared metrics.
 //!
-//! It is not part of the family of metrics, because an arm must not improve other metrics by failing
-//! requests unnoticed. The guardrails of one declaration form a separate family (Holm), because
-//! without an adjustment ten cells with a few errors each would raise an alarm four times as often as
-//! one. Cells in which nothing failed are not part of the family.
+//! It is not part of the family of metrics, because an arm must not improve other metrics by failing requests
+//! unnoticed. The guardrails of one declaration form a separate family (Holm), because without an adjustment
+//! ten cells with a few errors each would raise an alarm four times as often as one cell. Cells in which
+//! nothing failed are not part of the family.
 
 use std::collections::BTreeMap;
 

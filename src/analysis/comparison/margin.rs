@@ -183,10 +183,10 @@ fn would_do(repeats: Option<u32>) -> String {
     }
 }
 
-/// Returns the largest variation between rounds with which this many rounds show a margin in 80 % of
-/// cases if the arms are alike. The variation is given as one standard deviation of a round's change;
-/// for a ratio, as its excess over 1. `None` if there are too few rounds for a test. In a sequence, the
-/// result applies to the last look.
+/// Returns the largest variation between rounds with which this many rounds show in 80 % of cases that an arm
+/// is within the margin, if the arms are alike. The variation is given as one standard deviation of a round's
+/// change; for a ratio, as its excess over 1. `None` if there are too few rounds for a test. In a sequence,
+/// the result applies to the last look.
 pub fn tolerated(margin: f64, rounds: u32, sequential: bool) -> Option<f64> {
     let last = SequenceLook { round: rounds, at_most: rounds };
     let rounds = rounds as usize;

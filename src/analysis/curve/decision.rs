@@ -1,10 +1,10 @@
 //! Combines all runs of a load into one decision, which is the basis of curves, capacity and gates.
 //!
 //! The requests of all runs count together, weighted by their effective number within runs and by the
-//! variation between runs ([`Evidence::together`]). The model assumes that repeats measure the same
-//! server under the same load. This is not true for a repeat that was disturbed from outside, so a
-//! repeat with a pause or a burst of errors is excluded and reported. But if at least half of the
-//! repeats have such an event, it is the server's behavior, and all repeats count.
+//! variation between runs ([`Evidence::together`]). The model assumes that repeats measure the same server
+//! under the same load. This is not true for a repeat that was disturbed from outside, so a repeat with a
+//! pause or a burst of errors is excluded and reported. But if at least half of the repeats have such an
+//! event, these events are part of the server's behavior, and all repeats count.
 
 use crate::analysis::Value;
 use crate::analysis::metric::{self, Get};

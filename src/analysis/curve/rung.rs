@@ -17,7 +17,7 @@ use super::run::{GivenUpRun, Point, Run};
 pub struct Rung<'a> {
     /// The load.
     pub load: f64,
-    /// The runs that count.
+    /// The runs from which the figures of the rung are computed.
     pub runs: Vec<Run<'a>>,
     /// Invalid runs, which do not count.
     pub left_out: Vec<Run<'a>>,
@@ -60,9 +60,9 @@ impl<'a> Rung<'a> {
     }
 
     /// Excludes the repeats with a pause or a burst of errors if fewer than half of the repeats have one,
-    /// because such an event is then not the server's behavior at this load. The share is taken of all
-    /// measured repeats, including invalid ones, which also show whether there was a pause. Repeats that
-    /// were given up do not count, because they show nothing.
+    /// because such an event is then not typical of the server at this load. The share is taken of all
+    /// measured repeats, including invalid ones, which also show whether there was a pause. Repeats that were
+    /// given up are not included, because they provide no evidence of a pause or a burst.
     pub(super) fn exclude_exceptions(&mut self) {
         let all = self.runs.len() + self.left_out.len();
         let measured = || self.runs.iter().chain(&self.left_out);

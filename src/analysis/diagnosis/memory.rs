@@ -4,8 +4,8 @@ use crate::analysis::curve::Run;
 
 use super::scraped::figure;
 
-/// If memory moves data for less than the share `IDLE` of the time, it does not limit decoding; from the
-/// share `BUSY` on, it does. Both thresholds are chosen, not measured.
+/// Memory that moves data for less than the share `IDLE` of the time does not limit decoding; memory that
+/// moves data for at least the share `BUSY` of the time does. Both thresholds are chosen, not measured.
 const IDLE: f64 = 0.3;
 const BUSY: f64 = 0.6;
 

@@ -1,10 +1,10 @@
 //! Symptoms of server problems in the figures of runs, and their usual meaning.
 //!
-//! One small function per symptom reports where the symptom is present and in which runs, that it is
-//! absent, or which data is missing to check it. The stated cause is only the likely one, so every
-//! symptom names evidence that would confirm or refute it. The figures come from the client, and from
-//! the server if it was scraped. Differences within the intervals of the figures do not count as
-//! observed; they are reported as "not shown".
+//! One small function per symptom reports where the symptom is present and in which runs, that it is absent,
+//! or that data needed to check it is missing. The stated cause is only the likely one, so every symptom
+//! names evidence that would confirm or refute it. The figures come from the client, and from the server if
+//! it was scraped. Differences within the intervals of the figures do not count as observed; they are
+//! reported as "not shown".
 
 mod evidence;
 mod look;

@@ -12,8 +12,8 @@ use super::shown::{Looked, found};
 // Limits without a cited source are chosen, not measured: they have not been confirmed on a server with a
 // known problem.
 
-/// A part of a latency counts as its cause if the part is at least the share `SHARE` of the latency and
-/// takes at least `LEAST_MS` milliseconds.
+/// A part of a latency is reported as the cause of that latency if it is at least the share `SHARE` of the
+/// latency and takes at least `LEAST_MS` milliseconds.
 const SHARE: f64 = 0.25;
 const LEAST_MS: f64 = 1.0;
 /// The KV cache is nearly full if its mean utilization over the window is at least `KV_MEAN`, or if its
@@ -22,7 +22,8 @@ const KV_MEAN: f64 = 0.90;
 const KV_FULL: f64 = 0.99;
 /// Counters are interpolated at the borders of the window, so less than half an event counts as zero.
 const ONE_EVENT: f64 = 0.5;
-/// The symptom is present if clocks are lowered at this share of the scrapes or more; fewer are exceptions.
+/// The symptom is present if clocks are lowered at this share of the scrapes or more; a smaller share is
+/// treated as an exception.
 const THROTTLED: f64 = 0.05;
 /// If the server processes no more than this share of the client's requests in flight, the rest are
 /// waiting.

@@ -1,5 +1,5 @@
-//! Tests with made-up server telemetry: they check which symptoms are found, and that missing figures show
-//! none.
+//! Tests with made-up server telemetry: they check which symptoms are found, and that no symptom is found if
+//! a figure is missing.
 
 use super::tests::{Made, among, closed, finding, seen};
 use super::*;

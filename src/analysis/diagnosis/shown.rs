@@ -90,7 +90,7 @@ pub(super) fn rate_growth(before: Ranged, after: Ranged, factor: f64) -> Growth 
     }
 }
 
-/// Combines the two growths of a symptom that requires both.
+/// Combines the growth of two figures, for a symptom that requires both figures to have grown.
 pub(super) fn both(first: Growth, second: Growth) -> Growth {
     match (first, second) {
         (Growth::No, _) | (_, Growth::No) => Growth::No,

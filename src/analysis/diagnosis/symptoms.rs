@@ -14,8 +14,8 @@ use super::shown::{Growth, Looked, Ranged, both, found, latency_growth, rate_gro
 
 /// Maximum number of requests in flight for a run to count as low-concurrency.
 const FEW: f64 = 2.0;
-/// Minimum number of requests in flight at a load that is compared with a run with one request in flight, and
-/// the minimum ratio of their requests in flight.
+/// A load is compared with a run that has about one request in flight only if the load has at least this many
+/// requests in flight, and at least this many times as many as the run.
 const HEAVIER: f64 = 2.0;
 /// A figure has grown if it is larger by at least this factor.
 const GROWN: f64 = 1.5;
@@ -29,7 +29,7 @@ fn ttft(run: &Run) -> Option<Ranged> {
     Ranged::of_estimate(&run.metrics.ttft.percentile(Percentile::P50)).filter(|found| found.value > 0.0)
 }
 
-/// Returns every run that counts.
+/// Returns the runs of all curves, except for those that were excluded from their rungs.
 fn runs<'a>(evident: &'a Evident) -> impl Iterator<Item = &'a Run<'a>> {
     evident.curves.iter().flat_map(|curve| &curve.rungs).flat_map(|rung| &rung.runs)
 }
@@ -124,7 +124,7 @@ pub(super) fn tpot_high_alone(evident: &Evident) -> Finding {
     found(evident.curves.iter().map(look), missing, absent)
 }
 
-/// Returns whether a rung has enough more requests in flight than `light` for a comparison of the two, which
+/// Returns whether a rung has so many more requests in flight than `light` that a comparison of their TPOTs
 /// shows whether TPOT is already high with one request in flight.
 fn is_heavier(rung: &Rung, light: &Run) -> bool {
     let crowd = rung.runs.iter().map(in_flight).fold(f64::INFINITY, f64::min);

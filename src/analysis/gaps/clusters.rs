@@ -199,8 +199,8 @@ impl Clusters {
         if level.is_none_or(|level| level.requests < FEWEST_ABOVE) {
             worth = worth.min(requests);
         }
-        // Each swing of the queue counts as this many independent requests, each of which counts with
-        // its effective number of gaps.
+        // Each swing of the queue is worth this many independent requests, and each request is worth its
+        // effective number of gaps.
         let bound = self.turns.swings.filter(|swings| *swings < rule.long);
         let bound = bound.map(|swings| rule.per_swing * f64::from(swings.max(1)) * of_request.max(1.0));
         match bound {

@@ -43,7 +43,7 @@ pub struct Events {
     pub(super) received: Received,
     /// The instants at which any data arrived.
     pub(super) signs: Signs,
-    /// The number of gaps of the window's requests above each requested limit.
+    /// For each requested limit: the number of gaps above it, among the gaps of the window's requests.
     above: Vec<(Nanos, u64)>,
     histogram: Histogram,
     /// Sum of all gaps of the window's requests, in nanoseconds.

@@ -61,7 +61,7 @@ fn gaps_of_a_request_that_are_alike_are_worth_one() {
     assert!((80..200).contains(&at(Percentile::P50)), "{effective:?}");
     let tail = percentile(&streams(100, 1), Percentile::P99);
     assert_eq!(tail, Estimate::NotEnough { n: at(Percentile::P99), need: 368, of: Counted::Gaps });
-    // Independent gaps count in full.
+    // If gaps are independent, their effective number is close to their actual number.
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let free: Vec<Vec<u64>> =
         (0..100).map(|_| (0..50).map(|_| rng.random_range(8_000_000..12_000_000u64)).collect()).collect();

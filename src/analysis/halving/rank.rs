@@ -5,13 +5,13 @@ use super::question::{Estimate, Meets, Question, Says, Seen};
 /// Minimum variation between runs of one configuration, in addition to the variation due to the number
 /// of requests, as a share of the value.
 const LEAST: f64 = 0.01;
-/// Configurations that differ by less than this share count as alike, so no longer runs are made to
-/// distinguish them.
+/// Configurations that differ by less than this share are treated as equally good, so the search does not
+/// make longer runs to distinguish them.
 const ALIKE: f64 = 0.03;
 /// Number of standard deviations from the mean to either end of a 95 % interval.
 const WIDE: f64 = 1.96;
 /// Number of standard deviations above the mean beyond which 10 % of a normal distribution lie. A
-/// configuration that is better with a probability below 10 % gets no longer run.
+/// configuration that is better with a probability below 10 % does not get a longer run.
 const LIKELY: f64 = 1.282;
 
 /// The combined evidence of runs on a configuration.

@@ -10,8 +10,8 @@ use crate::analysis::slo::Answer;
 
 /// Maximum number of long runs in a search.
 pub(super) const CONFIRMATIONS: usize = 5;
-/// A drift or two modes are mentioned if they explain the runs more than `LIKELY` times better than
-/// noise does, and they become the reason why the search ended if they do so more than `SHOWN` times
+/// A drift or two modes are mentioned if they explain the runs more than `LIKELY` times better than noise
+/// does, and they become the reason why the search ended if they explain the runs more than `SHOWN` times
 /// better.
 const LIKELY: f64 = 3.0;
 const SHOWN: f64 = 20.0;

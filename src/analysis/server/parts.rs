@@ -19,8 +19,8 @@ use crate::telemetry::engines::{Moment, moment};
 use super::scraped::{Counted, Scraped};
 use super::told::told_mean_ms;
 
-/// Maximum relative difference between the counts of client and server. Beyond it, the server's mean
-/// covers other requests. The value was chosen, not measured.
+/// Maximum relative difference between the counts of client and server. If they differ by more, the server's
+/// mean covers other requests than the client's. The value was chosen, not measured.
 const ALIKE: f64 = 0.05;
 /// A negative part is within the accuracy of means if it is no more than the share `NOISE` of the whole,
 /// or `NOISE_MS` milliseconds, below zero. The values were chosen; the mock's means lie within 0.5 ms of its

@@ -109,7 +109,7 @@ fn the_parts_come_to_the_whole() {
 
 #[test]
 fn what_a_page_does_not_have_is_unknown() {
-    // Text Generation Inference has only the queue and the total time.
+    // Text Generation Inference reports only the queue time and the total time.
     let [ttft, e2e] = sums(&samples(&[("queue", 20.0), ("e2e", 155.0)]));
     is(&ttft, &[("queue", 20.0), ("unknown", 40.0)]);
     assert_eq!(ms(&ttft, "outside_server"), Err("no page has ttft_seconds".to_owned()));

@@ -54,8 +54,8 @@ pub(super) fn falls(points: &Points) -> bool {
     step(points, |before, after| after < before).is_some()
 }
 
-/// Returns whether the samples of this name count work of the server. Of a histogram's series, only its count
-/// does.
+/// Returns whether the samples of this name count work of the server. For a histogram, this is true only of
+/// its count.
 fn is_counter(name: &str) -> bool {
     let of = |key: &str, kind| canonical(key).is_some_and(|series| series.source == SERVER && series.kind == kind);
     of(name, Kind::Counter) || name.strip_suffix(".count").is_some_and(|key| of(key, Kind::Histogram))

@@ -15,8 +15,8 @@ pub(super) struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// Creates the round trips from instants and durations in seconds. The median of the window counts,
-    /// because a handshake that was lost and resent does not measure one round trip.
+    /// Creates the round trips from instants and durations in seconds. The round trip under load is the
+    /// median of the window, because a handshake that was lost and resent takes longer than one round trip.
     pub(super) fn of(all: impl Iterator<Item = (f64, f64)>, [start, end]: [f64; 2]) -> RoundTrips {
         let all: Vec<(f64, f64)> = all.collect();
         let before = all.iter().filter(|(at, _)| *at <= 0.0).map(|(_, took)| *took).reduce(f64::min);

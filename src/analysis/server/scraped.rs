@@ -16,10 +16,10 @@ const GPU: &str = "gpu";
 const SUM: &str = ".sum";
 const COUNT: &str = ".count";
 
-/// Instants in seconds and values of one series of one page.
+/// The points of one series on one page: the instant, in seconds, and the value.
 pub(super) type Points = Vec<(f64, f64)>;
 
-/// The counts of a histogram over the window.
+/// The observations that a histogram counted in the window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Counted {
     /// The mean of the observations, in the histogram's unit.
@@ -128,7 +128,8 @@ impl<'a> Scraped<'a> {
         self.read.is_empty() && self.failed.is_empty()
     }
 
-    /// Returns the counts of a histogram in the window; `None` if no page has it.
+    /// Returns the number and the mean of the observations that a histogram counted in the window; `None` if
+    /// no page has the histogram.
     pub(super) fn histogram(&self, key: &str) -> Option<Result<Counted, String>> {
         let canonical = canonical(key)?;
         let sum = self.series(&format!("{key}{SUM}"), canonical)?;

@@ -54,7 +54,8 @@ impl Method for Stochastic {
         if let Some(load) = doubling(bracket, grid) {
             return Step::Probe(load);
         }
-        // The weight of each load being the highest that holds; the first weight is for no load holding.
+        // For each load, a weight for the case that it is the highest that holds; the first weight is for the
+        // case that no load holds.
         let mut weights = vec![1.0; grid.loads().len() + 1];
         for probe in probes {
             let Some(met) = met(probe) else { continue };

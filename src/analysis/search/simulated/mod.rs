@@ -1,5 +1,5 @@
-//! Checks that a search finds its target, on simulated servers whose highest load is known, judged by the
-//! program's own tests.
+//! Checks that a search finds its target. The servers are simulated, so the highest load that meets the
+//! objective is known. The program's own tests judge the runs.
 //!
 //! `SWEEPLINE_SIMULATIONS=1000 cargo test --release -p sweepline-analysis --lib search::simulated --
 //! --nocapture` prints the table of `docs/SEARCH.md`; by default, there are only a few servers of each
