@@ -32,7 +32,8 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    /// Creates a tick every `every` nanoseconds; the first one is due `every` nanoseconds after `now`.
+    /// Creates ticks that are due every `every` nanoseconds; the first is due `every` nanoseconds after
+    /// `now`.
     pub(crate) fn new(every: u64, now: u64) -> Ticks {
         Ticks { every, next: now + every }
     }

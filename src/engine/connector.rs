@@ -52,7 +52,7 @@ impl Connector {
         Ok(Connector { target, tls, clock, http2 })
     }
 
-    /// Replaces the clock of new stamps with the run's clock, which has started.
+    /// Makes new stamps use the run's clock, which has started.
     pub(crate) fn begin(&mut self, clock: Clock) {
         self.clock = clock;
     }

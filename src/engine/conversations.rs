@@ -144,8 +144,8 @@ impl Conversations {
         Some(think)
     }
 
-    /// Takes from the pool the conversation whose user was ready first, if that user has finished thinking
-    /// at `now`.
+    /// Takes from the pool the conversation whose user was ready first, if that user has finished thinking by
+    /// `now`.
     fn ready(&mut self, now: u64) -> Option<Pending> {
         // Without think times, every conversation in the pool is ready.
         let is_ready =

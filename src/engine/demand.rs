@@ -1,5 +1,5 @@
-//! Computes, before a run starts, the connections that it needs: how many at once, how many per second, and
-//! how many are opened ahead. The result depends only on the spec.
+//! Computes, before a run starts, the connections that it needs: how many at the same time, how many per
+//! second, and how many are opened ahead. The result depends only on the spec.
 
 use crate::expand::{Course, Http2, Load, RunSpec};
 use crate::plan::Connections;
@@ -24,7 +24,7 @@ pub struct Demand {
     /// Connections opened per second at the highest rate; `None` if connections are kept, or in a closed
     /// loop, where the number depends on the server's speed.
     pub per_second: Option<f64>,
-    /// Number of file descriptors in addition to the connections.
+    /// Number of file descriptors that the run needs in addition to its connections.
     pub files: u64,
 }
 

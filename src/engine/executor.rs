@@ -73,7 +73,7 @@ pub(crate) struct Executor {
     ending: Option<Ending>,
 }
 
-/// The executor's counts of requests, for the facts of the run.
+/// The executor's request counts, which are recorded in the run's facts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     /// Number of requests that were scheduled.
@@ -229,7 +229,7 @@ impl Executor {
         Ok(end)
     }
 
-    /// Handles a run that ends in a series of failures. Such a run is over only when a check has shown
+    /// Handles a run that ends during a series of failures. Such a run is over only when a check has shown
     /// whether the server is unreachable.
     async fn ask_at_the_end(
         &mut self,

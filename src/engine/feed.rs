@@ -18,8 +18,8 @@ use super::start::Start;
 use super::tally::Reply;
 use super::waits::Waits;
 
-/// Identifies a request's turn of a conversation, if it is one. The caller passes it to `give_back` when
-/// the request has ended.
+/// Identifies the conversation turn that a request belongs to, if any. The caller passes it to `give_back`
+/// when the request has ended.
 pub(crate) struct Ticket(Option<(usize, Turn)>);
 
 /// The contents of a run's requests, in the order in which requests start.

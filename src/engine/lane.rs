@@ -163,7 +163,7 @@ pub(super) fn lanes(spec: &RunSpec, key: NonceKey, counting: Option<&Counting>) 
     Ok(find_twins((0..).zip(&spec.mix).map(class).collect::<Result<_, _>>()?))
 }
 
-/// Marks classes whose first requests have equal texts. The other requests of such classes are then equal,
+/// Marks classes whose first requests have equal texts. All other requests of these classes are then equal,
 /// too.
 fn find_twins(mut lanes: Vec<Lane>) -> Vec<Lane> {
     let said = |lane: &Lane| {

@@ -218,9 +218,9 @@ struct Began {
     ending: Option<Ending>,
 }
 
-/// Leaves the server idle, opens connections, and starts the run's clock. If other processes send the rest of
-/// the load, the coordinator leaves the server idle, and this process waits for its cues to open connections
-/// and to start the clock.
+/// Waits for the server's idle time to pass, opens connections, and starts the run's clock. If other
+/// processes send the rest of the load, only the coordinator waits for the idle time, and this process waits
+/// for the coordinator's cues to open connections and to start the clock.
 async fn begin(
     (spec, share, part): (&Arc<RunSpec>, Share, Option<Part>),
     target: &Arc<Target>,
@@ -242,8 +242,8 @@ async fn begin(
     Ok(Began { opened, clock, ending: Some(Ending { finish, tell, is_measured: false }) })
 }
 
-/// Waits for the run's idle time, in which the server receives nothing and no connection is open. Request
-/// contents may be prepared meanwhile.
+/// Waits until the run's idle time has passed, during which the server receives nothing and no connection is
+/// open. Request contents may be prepared meanwhile.
 pub async fn leave_idle(
     spec: &RunSpec,
     progress: &Progress,

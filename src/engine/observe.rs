@@ -189,7 +189,7 @@ impl Observer {
         self.0.progress.phase()
     }
 
-    /// Returns the threads of the run so far, in the order in which they registered.
+    /// Returns the threads that have joined the run so far, in the order in which they registered.
     pub(crate) fn threads(&self) -> MutexGuard<'_, Vec<Arc<Enlisted>>> {
         // A thread that panicked while it registered left the list intact.
         self.0.threads.lock().unwrap_or_else(PoisonError::into_inner)

@@ -12,12 +12,13 @@
 //!   measured` in the plan.
 //! - *Five failures in a row (refused or reset connections, 502 or 503) without a success in between,
 //!   followed by two checks that do not reach the endpoint.* A server that sheds load still returns its list
-//!   of models, or streams to the requests that it has accepted. So a token, a completed request or any other
-//!   response since the first of the five failures removes the suspicion. While a request that was in flight
-//!   before the first failure continues, the server may be working on it and rejecting all others. In this
-//!   case, the endpoint must be unreachable for as long as a silence must last to count as a sign. This
-//!   conclusion is wrong if a gateway rejects everything, including its list of models, for longer than the
-//!   longest response takes, and then recovers: the attempt is spoiled although the server was only full.
+//!   of models, or streams responses to the requests that it has accepted. So a token, a completed request or
+//!   any other response since the first of the five failures removes the suspicion. While a request that was
+//!   in flight before the first failure continues, the server may be working on it and rejecting all others.
+//!   In this case, the endpoint must be unreachable for as long as a silence must last before it is a sign of
+//!   an outage. This conclusion is wrong if a gateway rejects everything, including its list of models, for
+//!   longer than the longest response takes, and then recovers: the attempt is spoiled although the server
+//!   was only at its capacity.
 //! - *Silence.* Nothing was received for ten seconds with requests in flight, and two checks directly
 //!   afterwards get no response within ten seconds each. A single-threaded server responds to nothing else
 //!   while it computes, so its longest silence that ended with data serves as the reference: only a silence
@@ -335,8 +336,8 @@ impl Outage {
             return Step::GoOn;
         };
         if inquiry.answered < 2 {
-            // Requests that are in flight now and still at the result of the second check were accepted,
-            // not rejected.
+            // Requests that are in flight now and are still in flight when the second check ends were
+            // accepted, not rejected.
             let older = self.cut.map_or(now.in_flight, |_| row.older);
             self.row = Some(Row { before: self.next_request, older, ..row });
             self.inquiry = Some(Inquiry { next: Some(now.at.saturating_add(BETWEEN_CHECKS)), ..inquiry });
@@ -382,8 +383,8 @@ impl Outage {
         if self.cut.is_some() { 1 } else { IN_A_ROW }
     }
 
-    /// Returns the end of the time in which silence is counted: now, or the end of the run, after which
-    /// nothing can be received.
+    /// Returns the end of the period over which a silence is measured: now, or the end of the run, after
+    /// which nothing can be received.
     fn until(&self, now: Now) -> u64 {
         self.cut.map_or(now.at, |(at, _)| at)
     }
@@ -419,7 +420,7 @@ impl Outage {
         if about == Some(About::Row) && is_idle { Depth::Generation } else { Depth::Presence }
     }
 
-    /// Updates the silence according to the data received since the last call.
+    /// Updates the current silence, depending on whether data has been received since the last call.
     fn hear(&mut self, now: Now) {
         let silence = &mut self.silence;
         if now.received != silence.received {
@@ -485,7 +486,8 @@ impl Outage {
 }
 
 impl Silence {
-    /// Restarts the silence after an event other than data.
+    /// Ends the current silence, because the server has sent something. If requests are in flight, a new
+    /// silence begins now.
     fn broken(&mut self, now: Now) {
         self.since = (now.in_flight > 0).then_some(now.at);
     }

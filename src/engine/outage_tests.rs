@@ -216,8 +216,8 @@ fn the_end_of_a_run_waits_for_what_is_being_asked() {
 }
 
 proptest! {
-    /// If data arrives between any five failures, and there is no 429 or 404, the endpoint is never checked
-    /// and the attempt never ends.
+    /// If there are never five failures in a row without data in between, and there is no 429 or 404, the
+    /// endpoint is never checked and the attempt never ends.
     #[test]
     fn sporadic_failures_are_measurements(
         rounds in prop::collection::vec((prop::collection::vec(0..7usize, 0..5), any::<bool>(), 1..2_000u64), 1..200),

@@ -7,10 +7,11 @@ use crate::rows::{Pauses, Standstill, Windows};
 /// A wake-up that is later than this (in nanoseconds) is a pause. Shorter delays are ordinary on a
 /// busy machine; the canaries' percentiles show them.
 const LEAST_NS: u64 = 100_000_000;
-/// If the thread was stopped, rather than waiting for a core, a wake-up that is later than this (in
-/// nanoseconds) is a pause if it happens at least `AGAIN` times.
+/// A wake-up that is later than this (in nanoseconds) because the thread was stopped, rather than waiting for
+/// a core, is a pause if there are at least `AGAIN` such wake-ups.
 const LEAST_STOP_NS: u64 = 50_000_000;
-/// Minimum number of short stops that count as pauses. One or two are normal on a virtual machine.
+/// Minimum number of short stops for them to be treated as pauses. One or two are normal on a virtual
+/// machine.
 const AGAIN: u64 = 3;
 /// Maximum number of spans of each kind that are stored. When it is reached, adjacent spans are merged, so
 /// that memory is bounded however long the run is.
@@ -71,7 +72,7 @@ impl Book {
 }
 
 impl Span {
-    /// Whether this pause counts only if there are enough short ones (`AGAIN`).
+    /// Whether this pause is so short that it is included only if there are enough such pauses (`AGAIN`).
     fn is_short(&self) -> bool {
         self.longest < LEAST_NS
     }

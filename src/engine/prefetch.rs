@@ -25,8 +25,8 @@ pub(crate) struct Ahead<T> {
 }
 
 impl<T: Send + 'static> Ahead<T> {
-    /// Starts to prepare the items of `things`, which is endless; `bytes` returns the size of the first
-    /// item, and the others are assumed to have a similar size.
+    /// Starts to prepare the items of `things`, which is endless; `bytes` is called for the size of the first
+    /// item, and the other items are assumed to have a similar size.
     pub(crate) fn start(
         mut things: impl Iterator<Item = T> + Send + 'static,
         bytes: impl FnOnce(&T) -> usize,

@@ -32,8 +32,7 @@ const BACKLOG: usize = 1024;
 /// Like `BACKLOG`, for runs whose texts are recorded. A batch then contains about 32 KiB of texts,
 /// or the texts of one request, however long they are.
 const BACKLOG_OF_TEXTS: usize = 64;
-/// The maximum number of waiting batches is divided by this number. When more batches than the
-/// result are waiting, the writer is woken.
+/// The writer is woken when more batches are waiting than the maximum number divided by this constant.
 const WAKE_AT: u64 = 4;
 /// How often the writer polls for batches.
 const LOOK_EVERY: Duration = Duration::from_millis(20);

@@ -170,8 +170,8 @@ fn a_rate_that_sinks_to_nothing_ends_the_arrivals() {
     assert_eq!(course.at(141.0), None);
 }
 
-/// Compares arrivals with the formula of the releases before rate profiles were added, because plans from
-/// that time must keep their arrivals to the nanosecond.
+/// Compares arrivals with the formula that releases used before rate profiles were added. Plans from that
+/// time must keep the same arrivals to the nanosecond.
 #[test]
 fn without_a_profile_arrivals_are_what_they_always_were() {
     for (rate, fill_ns, seed) in [(0.3, 0, 1), (7.0, 3_333_333_333, 2), (1234.567, 30 * SECOND, 3), (50.0, SECOND, 4)] {
@@ -188,7 +188,7 @@ fn without_a_profile_arrivals_are_what_they_always_were() {
 }
 
 /// A plan and a seed must always reproduce the arrivals of their first measurement. The Poisson values are
-/// from the last release without gamma and profiles.
+/// from the last release without the gamma process and rate profiles.
 #[test]
 fn golden_arrivals() {
     let of = |process, profile: &str| first(Schedule::drawn(process, course(profile, 100), [9; 32]), 6);

@@ -104,7 +104,7 @@ pub fn record(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Re
 ///
 /// # Errors
 ///
-/// The errors of the sink.
+/// Fails if the sink fails.
 pub fn hand_over(
     pieces: &[&[u8]],
     tokens: u32,

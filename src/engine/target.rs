@@ -53,7 +53,8 @@ pub struct Target {
     pub base: String,
     /// The API key, which is sent as a bearer token; `None` without a key.
     pub api_key: Option<Secret>,
-    /// Headers of the endpoint. Requests that are not measured carry only these.
+    /// The headers that the plan sets for the endpoint. Requests that are not measured carry only these
+    /// headers.
     pub of_endpoint: Headers,
     /// The secret values of headers, keyed by the plan's references to them.
     pub secrets: BTreeMap<SecretRef, Secret>,

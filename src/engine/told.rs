@@ -17,8 +17,8 @@ const LONGEST_ID: usize = 128;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Told {
     timing: ServerTimes,
-    /// The times in TGI's fields. They count only if the field that identifies the server as TGI is present
-    /// (`is_tgi`).
+    /// The times in TGI's fields. They are used only if the field that identifies the server as TGI is
+    /// present (`is_tgi`).
     tgi: ServerTimes,
     is_tgi: bool,
     trace: Option<Box<str>>,
@@ -67,7 +67,7 @@ fn timings(value: &[u8], times: &mut ServerTimes) {
             5 if name.eq_ignore_ascii_case(b"total") => &mut times.total_ns,
             _ => continue,
         };
-        // If parameters or entries are repeated, the first one counts.
+        // If parameters or entries are repeated, the first one is used.
         let duration = parts.find_map(|part| {
             let at = part.iter().position(|byte| *byte == b'=')?;
             part[..at].trim_ascii().eq_ignore_ascii_case(b"dur").then(|| &part[at + 1..])

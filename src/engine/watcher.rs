@@ -276,8 +276,8 @@ fn threads(observer: &Observer, add: &mut impl FnMut(String, f64)) {
     }
 }
 
-/// Adds samples of the delays since the last sample: the 99th percentile, the largest, and the number in
-/// each octave.
+/// Adds samples of the delays since the last sample: the 99th percentile, the maximum, and the number of
+/// delays in each octave.
 fn delays(name: &str, counted: &Counted, add: &mut impl FnMut(String, f64)) {
     let Some(Spread { p99_ns, max_ns, .. }) = counted.spread() else { return };
     add(format!("{name}_p99_seconds"), seconds(p99_ns));

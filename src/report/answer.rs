@@ -106,7 +106,7 @@ impl Arm<'_> {
         names.iter().find(is_told).or_else(|| names.iter().find(is_there)).map(|name| (*name).to_owned())
     }
 
-    /// The first latency metric that was compared.
+    /// Returns the first latency metric that was compared; `None` if there is none.
     fn first_time(&self) -> Option<String> {
         self.tests().iter().find(|test| is_time(&test.metric)).map(|test| test.metric.clone())
     }
@@ -189,7 +189,7 @@ impl Arm<'_> {
         (worse > 0).then(|| format!("fails more requests ({})", shown(worse, of)))
     }
 
-    /// The metric's name without its unit, because changes are given as percentages.
+    /// Returns the metric's name without its unit, because changes are given as percentages.
     fn named(&self, metric: &str) -> String {
         titled(metric, "")
     }

@@ -75,8 +75,8 @@ fn few<'m>(spread: &Spread, mark: &'m str) -> &'m str {
     if spread.n < quantile::unmarked_from(Percentile::P99) { mark } else { "" }
 }
 
-/// Describes a load: its pressure and cost, the source of the timestamps, and whether the generator's errors
-/// stay within the bound.
+/// Describes a load: the requests and events that it consists of, its cost in CPU time, the source of the
+/// timestamps, and whether the generator's errors stay within the bound.
 fn describe(measured: &Measured) -> String {
     let Measured { load, pressure, errors, cost, stamps, .. } = measured;
     let cpu = match (cost.cpu_s_per_1000_requests, cost.cores) {

@@ -1,4 +1,5 @@
-//! The load that each configuration sustains under the objective, and the cost of serving a target.
+//! Renders the load that each configuration sustains under the objective, and the cost of serving a target
+//! load.
 
 use comfy_table::Cell;
 
@@ -23,13 +24,13 @@ pub enum Answer {
         instance: Box<Instance>,
         /// The loads between which the limit of the instance lies.
         bracket: Bracket,
-        /// Output tokens per second at the load that holds, with its interval.
+        /// Output tokens per second at the highest load that meets the objective, with its interval.
         output: Figure,
     },
     /// The curve measures a closed loop, whose limit is a number of requests in flight rather than an arrival
     /// rate.
     Closed(Bracket),
-    /// No load holds; contains the reason.
+    /// No load is accepted as meeting the objective; contains the reason.
     Rejected(String),
 }
 
@@ -50,7 +51,7 @@ pub(crate) fn priced(money: String, currency: Option<Currency>) -> String {
 
 impl Configuration<'_> {
     /// Returns the figure by which configurations are ranked: the cost per month for the target, or without a
-    /// target, the cost per token. `None` if the price is unknown or no load holds.
+    /// target, the cost per token. `None` if the price is unknown or no load meets the objective.
     fn price(&self, target: Option<Target>) -> Option<f64> {
         let Answer::Holds { instance, .. } = &self.answer else { return None };
         match target {
@@ -62,7 +63,8 @@ impl Configuration<'_> {
 
 /// Returns the indices of the cheapest configurations for each model and scenario, by cost per month at the
 /// target, or without a target, by cost per token. There are several if their costs are equal. If a
-/// configuration that holds has no price, there is no result for its model and scenario.
+/// configuration that meets the objective at some load has no price, there is no result for its model and
+/// scenario.
 pub fn cheapest(configurations: &[Configuration], target: Option<Target>) -> Vec<Vec<usize>> {
     let of = |group: &Vec<usize>| {
         let holding = group.iter().filter(|at| matches!(configurations[**at].answer, Answer::Holds { .. }));
@@ -141,7 +143,7 @@ pub(crate) fn objective(slo: &Slo) -> String {
 
 /// Returns one sentence for each load whose result is affected by errors, for one of three reasons: the
 /// server failed so many requests that a run is invalid, repeats are excluded because of a burst of errors,
-/// or failures are at least half of the requests above a limit that is not shown to hold. The sentences are
+/// or failures are at least half of the requests above a limit that is not shown to be met. The sentences are
 /// shown above the prices, which depend on these loads.
 pub fn failed(configurations: &[Configuration]) -> Vec<String> {
     let (models, sweeps) = differ(configurations.iter().map(|one| &one.curve.series));
@@ -233,7 +235,7 @@ pub(super) fn notes(configurations: &[Configuration], holding: &[usize], name: N
     notes
 }
 
-/// Describes an undecided load above the highest load that holds, and what would decide it.
+/// Describes an undecided load above the highest load that meets the objective, and what would decide it.
 fn undecided_above(curve: &Curve, load: f64) -> String {
     let mut why = curve.rung(load).map(undecided_at).unwrap_or_default();
     let not_shown = curve.not_shown().find(|rung| rung.load == load);
@@ -315,7 +317,8 @@ fn table(configurations: &[Configuration], holding: &[usize], target: Option<Tar
     })
 }
 
-/// Returns all cells of a configuration that holds; `None` for other configurations.
+/// Returns all cells of a configuration that meets the objective at some load; `None` for other
+/// configurations.
 fn cells(one: &Configuration, target: Option<Target>, name: &str) -> Option<Vec<String>> {
     let Answer::Holds { instance, bracket, output } = &one.answer else { return None };
     let misses = bracket.misses.map_or("none".to_owned(), |load| load.to_string());

@@ -218,7 +218,7 @@ pub(super) fn lines(curve: &Curve) -> Vec<String> {
     lines
 }
 
-/// Lists the loads at which it is not shown whether the server keeps up, with the window that would show it.
+/// Lists the loads whose runs do not show whether the server keeps up, with the window that would show this.
 fn not_shown(curve: &Curve) -> Option<String> {
     let of = |rung: &Rung| format!("{}{}", rung.load, window_to_keep_up(rung));
     let loads: Vec<String> = curve.not_shown().map(of).collect();

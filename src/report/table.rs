@@ -56,7 +56,7 @@ impl OptionalColumns {
         names.into_iter().flatten().collect()
     }
 
-    /// Returns the names in a line.
+    /// Returns the names of a line, in the order of their columns.
     pub(super) fn named(&self, Line { labels, class, metrics, .. }: &Line) -> Vec<String> {
         let scenario = match (class, metrics.start) {
             (Some(class), _) => format!("└ {}", plain(class)),

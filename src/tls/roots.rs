@@ -10,7 +10,7 @@ use reqwest::{Certificate, Client, ClientBuilder};
 use rustls::pki_types::CertificateDer;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
-/// Environment variables that replace the system's certificates.
+/// Environment variables that name certificates to use instead of the system's.
 const CHOSEN: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// Returns Mozilla's root certificates if the system has none, otherwise an empty list. If `SSL_CERT_FILE` or

@@ -89,7 +89,7 @@ fn places(runs: &[MeasuredRun]) -> String {
     table(&headings, &rows)
 }
 
-/// The workload and the loads of the runs of one sweep and one scenario.
+/// What the runs of one sweep sent for one scenario: the workload and the loads.
 #[derive(Default)]
 struct Sent<'a> {
     loads: Vec<(Axis, f64)>,

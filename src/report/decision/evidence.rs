@@ -18,7 +18,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) file: String,
     /// SHA-256 of the plan's file.
     pub(crate) sha256: String,
-    /// Paths of the plan's fields that the call set with `--set`; never their values.
+    /// Paths of the plan's fields that were set with `--set`. Their values are never included.
     pub(crate) set: Vec<String>,
     /// How runs were selected; empty if all runs of the plan were selected.
     pub(crate) chosen: String,

@@ -46,8 +46,8 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     out
 }
 
-/// Returns the first [`MOST`] sentences, followed by a sentence with the number of further ones, if there are
-/// any.
+/// Returns the first [`MOST`] sentences, followed by a sentence with the number of the remaining sentences,
+/// if there are any.
 fn first(all: impl ExactSizeIterator<Item = String>) -> Vec<String> {
     let more = all.len().saturating_sub(MOST);
     let shown = all.take(MOST).map(|text| sentence(&prose(&text)));

@@ -23,9 +23,10 @@ pub(crate) enum Kin {
     Accepted,
     /// The accepted configuration under another kind of load.
     Same,
-    /// A configuration that serves the same requests as the accepted one and was not accepted itself.
+    /// A configuration that serves the same requests as the accepted configuration, but was not accepted.
     Rejected,
-    /// A configuration that serves other requests than the accepted one, so it is not an alternative.
+    /// A configuration that serves different requests than the accepted configuration, so it is not an
+    /// alternative.
     ServesOther,
 }
 
@@ -157,7 +158,7 @@ fn ladder(curve: &Curve, slo: Option<&Slo>) -> String {
     table(&headings, &curve.rungs.iter().map(row).collect::<Vec<_>>())
 }
 
-/// Returns a note if the server is not shown to keep up with a load; otherwise empty.
+/// Returns a note if the server is not shown to keep up with a load; otherwise an empty string.
 fn not_kept_up(rung: &Rung) -> &'static str {
     match rung.state() {
         _ if rung.runs.is_empty() => "",

@@ -1,5 +1,5 @@
-//! The standing of a configuration under the objective: the objective holds, is missed, is undecided, or was
-//! not judged.
+//! The standing of a configuration under the objective: whether the objective is met, is missed, is
+//! undecided, or was not judged.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,8 +30,8 @@ pub(crate) struct Standing {
     /// The outcome under the objective.
     pub(crate) outcome: Outcome,
     /// The load for which figures are shown: the load that the decision named, or else the highest load that
-    /// holds, or else the lightest measured load (the heaviest, if the plan has no objective). `None` if no
-    /// runs count.
+    /// meets the objective, or else the lightest measured load (the heaviest, if the plan has no objective).
+    /// `None` if no runs count.
     pub(crate) load: Option<f64>,
     /// The reason for the outcome, in one sentence.
     pub(crate) words: String,

@@ -41,7 +41,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) bound: Bound<'a>,
     /// The symptoms that were checked, with the findings.
     pub(crate) diagnoses: &'a [Diagnosis],
-    /// Describes which measurements of the servers are missing.
+    /// A description of which measurements of the servers are missing.
     pub(crate) not_measured: String,
     /// The classes of mixes; empty if no run has a mix.
     pub(crate) classes: Vec<ClassCurves<'a>>,
@@ -163,7 +163,7 @@ pub(crate) struct RunWithout {
 
 /// The distribution of one latency over the requests of one load of a curve.
 pub(crate) struct Spread {
-    /// The curve of the load, by its index.
+    /// The index of the curve that the load belongs to.
     pub(crate) curve: usize,
     /// The load of the runs.
     pub(crate) load: f64,

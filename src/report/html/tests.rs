@@ -76,7 +76,8 @@ fn made() -> Made {
     }
 }
 
-/// Returns the timeline of runs that follow each other, with a night between the first half and the second.
+/// Returns the timeline of runs that follow each other, with a pause as long as a night between the two
+/// halves.
 fn timeline(records: &[RunRecord]) -> Vec<Span> {
     let at = |secs: usize| jiff::Timestamp::from_second(1_800_000_000 + secs as i64).expect("an instant");
     let from = |number: usize| 10 * number + if number >= records.len() / 2 { 30_000 } else { 0 };

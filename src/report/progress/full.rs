@@ -143,7 +143,7 @@ impl Full {
 }
 
 /// Formats a figure with its history over the last minute. The history is scaled from 0 to its maximum, which
-/// is shown; it is empty if nothing is known.
+/// is shown.
 fn curve(name: &str, value: Option<String>, values: &VecDeque<Option<f64>>, columns: usize) -> String {
     let head = format!("  {name:<7}{:<22}", value.unwrap_or_else(|| "n/a".to_owned()));
     let most = values.iter().flatten().copied().fold(0.0, f64::max);

@@ -225,8 +225,8 @@ impl Screen {
         }
     }
 
-    /// Reports the result of probing an endpoint: that it is ready if the sweep waited for it, and otherwise
-    /// only problems, unless the output is verbose.
+    /// Reports the result of probing an endpoint. If the sweep waited for the endpoint, reports that it is
+    /// ready; otherwise reports only problems, unless the output is verbose.
     fn answered(&mut self, endpoint: &str, result: &Result<String, String>) {
         let was_waited_for = self.waiting.remove(endpoint).is_some();
         match result {

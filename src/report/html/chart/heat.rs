@@ -43,7 +43,7 @@ pub(crate) struct HeatRow {
 pub(crate) struct HeatCell {
     /// The number of the cell as text, and its colour step; `None` for an empty cell.
     pub(crate) value: Option<(String, usize)>,
-    /// The sign for the cell's result under the objective; `None` if the objective holds, or if there is no
+    /// The sign for the cell's result under the objective; `None` if the objective is met, or if there is no
     /// objective.
     pub(crate) sign: Option<Sign>,
     /// The text that is shown on hover.

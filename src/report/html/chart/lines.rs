@@ -25,7 +25,7 @@ pub(crate) enum Stroke {
     Points,
     /// Thick, with about this many markers, the last of which is at the end of the line.
     Marked(usize),
-    /// Thin and without markers: a part of the data behind the thick line of the same colour.
+    /// Thin and without markers, for a part of the data that the thick line of the same colour summarizes.
     Thin,
 }
 

@@ -185,9 +185,9 @@ impl<'a, 'b> Plane<'a, 'b> {
         marker::draw(self.area, slot, at, colour)
     }
 
-    /// Draws a dashed horizontal line at a value of `y`. Without a word, it is the objective, which the
-    /// legend names. With a word, it is a mark on the scale, and the word is drawn outside the plane, where
-    /// no point can cover it.
+    /// Draws a dashed horizontal line at a value of `y`. Without `word`, the line is the objective, which the
+    /// legend names. With `word`, the line is a mark on the scale, and `word` is drawn outside the plane,
+    /// where no point can cover it.
     pub(super) fn limit_at_height(&self, y: f64, word: Option<&str>) -> Drawn<()> {
         let (from, to) = (self.x.ends[0], self.x.ends[1]);
         let place = self.y.scale.place(y);

@@ -1,5 +1,6 @@
-//! A scatter chart that plots two figures of each configuration against each other, with the Pareto front: no
-//! other configuration is at least as good in both figures and better in one.
+//! A scatter chart that plots two figures of each configuration against each other, with the Pareto front:
+//! the configurations for which no other configuration is at least as good in both figures and better in one
+//! of them.
 
 use plotters::prelude::{Circle, ShapeStyle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};

@@ -58,7 +58,7 @@ pub(crate) fn capacity(sources: &Sources) -> Result<Found, PageError> {
 /// Maximum number of rows of a figure.
 const MOST_ROWS: usize = 16;
 
-/// The configurations that hold at some load.
+/// The configurations that meet the objective at some load.
 struct Holding<'s, 'a> {
     sources: &'s Sources<'a>,
     names: &'s Names,
@@ -66,7 +66,7 @@ struct Holding<'s, 'a> {
     best: &'s [usize],
 }
 
-/// One configuration that holds at some load.
+/// One configuration that meets the objective at some load.
 struct One<'s> {
     name: String,
     instance: &'s Instance,
@@ -83,8 +83,8 @@ impl<'s> Holding<'s, '_> {
         })
     }
 
-    /// Builds the figure of limits: for each configuration, the range from the highest load that holds to the
-    /// lowest load that misses.
+    /// Builds the figure of limits: for each configuration, the range from the highest load that meets the
+    /// objective to the lowest load that misses it.
     fn limits(&self) -> Result<Option<Figure>, PageError> {
         let row = |One { name, instance, is_best, .. }: One| {
             let Instance { holds, misses, .. } = *instance;
@@ -118,7 +118,7 @@ impl<'s> Holding<'s, '_> {
     }
 
     /// Builds the cost chart: the cost per million output tokens of each configuration at the highest load
-    /// that holds.
+    /// that meets the objective.
     fn money(&self) -> Result<Option<Figure>, PageError> {
         let currency = self.sources.plan.currency;
         let of_whom = format!(
@@ -157,7 +157,8 @@ impl<'s> Holding<'s, '_> {
         self.figure(("capacity-money", key), "money per million output tokens", (title, &caption), (rows, table))
     }
 
-    /// Describes how many requests and runs the results at the loads that hold are based on.
+    /// Describes on how many requests and runs the results at the highest loads that meet the objective are
+    /// based.
     fn sizes(&self) -> String {
         let rungs = self.holding.iter().filter_map(|at| {
             let one = &self.sources.configurations[*at];

@@ -141,7 +141,7 @@ pub(crate) fn keys_drawn<'s>(sources: &'s Sources) -> impl Iterator<Item = &'sta
     pulses.filter_map(|pulse| Some(find(latency(pulse)?.0)?.key))
 }
 
-/// A function that reads a figure of a run; `None` if the run does not have it.
+/// A function that returns a figure of a run, or `None` if the run does not have this figure.
 type Reading<'r> = &'r dyn Fn(&MeasuredRun) -> Option<f64>;
 
 /// Returns the indices of the runs with the lowest and the highest values of the figures that readers

@@ -181,8 +181,8 @@ fn limit_text(one: &Configuration) -> String {
     }
 }
 
-/// Describes why the lightest undecided load above the highest load that holds is undecided. This load
-/// matters because it could raise the result. `None` if there is no such load.
+/// Considers the lightest undecided load above the highest load that meets the objective, and describes why
+/// it is undecided. This load matters because it could raise the result. `None` if there is no such load.
 fn undecided(one: &Configuration, name: &str) -> Option<String> {
     let (Answer::Holds { bracket: found, .. } | Answer::Closed(found)) = &one.answer else { return None };
     let curve = one.curve;

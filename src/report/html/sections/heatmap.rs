@@ -1,5 +1,5 @@
-//! The section with one row per scenario and one column per load: for each configuration with at least
-//! two scenarios and two loads, heat maps of latencies and of throughput.
+//! The section with heat maps of latencies and of throughput, for each configuration with at least two
+//! scenarios and two loads. A heat map has one row per scenario and one column per load.
 
 use super::super::chart::{Heat, HeatCell, HeatRow, MOST_COLUMNS, STEPS, Sign, heat};
 use super::super::error::PageError;
@@ -26,8 +26,8 @@ const MOST_CELLS: usize = 300;
 /// Maximum number of rows of a heat map; further rows are in the next heat map.
 const MOST_ROWS: usize = 12;
 
-/// Minimum ratio of the highest to the lowest value for logarithmic colour steps. Below this ratio, colour
-/// steps are equal differences from 0, so that almost equal values look alike.
+/// Minimum ratio of the highest to the lowest value for logarithmic colour steps. Below this ratio, the
+/// colour scale is linear and starts at 0, so that almost equal values look alike.
 const WIDE: f64 = 8.0;
 
 /// Builds the section, or states why it is missing.

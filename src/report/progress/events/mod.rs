@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// file may be a pipe from which nothing reads.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The log of a command's events. Dropping it waits until all events are in the file, but at most
+/// The log of a command's events. Dropping it waits until all events are in the file, for at most
 /// [`PATIENCE`].
 pub(crate) struct EventLog {
     plan: String,

@@ -20,7 +20,7 @@ pub(super) enum Kind {
 pub(super) struct Exposition(String);
 
 impl Exposition {
-    /// Starts a family, to which all samples belong that are added before the next family starts.
+    /// Starts a family. All samples that are added before the next family starts belong to it.
     pub(super) fn family(&mut self, name: &str, kind: Kind, help: &str) {
         let kind: &str = kind.into();
         // Writing to a string cannot fail.

@@ -1,5 +1,5 @@
-//! Sends spans to a collector. If the collector is absent, slow or hangs, only spans are lost: the queue and
-//! the wait at the end are bounded, so the sweep is not affected.
+//! Sends spans to a collector. If the collector is absent, slow or unresponsive, only spans are lost: the
+//! queue and the wait at the end are bounded, so the sweep is not affected.
 
 use std::time::Duration;
 

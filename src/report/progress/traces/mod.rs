@@ -29,7 +29,7 @@ use tree::Tree;
 const GRACE: Duration = Duration::from_millis(200);
 
 /// The traces of a command. When this is dropped, all spans are sent; spans that the collector does not
-/// accept in time are given up.
+/// accept in time are discarded.
 pub(crate) struct Traces {
     /// Sends messages to the thread; `None` once the traces are closed.
     sender: Option<UnboundedSender<Told>>,

@@ -4,7 +4,7 @@
 //! Evaluated in November 2026: with `default-features = false` and without `tonic`, `opentelemetry-proto`
 //! 0.33 adds eight new crates and no client. `opentelemetry-otlp` 0.33 adds three more crates and handles
 //! batching, retries and shutdown itself. Spans are sent by our own code (`export`), whose tests ensure that
-//! a collector that is absent, slow or hangs does not affect a sweep.
+//! a collector that is absent, slow or unresponsive does not affect a sweep.
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, InstrumentationScope, KeyValue, any_value};

@@ -68,7 +68,7 @@ pub(super) fn now() -> u64 {
 /// Returns a new trace id.
 ///
 /// # Errors
-/// If the system has no random bits.
+/// If the system cannot provide random bits.
 pub(super) fn trace_id() -> std::io::Result<TraceId> {
     Ok(NonceSeed::random()?.0)
 }

@@ -40,7 +40,7 @@ impl Tree {
     /// Creates the tree for a plan's sweep, which begins now, below the parent span from the environment.
     ///
     /// # Errors
-    /// If the system has no random bits.
+    /// If the system cannot provide random bits.
     pub(super) fn new(plan: &str, parent: Option<Parent>, at_ns: u64) -> std::io::Result<Tree> {
         let trace = parent.map_or_else(trace_id, |(trace, _)| Ok(trace))?;
         let bits = NonceSeed::random()?.0;
