@@ -237,7 +237,7 @@ pub(super) fn one_line(answered: Option<&Answered>) -> String {
     parts.join(" · ")
 }
 
-/// Returns a note that a run does not decide the objective; `None` if the run decides it. The note includes
+/// Returns a note if a run leaves the objective undecided; `None` if the run decides it. The note includes
 /// the window length that would decide every limit, if there is one.
 fn objective_undecided(tests: &[SloTest]) -> Option<String> {
     let open = || tests.iter().filter(|test| test.answer == Answer::Undecided);
@@ -347,8 +347,8 @@ fn given_up(store: &Store, plan: &Plan, (runs, left_out): (&[&PlannedRun], &Left
     format!("\nno result; retried only with --redo given-up:\n{shown}{more}")
 }
 
-/// Returns the ids of the runs of each cell, by repeat. A run that several sweeps share belongs to one cell
-/// of each of these sweeps. Cells with the same runs are merged. `runs` must be in plan order.
+/// Returns, for each cell, the ids of its runs, one for each repeat. A run that several sweeps share belongs
+/// to one cell of each of these sweeps. Cells with the same runs are merged. `runs` must be in plan order.
 fn cells(runs: &[&PlannedRun]) -> Vec<Vec<RunId>> {
     let is_one = |a: &PlannedRun, b: &PlannedRun| a.sweep == b.sweep && a.cell.rank() == b.cell.rank();
     let cells = runs.chunk_by(|a, b| is_one(a, b)).map(|cell| cell.iter().map(|run| run.id).collect());

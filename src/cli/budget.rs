@@ -32,7 +32,8 @@ pub(crate) struct BudgetState {
     pub left_out: Vec<String>,
 }
 
-/// One limit of a budget. Existing and future runs both count.
+/// One limit of a budget. Both runs that have a result and runs that are still to be executed count toward
+/// the limit.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct LimitState {
     /// The limited resource: `time`, in seconds; `tokens`, of prompts and outputs together; or `money`, in
@@ -121,8 +122,8 @@ pub(super) fn decide(asked: &Asked) -> Option<(BudgetState, Vec<(String, String)
     }
 }
 
-/// Whether a sweep may be skipped, that is, it is optional and no other sweep that is kept depends on its
-/// answer.
+/// Whether a sweep may be skipped, that is, whether it is optional and no sweep that is kept depends on its
+/// result.
 fn may_go(plan: &Plan, name: &str, kept: &[&str]) -> bool {
     let asks = |other: &&&str| plan.sweeps[**other].asks().any(|(asked, _)| asked == name);
     plan.sweeps[name].optional && !kept.iter().any(|other| asks(&other))

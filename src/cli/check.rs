@@ -1,5 +1,5 @@
 //! `sweepline check PLAN…` reports errors in plans, and methodology problems that make results misleading.
-//! Expands the cells of a plan only to check them against its budgets.
+//! The cells of a plan are expanded only to check them against its budgets.
 
 use std::path::{Path, PathBuf};
 

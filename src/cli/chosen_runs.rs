@@ -48,7 +48,7 @@ impl<'a> Chooser<'a> {
         chooser
     }
 
-    /// Reads again which runs were given up.
+    /// Reads the list of given-up runs again.
     pub(super) fn look_again(&self) {
         *self.given_up.borrow_mut() = GivenUpRuns::of(self.store, Some(self.plan), &LeftOut::default());
     }
@@ -160,7 +160,8 @@ impl Judge for Chooser<'_> {
         if self.known.borrow().contains_key(&run.id) {
             return true;
         }
-        // A damaged or unreadable result is requested again; `resume` decides what happens to it.
+        // If a result is damaged or unreadable, its run is requested again; `resume` decides what happens to
+        // the result.
         match answers::answer(self.store, run, self.plan) {
             Ok(Some((record, answered))) => {
                 let start = record
@@ -222,8 +223,8 @@ fn aimed(answered: &Answered, aim: Aim) -> Option<(f64, f64)> {
         Aim::Goodput => {
             let goodput = metrics.goodput.as_ref()?;
             let (missing, rate) = (goodput.missing, goodput.missing.n as f64 / answered.metrics.flow.seconds?);
-            // One request that misses and one that does not are added, so that an observed share of 0 or 1
-            // does not yield a deviation of 0.
+            // One request that misses the objective and one that meets it are added, so that an observed
+            // share of 0 or 1 does not yield a deviation of 0.
             let share = (missing.above as f64 + 1.0) / (missing.n as f64 + 2.0);
             let of_share = (share * (1.0 - share) / missing.worth.requests.max(1.0)).sqrt() * rate;
             // In an open loop, the arrivals are the same for all settings, so the rate adds no deviation. In
@@ -244,7 +245,7 @@ fn aimed(answered: &Answered, aim: Aim) -> Option<(f64, f64)> {
     }
 }
 
-/// Number of parts of a window whose means are compared.
+/// Number of parts into which a window is divided to compare their mean throughput.
 const PARTS: usize = 8;
 
 /// Returns the standard deviation of a run's mean throughput as a share of that mean, estimated from the

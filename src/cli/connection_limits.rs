@@ -30,8 +30,8 @@ struct Need {
     demand: Demand,
 }
 
-/// Returns a message for each system limit that prevents executing `runs` with at most `jobs` of them at
-/// once; empty if no limit does.
+/// Returns a message for each system limit that prevents `runs` from being executed with up to `jobs` of them
+/// at once; empty if there is no such limit.
 pub(crate) fn obstacles<'a>(
     workspace: &Workspace,
     runs: impl Iterator<Item = &'a PlannedRun>,
@@ -60,7 +60,7 @@ fn need(workspace: &Workspace, run: &PlannedRun) -> Need {
 }
 
 /// Finds the largest run, by `size`, on each resource, and returns the `jobs` largest of these runs.
-/// These runs are the worst case of connections that are open at the same time.
+/// Together, these runs need the maximum number of connections that are open at the same time.
 fn side_by_side<'a>(needs: impl Iterator<Item = &'a Need>, jobs: u16, size: impl Fn(&Need) -> u64) -> Vec<&'a Need> {
     let mut largest: BTreeMap<&str, &Need> = BTreeMap::new();
     for need in needs {
@@ -79,7 +79,8 @@ fn connections(need: &Need) -> u64 {
     u64::from(need.demand.at_once.unwrap_or(0))
 }
 
-/// Returns the runs with their connections: `lean · short · batch 1000 (1000 connections)`.
+/// Returns the names of the runs, each with its number of connections: `lean · short · batch 1000 (1000
+/// connections)`.
 fn named(needs: &[&Need]) -> String {
     let parts: Vec<String> =
         needs.iter().map(|need| format!("{} ({} connections)", need.name, connections(need))).collect();

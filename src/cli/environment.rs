@@ -81,8 +81,8 @@ impl Looks {
         !self.asked.is_empty()
     }
 
-    /// Adds the self-descriptions of launched servers, if the plan requires that results from a different
-    /// server are measured again. If the plan pins its servers, the sweep itself has already refused a
+    /// Adds the self-descriptions of launched servers if the plan requires runs to be measured again when
+    /// their server has changed. If the plan pins its servers, the sweep itself has already refused a
     /// different server.
     pub(super) fn with_launched(self, workspace: &Workspace, launched: Vec<LaunchedSaid>) -> Looks {
         let counts = workspace.plan().environment == EnvironmentPolicy::Match;

@@ -82,8 +82,8 @@ impl<'a> Estimator<'a> {
         Estimator { plan, expansion, disk }
     }
 
-    /// Returns the cost of `runs` with at most `jobs` of them at once. Each run is counted once, and not at
-    /// all if its id is in `seen`. The ids of the counted runs are added to `seen`.
+    /// Returns the cost of `runs` if at most `jobs` of them are executed at once. Each run is counted once,
+    /// and not at all if its id is in `seen`. The ids of the counted runs are added to `seen`.
     pub(super) fn cost<'r>(
         &self,
         runs: impl Iterator<Item = &'r PlannedRun>,
@@ -226,7 +226,7 @@ mod tests {
         let content =
             |reuse, turns| Content { reuse, system_tokens: 10, output_tokens: 100, turns, ..Content::default() };
         assert_eq!(tokens(&content(Reuse::None, 1)), (60.0, 100.0));
-        // The turns have 60, 210 and 360 tokens.
+        // The prompts of the three turns have 60, 210 and 360 tokens.
         assert_eq!(tokens(&content(Reuse::Conversation, 3)), (210.0, 100.0));
     }
 }

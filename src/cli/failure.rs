@@ -17,7 +17,7 @@ use crate::store::{State, Store, StoreError, typed_results};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, EnumMessage, VariantArray)]
 #[repr(u8)]
 pub enum Exit {
-    /// Done; no run failed or is invalid.
+    /// Done; no run failed, and none is invalid.
     Done = 0,
     /// An unexpected error.
     Unexpected = 1,

@@ -30,7 +30,7 @@ pub(crate) struct Gate {
     pub missed: Vec<String>,
     /// Questions about the SLO that are undecided, and what would decide them, one line for each.
     pub undecided: Vec<String>,
-    /// Repeats that do not count, one line for each cell.
+    /// Repeats that are excluded because of a disturbance, one line for each cell.
     pub excluded: Vec<String>,
     /// Why the plan's comparison has no result: nothing could be tested, or results are not shown to be
     /// within a margin; `None` if there is a result, or no comparison.
@@ -61,8 +61,8 @@ pub(super) fn is_one(plan: &Plan) -> Result<(), Failure> {
 
 /// Tests the cells of the committed runs among `runs` against the plan's SLO, each cell with all of its
 /// repeats, and the plan's arms against their baselines. Loads that a search or ladder chose are not tested,
-/// because searches and ladders go up to a load that misses. Invalid runs do not count, unless they are
-/// invalid because too many of their requests failed at the server. A run that was given up because the
+/// because searches and ladders go up to a load that misses the SLO. Invalid runs do not count, unless they
+/// are invalid because too many of their requests failed at the server. A run that was given up because the
 /// server does not sustain its load counts as a miss. The gates of the sweeps of `runs` and of waiting cells
 /// are also included.
 pub(super) fn check(
@@ -184,8 +184,8 @@ fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
     priced(gate, plan, &rung, name);
 }
 
-/// Returns why nothing is known about a cell; `None` if at least one run counts, or if the runs that do
-/// not count show that the server misses.
+/// Returns why nothing is known about a cell; `None` if at least one run can be tested, or if the other runs
+/// show that the server misses the SLO.
 fn why_nothing_counts(rung: &Rung) -> Option<String> {
     if !rung.runs.is_empty() || rung.has_failed() || rung.is_rejected() {
         return None;

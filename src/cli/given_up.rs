@@ -17,7 +17,7 @@ use super::left_out::LeftOut;
 #[derive(Debug, Default)]
 pub(crate) struct GivenUpRuns {
     by_id: HashMap<String, GivenUpRun>,
-    /// How often the plan retries the runs of each endpoint.
+    /// For each endpoint of the plan: how often its runs may be retried.
     retries: HashMap<String, u32>,
 }
 

@@ -55,7 +55,7 @@ pub(super) struct Judgements<'a> {
     used: HashSet<Key>,
     /// Number of lines in the file.
     lines: usize,
-    /// The file, which is opened to write the first line; `None` before.
+    /// The open file; `None` until the first line is written.
     out: Option<File>,
 }
 

@@ -44,8 +44,8 @@ pub(super) struct Document<'a> {
     attempts: Vec<Attempt>,
     /// Runs that were committed and whose folders are gone.
     deleted: Vec<Gone<'a>>,
-    /// Runs that have been tried since their last commit, or were never committed, and have no
-    /// newer result.
+    /// Runs with uncommitted attempts: the attempts since the last commit of the run or, if the run was never
+    /// committed, all of its attempts.
     tried: Vec<TriedRun>,
 }
 
@@ -92,7 +92,8 @@ struct Gone<'a> {
     state: String,
 }
 
-/// A run that has been tried since its last commit, or was never committed.
+/// A run with uncommitted attempts: those since its last commit or, if the run was never committed, all of
+/// them.
 #[derive(Debug, Serialize, JsonSchema)]
 struct TriedRun {
     /// The full id of the run; only the beginning if the attempt.json of its last attempt cannot be
@@ -156,7 +157,7 @@ pub(super) fn run(args: ListArgs) -> Result<Exit, Failure> {
             output::json(&Document { runs, attempts, deleted, tried })?;
         }
         TextOrJson::Text => {
-            // Without a screen, the output is for programs, and each run is on one line.
+            // If there is no terminal, the output is meant for programs, and each run is on one line.
             let fits = has_screen();
             let rows = store.survey(&|run| Some(row(&run)))?;
             output::print_fitted(&text(&args, &rows, (&attempts, &deleted, &tried), fits))?;
@@ -165,8 +166,7 @@ pub(super) fn run(args: ListArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Returns the runs that have been tried since their last commit or were never committed, sorted by
-/// id.
+/// Returns the runs with uncommitted attempts, sorted by id.
 fn tried(store: &Store) -> Result<Vec<TriedRun>, Failure> {
     let one = |(id, tries): (&String, &Tries)| {
         let last = tries.last.as_ref()?;

@@ -1,4 +1,4 @@
-//! Finds results without texts, although the plan requests that texts are recorded.
+//! Finds results that lack texts although the plan requests them to be recorded.
 
 use crate::sweep::resume::{Action, Decision};
 

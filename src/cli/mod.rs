@@ -98,7 +98,8 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Parses the command line. If it does not specify results, the results that the plan specifies are used.
+/// Parses the command line. If it does not say where the results are, the place that the plan specifies is
+/// used.
 pub fn parse(mut typed: Vec<OsString>) -> Result<Cli, clap::Error> {
     let command = Cli::command();
     let matches = command.clone().try_get_matches_from(&typed)?;

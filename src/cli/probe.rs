@@ -65,7 +65,7 @@ pub(crate) struct ProbedEndpoint {
     /// Why the server is not near, if the plan sets `near: true` and the measurements contradict it; null
     /// otherwise.
     not_near: Option<String>,
-    /// The same data as `fingerprint`, for any model.
+    /// The server's whole self-description; `fingerprint` is derived from it for the plan's model.
     #[serde(skip)]
     pub(crate) said: SelfDescription,
     /// Whether waiting is useless, because the endpoint will not become ready without a change.

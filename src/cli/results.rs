@@ -242,8 +242,8 @@ fn typed(plan: &Path, changes: &Changes, folder: &Folder) -> String {
     format!("{}{}{}", quoted(&plan.to_string_lossy()), changes.typed(quoted), folder.typed())
 }
 
-/// Returns the error that a plan has no result in a folder, with the command that measures the plan,
-/// and if there are other results, the command that shows why they do not match.
+/// Returns the error that a plan has no result in a folder, with the command that measures the plan and, if
+/// there are other results, the command that shows why they do not match.
 pub(crate) fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Failure {
     let asked = typed(plan, changes, folder);
     let others = folder.store().is_ok_and(|store| store.has_runs().is_ok_and(|has_runs| has_runs));

@@ -292,8 +292,8 @@ fn has_single_equals(text: &str) -> bool {
     })
 }
 
-/// Returns the results that match the expression, based on the information in their records. Records
-/// contain no sweep, and the values of other axes are parsed from text.
+/// Returns the results that match the expression, based on the information in their records. Records do not
+/// contain the sweep, and they store values on further axes as text, which is parsed.
 pub(crate) fn matching_records<'a>(text: &str, records: &[&'a RunRecord]) -> Result<Vec<&'a RunRecord>, Failure> {
     let own = ["endpoint", "model", "scenario", "batch_size", "qps"];
     let further = records.iter().flat_map(|record| record.spec.labels.axes.iter()).map(|(axis, _)| axis);

@@ -108,7 +108,7 @@ impl<'a> OneDeleted<'a> {
 }
 
 fn not_covered(verified: &Verified) -> usize {
-    // A run that has lost its digest was covered, and counts as damaged instead.
+    // A run whose run.json has lost its digest counts as damaged, not as uncovered.
     verified.runs.iter().filter(|report| report.is_whole() && report.covered == Some(false)).count()
 }
 

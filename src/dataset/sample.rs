@@ -5,8 +5,8 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::units::Seed;
 
-/// Returns the numbers from 0 to below `total` in the order in which they are drawn without replacement.
-/// The result depends only on the arguments.
+/// Returns the numbers from 0 to `total` − 1 in the order in which they are drawn without replacement. The
+/// result depends only on the arguments.
 ///
 /// The order is a Fisher-Yates shuffle with random numbers from ChaCha8, where `pass` selects the stream.
 /// When all records have been drawn, the next pass has a different order. The first n numbers of an order
@@ -62,8 +62,8 @@ mod tests {
         for seed in 0..20_000 {
             first[order(10, Seed(seed), 0)[0] as usize] += 1;
         }
-        // Each is expected to occur 2 000 times, with a standard deviation of 42; six standard deviations are
-        // allowed.
+        // Each record is expected to come first 2 000 times, with a standard deviation of 42; six standard
+        // deviations are allowed.
         assert!(first.iter().all(|count| count.abs_diff(2_000) < 260), "{first:?}");
     }
 }

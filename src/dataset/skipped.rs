@@ -17,25 +17,25 @@ pub enum Reason {
     NotUtf8,
     /// The entry is not JSON, or it is a CSV line with too few or too many fields.
     Syntax,
-    /// A value whose type differs from the format, or an impossible value.
+    /// A value is impossible, or has a type that the format does not allow.
     WrongValue,
     /// A field that the format requires is missing.
     Missing,
-    /// A time, length or count below zero.
+    /// A time, length or count is below zero.
     Negative,
-    /// A time that is before that of an earlier entry.
+    /// The time of the entry is before that of an earlier entry.
     Unsorted,
-    /// The same id as an earlier entry.
+    /// The entry has the same id as an earlier one.
     Duplicate,
     /// There is nothing to send: no user message and no prompt tokens.
     NoPrompt,
-    /// Declared output tokens of 0, so the request failed or had no response.
+    /// The file declares 0 output tokens, so the request failed or had no response.
     NoAnswer,
-    /// Removed by a filter on lengths.
+    /// The entry was removed by a filter on lengths.
     Length,
-    /// Removed by the filter on languages.
+    /// The entry was removed by the filter on languages.
     Language,
-    /// Removed by the filter on turns.
+    /// The entry was removed by the filter on turns.
     Turns,
 }
 

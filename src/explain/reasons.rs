@@ -8,9 +8,9 @@ const METRICS: &str = include_str!("../../docs/METRICS.md");
 pub struct VerdictReason {
     /// The name, like `client_late`.
     pub name: &'static str,
-    /// When a run gets it, in Markdown.
+    /// When a run gets this reason or label, in Markdown.
     when: &'static str,
-    /// The verdict that it leads to, in Markdown.
+    /// The verdict to which the reason or label leads, in Markdown.
     effect: &'static str,
 }
 
@@ -21,7 +21,7 @@ pub fn all() -> impl Iterator<Item = VerdictReason> {
     table.filter_map(row)
 }
 
-/// Parses a row of the table; `None` for its head.
+/// Parses a row of the table; `None` for the table's header.
 fn row(line: &'static str) -> Option<VerdictReason> {
     let (name, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
     let (when, effect) = rest.strip_suffix(" |")?.rsplit_once(" | ")?;
@@ -29,19 +29,19 @@ fn row(line: &'static str) -> Option<VerdictReason> {
 }
 
 impl VerdictReason {
-    /// Returns when a run gets it.
+    /// Returns when a run gets this reason or label, as plain text.
     pub fn when(&self) -> String {
         without_links(self.when)
     }
 
-    /// Returns the verdict that it leads to.
+    /// Returns the verdict to which the reason or label leads, as plain text.
     pub fn effect(&self) -> String {
         without_links(self.effect)
     }
 }
 
-/// Replaces the links of a line of Markdown with their texts. Links to another part of the same page are
-/// dropped if they stand in brackets.
+/// Replaces the links of a line of Markdown with their texts. Links in parentheses that lead to another part
+/// of the same page are removed, with the parentheses.
 fn without_links(markdown: &str) -> String {
     let mut plain = String::new();
     let mut rest = markdown;

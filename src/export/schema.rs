@@ -81,7 +81,7 @@ mod tests {
 
     const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/export.schema.json");
 
-    /// Returns the names of each table, in the order of the file.
+    /// Returns the name and the column names of each table, in the order of the file.
     fn names(schema: &Value) -> Vec<(String, Vec<String>)> {
         let tables = schema["$defs"].as_object().into_iter().flatten();
         let names =

@@ -186,8 +186,8 @@ const BEFORE_AXES: &str = "scenario";
 /// The column that the percentiles limited by the objective are inserted after.
 const BEFORE_LIMITED: &str = "e2e_p99_ms";
 
-/// Returns the names, in any table, of the columns for the percentiles that an objective limits, and of the
-/// columns for the lower bounds of percentiles that lie among failed requests.
+/// Returns the names of the columns for the percentiles that an objective limits, and for the lower bounds of
+/// such percentiles that lie among failed requests. The names cover the tables of all kinds of rows.
 pub(crate) fn limited(slo: Option<&Slo>) -> Vec<String> {
     let of = |reading: &Ordinate| {
         let percentile = reading.percentile.map(quantile::column).unwrap_or_default();

@@ -18,8 +18,8 @@ pub(crate) struct Document {
     plan: String,
     /// How many of the requested runs of the plan have no result yet; given-up runs are not counted.
     missing: usize,
-    /// The plan's runs that were given up, in plan order. Their loads count as missing the objective,
-    /// except after a 404, which shows nothing about the load.
+    /// The plan's runs that were given up, in plan order. A load with such a run is treated as missing the
+    /// objective, unless the run was given up because of a 404, which shows nothing about the load.
     given_up: Vec<Entry>,
     /// Notes on endpoints whose results come from several engines, releases or served models; empty if the
     /// results of each endpoint come from one.
@@ -29,7 +29,7 @@ pub(crate) struct Document {
     /// The load to be served; null without --target-qps.
     target: Option<Target>,
     /// The loads whose results are affected by errors, each described in a sentence; a failed request counts
-    /// as above every limit.
+    /// as being above every limit.
     failed: Vec<String>,
     /// The configurations, one for each curve of the plan, ordered by their first runs in the plan.
     configurations: Vec<OneConfiguration>,
@@ -101,7 +101,7 @@ pub(crate) struct Instance {
 }
 
 impl Document {
-    /// Builds the document from the results that were read; the plan has an objective.
+    /// Builds the document from the results that were read. The plan must have an objective.
     pub(crate) fn of(readings: &Readings, configurations: &[Configuration], target: Option<Target>) -> Document {
         let cheapest = report::cheapest(configurations, target).concat();
         let of = |(at, one): (usize, &Configuration)| OneConfiguration::of(one, cheapest.contains(&at), target);

@@ -122,7 +122,7 @@ fn of_searches(trails: &[Trail]) -> String {
     }
 }
 
-/// Returns why no run of a curve counts.
+/// Returns why none of a curve's runs can be used: all are invalid or were given up.
 fn why_no_run_counts(curve: &Curve) -> String {
     let mut reasons: Vec<String> = curve.rungs.iter().filter_map(Rung::why_given_up).collect();
     reasons.dedup();
@@ -135,8 +135,8 @@ fn why_no_run_counts(curve: &Curve) -> String {
 }
 
 /// Returns why no rung of a curve meets the objective, using one rung as the example: the lightest if it
-/// misses, otherwise the heaviest below the first that misses. Of the rungs that do not miss, the heaviest
-/// has the most requests and the lowest cost.
+/// misses the objective, otherwise the heaviest below the first that misses it. Of the rungs that do not miss
+/// the objective, the heaviest has the most requests and the lowest cost.
 fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
     let below = |rung: &&Rung| found.misses.is_none_or(|first| rung.load < first) && rung.answer().is_some();
     let heaviest = curve.rungs.iter().rfind(below).map(|rung| (rung, "the heaviest that does not miss its latencies"));

@@ -71,8 +71,8 @@ fn forgotten(submissions: &[(PathBuf, Submission)], (on, name): (Cluster, &str),
     if on == Cluster::Slurm { slurm::ended(name, &gone) } else { Queue::default() }
 }
 
-/// Returns the job that counts for an element: a pending or running one, otherwise the last one; `None` if
-/// the element has no job.
+/// Returns the current job of an element, which is a pending or running one or, if there is none, the last
+/// one; `None` if the element has no job.
 pub(super) fn of<'a>(jobs: &'a [Job], element: &Element) -> Option<&'a Job> {
     let name = element.name();
     let own = || jobs.iter().rev().filter(|job| job.element.name == name);

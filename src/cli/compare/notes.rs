@@ -126,8 +126,9 @@ pub(crate) fn common(notes: &mut [&mut Vec<String>]) -> Vec<String> {
     shared
 }
 
-/// Returns the note on the suspect runs of an arm, with the number of runs for each reason that not all of
-/// them have. `verdicts` has the verdict of each suspect run, as text; `of` is the number of runs.
+/// Returns the note on the suspect runs of an arm. A reason that applies to only some of these runs is
+/// followed by their number. `verdicts` contains the verdict of each suspect run, as text; `of` is the number
+/// of all runs of the arm.
 fn of_suspect(arm: &str, verdicts: &[&str], of: usize) -> Option<String> {
     let all = verdicts.len();
     let names = verdicts.iter().flat_map(|verdict| verdict.trim_start_matches("suspect: ").split(", "));

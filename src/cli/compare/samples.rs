@@ -193,7 +193,7 @@ fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, 
         host,
         server,
         models,
-        // Connection times differ in every measurement.
+        // Connection times vary from one measurement to the next.
         connect_ns: _,
         tls_ns: _,
         round_trip_ns: _,

@@ -46,8 +46,8 @@ struct OneCurve {
     knee: Knee,
     /// The two loads between which arrivals begin to outrun the server.
     saturation: Saturation,
-    /// Up to which load the plan's objective holds; null if there is no objective, or if no run
-    /// counts.
+    /// The two loads between which the curve stops meeting the plan's objective; null if there is no
+    /// objective, or if no run counts.
     slo: Option<Bracket>,
 }
 
@@ -59,11 +59,11 @@ pub(crate) struct OneRung {
     /// Requests per second that actually arrived, on average over `runs`; null in closed loops, or if `runs`
     /// is empty.
     arrived_rate: Option<f64>,
-    /// Full ids of the runs that count.
+    /// Full ids of the runs that count, that is, on which the figures of this load are based.
     runs: Vec<String>,
-    /// Full ids of invalid runs, which do not count.
+    /// Full ids of invalid runs, which are excluded from the figures.
     left_out: Vec<String>,
-    /// Repeats that do not count because of a disturbance that did not affect most repeats of the load.
+    /// Repeats that are excluded because of a disturbance that did not affect most repeats of the load.
     excluded: Vec<OneExcluded>,
     /// Full ids of runs that were given up; these have no figures.
     given_up: Vec<String>,
@@ -104,7 +104,7 @@ pub(crate) struct OneRung {
     pareto: Pareto,
 }
 
-/// A repeat that does not count.
+/// A repeat that is excluded from the figures of its load.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneExcluded {
     /// Full id of the run.

@@ -209,7 +209,7 @@ impl Record {
         Ok(out)
     }
 
-    /// Returns the first line of each part in which the record differs from `parts`.
+    /// Returns, for each part of the record that differs from `parts`, the first line that differs.
     pub(super) fn stale(&self, parts: &[String; 7]) -> Vec<Stale> {
         let mut all = Vec::new();
         for block in &self.blocks {
@@ -233,7 +233,7 @@ impl Record {
     }
 }
 
-/// Returns the text of a new record, with places for prose between its parts.
+/// Returns the text of a new record, with placeholders for prose between its parts.
 pub(super) fn new(title: &str, parts: &[String; 7], decisions: &[Decided]) -> Result<String, Failure> {
     let [decision, contract, configurations, outcome, not_known, stopped, history] =
         std::array::from_fn(|part| whole(part, &parts[part]));

@@ -177,7 +177,7 @@ fn written<'a>(table: &dyn Fn() -> Sheet<'a>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Computes and writes every answer about a run, and checks it.
+/// Computes every table and text about a run, and checks that each can be written.
 fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(), TestCaseError> {
     let events_of: Vec<EventRow> = records
         .iter()

@@ -178,7 +178,7 @@ fn say_missing((plan, workspace): (&Path, &Workspace), picked: &[&PlannedRun], a
     }
 }
 
-/// Writes the table of one kind of rows; if there are none, reports the reason.
+/// Writes the table of one kind of rows; if there are no such rows, reports the reason.
 fn one_kind(
     args: &ExportArgs,
     format: &dyn Format,

@@ -21,7 +21,7 @@ pub(crate) struct Columns<'a> {
 /// The pattern that selects all columns.
 const ALL: &str = "all";
 
-/// A table, with all of its possible columns if only some are included.
+/// A table and, if it omits columns, the list of all columns that it could have.
 pub(crate) struct Chosen<'s> {
     /// The table.
     pub table: Sheet<'s>,

@@ -158,8 +158,8 @@ impl<'a> Source<'a> {
         self.chosen.len()
     }
 
-    /// Returns the note on a kind of rows that turned out to be empty; `None` if there are no runs, and for
-    /// kinds of rows that every run has.
+    /// Returns the note on why an export has no rows of this kind; `None` if there are no runs, and for kinds
+    /// of rows that every run has.
     pub(crate) fn why_none(&self, rows: Rows) -> Option<String> {
         let why = match (rows, self.runs()) {
             (_, 0) => return None,
@@ -452,7 +452,8 @@ pub(crate) fn run_row(
     row
 }
 
-/// Whether the objective holds in one run; `None` if there is no objective, or if the run does not count.
+/// Whether one run meets the objective; `None` if there is no objective, or if the run shows nothing about
+/// it.
 fn answer_of(row: &RunRow) -> Option<slo::Answer> {
     let has_limits = !row.slo.is_empty() || row.cost.is_some();
     let points = [Point::Measured(point(row))];

@@ -47,8 +47,9 @@ pub(crate) struct ChoiceState {
     /// For a search: each objective that `meets` lists, in order, followed by other limits of the
     /// plan's objective; empty for a ladder.
     pub answers: Vec<AnswerState>,
-    /// For a search: the latency limit that the lightest load above the answer misses by most; null if only
-    /// one latency is limited, or if none is missed, for example because the server does not keep up.
+    /// For a search: the latency limit that the lightest load above the answer misses by the widest margin;
+    /// null if only one latency is limited, or if none is missed, for example because the server does not
+    /// keep up.
     pub binds: Option<&'static str>,
     /// If settings are chosen: every combination of settings, in the order of the matrix; otherwise
     /// empty.
@@ -145,9 +146,9 @@ pub(super) fn choices(workspace: &Workspace) -> Vec<ChoiceState> {
         .collect()
 }
 
-/// Returns the maximum cost of all searches and ladders that have not ended, with the runs that they have
-/// finished: `at most 28 runs and 3h02m`. The time is omitted if settings are optimized, because it is then
-/// limited per cell. `None` if all have ended.
+/// Returns the maximum cost of all searches and ladders that have not ended, including the runs that they
+/// have already finished: `at most 28 runs and 3h02m`. The time is omitted if settings are optimized, because
+/// it is then limited per cell. `None` if all have ended.
 pub(in crate::cli) fn most_in_all(workspace: &Workspace) -> Option<String> {
     let pools = workspace.expansion.pools.iter().zip(&workspace.chosen);
     let pools: Vec<&Pool> = pools.filter(|(_, chosen)| chosen.next.is_some()).map(|(pool, _)| pool).collect();

@@ -136,8 +136,8 @@ pub(crate) struct Part {
     pub sweep: String,
     /// Where the sweep begins in the plan, as file:line:column.
     pub place: Option<String>,
-    /// The precision that the repeats allow for the margin of the sweep's comparison; null if there is no
-    /// margin, or fewer than 3 repeats.
+    /// How much rounds may differ if the repeats are to show the margin of the sweep's comparison; null if
+    /// there is no margin, or fewer than 3 repeats.
     pub margin: Option<MarginCost>,
     /// Number of processes that together send the load of each run of the sweep; null if one
     /// process sends it.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::expand::{Pending, Waits};
 use crate::plan::Scalar;
 
-/// A cell that has no runs until an earlier sweep decides otherwise.
+/// A cell that has no runs (yet), because it depends on the result of an earlier sweep.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PendingCell {
     /// The sweep of the cell.

@@ -28,13 +28,14 @@ pub(crate) struct RepeatsState {
     /// The names of the metrics that the condition considers; for `shown`, these are the metrics that the
     /// plan names.
     pub metrics: Vec<String>,
-    /// Number of repeats that count: the finished ones up to the first unfinished one.
+    /// Number of repeats that are evaluated: the finished ones before the first unfinished one.
     pub finished: u32,
     /// The minimum number of repeats.
     pub at_least: u32,
     /// The maximum number of repeats.
     pub at_most: u32,
-    /// For `known`: half of the widest interval so far, as a share of the mean; null before three repeats.
+    /// For `known`: half of the widest interval so far, as a share of the mean; null with fewer than three
+    /// repeats.
     pub half: Option<f64>,
     /// The expected number of repeats, based on the deviation of the cell's runs so far; null if
     /// unknown.

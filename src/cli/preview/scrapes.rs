@@ -20,7 +20,7 @@ pub(crate) struct Scrapes {
     pub pages: Vec<String>,
     /// The tool that also reads the GPUs of this machine; null if none is used.
     pub gpus: Option<&'static str>,
-    /// The interval between requests of each page, in seconds.
+    /// The interval between requests for each page, in seconds.
     pub every_s: f64,
 }
 

@@ -86,8 +86,8 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
     out
 }
 
-/// Returns the precision that repeats allow for a margin: `5 repeats show 2 % in 4 of 5 cases if rounds of
-/// equal arms differ by less than 1.5 %`.
+/// Returns how much rounds may differ if the repeats are to show a margin: `5 repeats show 2 % in 4 of 5
+/// cases if rounds of equal arms differ by less than 1.5 %`.
 fn shown(margin: &MarginCost) -> String {
     let (repeats, share) = (margin.repeats, allowed(margin.margin));
     let differ = percent(margin.rounds_may_differ_by);

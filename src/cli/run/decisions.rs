@@ -52,9 +52,9 @@ pub(super) fn runs(count: usize) -> String {
     format!("{} to do", counted(count, "run"))
 }
 
-/// Returns the duration of the runs to do, in nanoseconds, both if executed one after another and with as
-/// many at once as `--jobs` and their resources allow. Also returns whether there are other runs whose
-/// duration is unknown.
+/// Returns the total duration of the runs to do, in nanoseconds: first if they are executed one after
+/// another, then if as many are executed at once as `--jobs` and their resources allow. Also returns whether
+/// there are other runs whose duration is unknown.
 pub(super) fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (u64, u64, bool) {
     let estimator = Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk);
     let mut is_unknown = false;

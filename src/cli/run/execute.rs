@@ -1,6 +1,6 @@
 //! Executes the pending runs, stage by stage. After each stage, runs whose server has changed since their
-//! results were recorded are measured again. At the end, optional sweeps are executed if the budget turns out
-//! to allow them.
+//! results were recorded are measured again. At the end, optional sweeps that now fit within the budget are
+//! executed.
 
 use indexmap::IndexSet;
 use tokio::sync::watch;
@@ -24,7 +24,7 @@ use crate::sweep::event::{Event, Observer};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Choices, EndsOf, OverBudget, Summary, Sweep, SweepError};
 
-/// The resources for execution, independent of the work.
+/// The resources that the execution of every stage uses.
 #[derive(Clone, Copy)]
 pub(super) struct Means<'a> {
     /// The locked results folder.

@@ -44,7 +44,7 @@ impl Stage {
         self.settle(workspace, stages)
     }
 
-    /// Adjusts the decisions: results from changed servers are measured again, repeats that may be needed
+    /// Adjusts the decisions: runs whose servers have changed are measured again, repeats that may be needed
     /// after all are decided again, and runs that have to wait are removed.
     fn settle(&mut self, workspace: &Workspace, stages: &Stages) -> Result<(), Failure> {
         self.changes = self.looks.apply(workspace, &mut self.decisions)?;

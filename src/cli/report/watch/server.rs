@@ -54,8 +54,8 @@ fn answer(request: &Request<Incoming>, guard: &Guard, pages: &impl Pages) -> Res
         (REFERRER_POLICY, "no-referrer"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
-        // The page also declares a policy of its own, which allows its script by a nonce. Browsers enforce
-        // all policies together.
+        // The page also declares its own policy, which allows its script by a nonce. Browsers enforce all
+        // policies together.
         (CONTENT_SECURITY_POLICY, "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; object-src 'none'"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
