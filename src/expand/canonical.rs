@@ -209,9 +209,9 @@ fn some<T>(value: &Option<T>, put: impl FnMut(&T)) {
     value.iter().for_each(put);
 }
 
-/// Returns which texts a tokenizer fits to their length in tokens, in addition to prompts without context.
-/// Earlier versions used estimates for these texts, so runs with such content have other ids now; the ids of
-/// all other runs are unchanged.
+/// Returns which texts, in addition to prompts without context, are adjusted with a tokenizer to have exactly
+/// the required number of tokens. Earlier versions used estimates for these texts, so runs with such content
+/// have other ids now; the ids of all other runs are unchanged.
 fn fits(scenario: &Content, mix: &[ClassSpec]) -> Option<&'static str> {
     let contents = || mix.iter().map(|class| &class.scenario).chain([scenario]);
     let is_scripted = |content: &Content| {

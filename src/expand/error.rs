@@ -160,7 +160,7 @@ pub enum Mistake {
     ContextTooShort {
         /// The plan's `context_limit`, in tokens.
         limit: u32,
-        /// Tokens of a first turn including its output.
+        /// Number of tokens in a first turn, including its output.
         needs: u64,
     },
     /// The budget ends before every setting has had a run.

@@ -20,12 +20,13 @@ pub struct Expansion {
     /// Pools of runs from which measurements select. Selected runs are in `runs` once
     /// [`Expansion::choose`] has added them.
     pub pools: Vec<Pool>,
-    /// Cells that are not runs, or not yet, because they depend on the findings of earlier sweeps.
+    /// Cells that have not (yet) become runs, because they depend on the findings of earlier sweeps.
     pub pending: Vec<Pending>,
     /// Cells whose repeats may end early. All of their runs are in `runs`; [`Expansion::end_early`]
     /// determines which of them are skipped.
     pub series: Vec<Series>,
-    /// The runs that come after the end of their cell, by sweep. The value is the reason why the cell ended.
+    /// For each sweep, the runs that are skipped because their cell has ended, each with the reason why the
+    /// cell ended.
     pub(super) pruned: HashMap<Arc<str>, HashMap<RunId, String>>,
     /// Skipped sweeps, with the reason.
     pub(super) left_out: HashMap<String, String>,

@@ -1,4 +1,4 @@
-//! The findings of sweeps so far. This is pure data; no decisions are made here.
+//! The findings that earlier sweeps have produced. This is pure data; no decisions are made here.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::RunId;
 /// The known findings of the sweeps on which other sweeps depend.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Known {
-    /// The findings for each cell, without its load.
+    /// The findings, one for each sweep, metric and cell.
     pub findings: Vec<Finding>,
 }
 

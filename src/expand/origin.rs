@@ -116,7 +116,7 @@ impl Place<'_> {
     fn model(&self, field: &str) -> Vec<Step> {
         let name = self.name_on("model");
         let Some(model) = self.plan.models.get(&name) else { return self.axis_or_matrix("model") };
-        // The texts that the tokenizer fits depend only on whether there is a tokenizer.
+        // `tokenizer.fits` exists only if the model has a `tokenizer`, so its place is that of `tokenizer`.
         let field = field.split('.').next().unwrap_or(field);
         let mut steps = keys(&["models", &name, field]);
         if field == "id" {
@@ -177,7 +177,7 @@ impl Place<'_> {
         }
     }
 
-    /// Returns the place of a field of a class of a mix. An axis takes precedence, then the other fields of
+    /// Returns the place of a field in one class of a mix. An axis takes precedence, then the other fields of
     /// the mix, then the scenario of the class, then its entry in the mix.
     fn of_class(&self, path: &str) -> Vec<Step> {
         let (number, field) = path.split_once('.').unwrap_or((path, ""));
@@ -223,7 +223,7 @@ impl Place<'_> {
         }
     }
 
-    /// Returns the place of a field of a table of the scenario, like `prefix.tokens`.
+    /// Returns the place of a field in one of the scenario's tables, like `prefix.tokens`.
     fn table_of_request(&self, table: &str, field: &str) -> Vec<Step> {
         let mut steps = self.request_field(table);
         let field = match (table, field) {

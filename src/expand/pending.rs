@@ -1,4 +1,4 @@
-//! Cells that are not runs, or not yet, because they depend on the findings of earlier sweeps.
+//! Cells that have not (yet) become runs, because they depend on the findings of earlier sweeps.
 
 use std::sync::Arc;
 

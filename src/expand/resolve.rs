@@ -180,7 +180,7 @@ impl<'p> Resolver<'p> {
         scenario.mix.iter().map(class).collect()
     }
 
-    /// Returns the fields of the requests of `scenario` to `endpoint` that do not depend on their content.
+    /// Returns the fields that `scenario`'s requests to `endpoint` have regardless of their content.
     fn shaping(&self, sweep: &Sweep, endpoint: &EndpointSpec, scenario: &Resolved) -> Shaping {
         let declared = self.plan.endpoints.get(&endpoint.name);
         let of_endpoint = declared.map(|endpoint| &endpoint.extra);
@@ -218,7 +218,8 @@ fn named<'a, T>(name: &str, axis: &'static str, table: &'a Table<T>) -> Result<&
 }
 
 /// Returns the labels of a cell's axes that have no columns of their own. They include the sweep's arrivals
-/// unless these are plain, because two sweeps with the same rate would otherwise look alike.
+/// if these have a rate profile or gamma gaps, because two sweeps with the same rate would otherwise look
+/// alike.
 fn further_axes(cell: &Cell, load: &Load) -> AxisLabels {
     let further = cell.texts().filter(|(axis, _)| !OWN_COLUMNS.contains(&&***axis));
     let further = further.map(|(axis, value)| (Arc::clone(axis), Arc::clone(value)));

@@ -30,7 +30,7 @@ pub struct RunSpec {
     pub model: Arc<ModelSpec>,
     /// The content of the requests.
     pub scenario: Content,
-    /// The fields of requests that do not depend on their content.
+    /// The request fields that do not depend on the content of the requests.
     pub shaping: Shaping,
     /// The classes of a mix; each request belongs to one of them, and `scenario` contains the maximum
     /// over all classes.
@@ -78,7 +78,7 @@ pub struct ClassSpec {
     pub weight: u64,
     /// The content of the class's requests.
     pub scenario: Content,
-    /// The fields of the class's requests that do not depend on their content.
+    /// The request fields of the class that do not depend on the content of its requests.
     pub shaping: Shaping,
 }
 
@@ -234,7 +234,7 @@ pub struct Shaping {
 pub enum Load {
     /// A fixed number of requests kept in flight.
     Closed {
-        /// Requests in flight.
+        /// Number of requests in flight.
         batch_size: u32,
     },
     /// Requests arrive on a fixed schedule, regardless of the server.

@@ -12,8 +12,8 @@ use crate::expand::RunId;
 /// limit applies to the cells of a sweep that are not runs.
 pub(crate) const DRAWN_RUNS: usize = 200;
 
-/// The drawing. Nodes are in execution order, followed by searches and series with the loads that they
-/// skip, and by the cells that are not runs, or not yet. Edges are positions among the nodes.
+/// The drawing. Nodes are in execution order, followed by searches and series with the loads that they skip,
+/// and by the cells that have not (yet) become runs. Edges are positions among the nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Drawing {
     /// The nodes.
@@ -26,8 +26,8 @@ pub struct Drawing {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DrawnNode {
     /// The kind of node: serve, probe, run, runs (several runs, drawn as one), gate, search, ladder,
-    /// optimize, pruned (a load that a ladder skips) or cell (a cell that is not a run, or not yet,
-    /// because it depends on the findings of an earlier sweep).
+    /// optimize, pruned (a load that a ladder skips) or cell (a cell that has not become a run, because
+    /// it depends on the findings of an earlier sweep).
     pub kind: &'static str,
     /// The text of the node.
     pub label: String,

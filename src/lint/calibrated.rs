@@ -10,7 +10,7 @@ pub struct Held {
     pub pressure: Pressure,
     /// The configuration of the load generator.
     pub engine: LoadEngine,
-    /// Whether each request opened a connection.
+    /// Whether each request opened a new connection.
     pub(crate) opens_connections: bool,
 }
 

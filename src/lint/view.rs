@@ -82,7 +82,7 @@ pub(crate) struct SweepView<'p> {
     pub rungs: Vec<Rung>,
     /// The configuration of the sweep's load generator.
     pub engine: LoadEngine,
-    /// Whether any requests of the sweep open a new connection each.
+    /// Whether the sweep has cells in which each request opens a new connection.
     pub(crate) opens_connections: bool,
     /// Whether all responses of the sweep are streamed and have the requested length, as far as the plan
     /// determines this.
@@ -303,7 +303,8 @@ fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
     let (rates, sizes) = (sweep.written("qps"), sweep.written("batch_size"));
     let by_rate = |(rate, place): &(Scalar, Vec<Step>)| rung(open(number(rate)?, sweep.spacing()), place, None);
     let by_size = |(size, place): &(Scalar, Vec<Step>)| rung(Load::Closed { batch_size: whole(size)? }, place, None);
-    // If the sweep has neither axis, the arrivals recorded in its scenarios determine the rate.
+    // If the sweep has neither a `qps` nor a `batch_size` axis, the arrivals recorded in its scenarios
+    // determine the rate.
     let recorded = |(scenario, place): (Resolved, Vec<Step>)| {
         let recorded = scenario.arrivals?;
         let arrivals = sweep.arrivals.clone().unwrap_or_else(|| recorded.arrivals.clone());

@@ -9,9 +9,8 @@ use crate::units::Nanos;
 
 /// Length of a window that shows whether a server keeps up, in multiples of the duration of a request. A
 /// decision needs 16 swings of the queue between low and high levels (`analysis::series::swings`). About 55
-/// swings occur in 200 relaxation times of the queue, that is, of the time in which it returns to its usual
-/// level. Under a light load, the relaxation time is the duration of a request; closer to the limit, it is
-/// longer.
+/// swings occur in 200 relaxation times, where the relaxation time is the time in which the queue returns to
+/// its usual level. Under a light load, it is the duration of a request; closer to the limit, it is longer.
 const TIMES: f64 = 60.0;
 
 /// M024: there is an objective and there are several rates, but the windows are too short to show whether

@@ -93,7 +93,7 @@ impl<'p> CheckedSweep<'p> {
         CheckedSweep { name, sweep, grid, lacks_axes, keeps_nothing: false, known }
     }
 
-    /// The requirements of a search for cells that match `condition`.
+    /// What a search for cells that match `condition` requires of each field that the condition names.
     pub(crate) fn wants<'q>(&self, condition: &'q Condition) -> Vec<(usize, Want<'q>)> {
         condition
             .iter()

@@ -1,6 +1,6 @@
-//! Checks of the additional fields in a request's body: they must not be fields that sweepline sends
-//! itself, their values must have the right type, and the engine must accept them. Servers ignore unknown
-//! fields, so a plan with a typo would measure something else.
+//! Checks of the additional fields in a request's body: they must not be fields that sweepline sends itself,
+//! their values must have the right type, and the engine must accept them. Servers ignore unknown fields, so
+//! a typo would go unnoticed, and the runs would not measure what was intended.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};

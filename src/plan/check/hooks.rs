@@ -1,5 +1,5 @@
-//! Checks of the hooks of endpoints (their requests, commands, and texts with values of cells), and of
-//! the state that servers must reset.
+//! Checks of the hooks of endpoints (requests, commands, and texts that use values of cells), and of the
+//! state that servers must reset.
 
 use super::checker::{Checker, steps};
 use super::launch::{cell_names, given};

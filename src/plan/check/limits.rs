@@ -160,9 +160,9 @@ impl Checker<'_> {
     }
 }
 
-/// Returns whether a command starts workers with `srun` in a way that loses them: srun passes on the output
-/// of a task line by line, and the messages of a worker are not lines. With Slurm 22.05, no message arrived
-/// within ten seconds, so the workers were given up as lost.
+/// Returns whether a command starts workers with `srun` but without `--unbuffered` (`-u`). By default, srun
+/// passes on the output of a task line by line, and the messages of a worker are not lines. With Slurm 22.05,
+/// no message arrived within ten seconds, so the workers were given up as lost.
 fn holds_output_back(command: &str) -> bool {
     let mut words = command.split_whitespace();
     words.next().is_some_and(|program| program.rsplit('/').next() == Some("srun"))

@@ -7,8 +7,8 @@ use crate::plan::model::memory::Memory;
 use crate::plan::text::tree::Step;
 use crate::units::Nanos;
 
-/// Options of sbatch that `submit` writes itself, each with the reason, or with the field of the plan that
-/// sets it.
+/// Options of sbatch that `submit` writes itself, each with the reason for this, or with the field of the
+/// plan that sets the option.
 const OWN: [(&str, &str); 14] = [
     ("--array", "array elements are derived from the plan's resources"),
     ("--dependency", "dependencies are derived from `after`"),

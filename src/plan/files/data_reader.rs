@@ -79,7 +79,7 @@ impl DataReader {
     }
 }
 
-/// The error for the file at `path` that cannot be read. The message shows the path as written in the plan.
+/// The error if the file at `path` cannot be read. The message shows the path as written in the plan.
 fn cannot(table: &TableOf, path: &Path, error: &DatasetError) -> Box<Diagnostic> {
     let told = error.to_string().replace(&path.display().to_string(), table.file);
     let remedy =

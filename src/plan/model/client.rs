@@ -69,7 +69,7 @@ impl Timer {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadEnginePatch {
-    /// Threads that send and receive, each with its share of the connections. Default 1.
+    /// Number of threads that send and receive, each with its share of the connections. Default 1.
     #[schemars(range(min = 1, max = 256))]
     #[schemars(extend("default" = 1))]
     #[schemars(example = 4)]
@@ -116,7 +116,7 @@ impl Workers {
         matches!(self.start.len(), 0 | 1) || self.start.len() == self.count as usize
     }
 
-    /// Sets the number of processes, and drops the commands of further processes.
+    /// Sets the number of processes, and drops the commands for processes beyond this number.
     pub(crate) fn set_count(&mut self, count: u32) {
         self.count = count;
         self.start.truncate(count.max(1) as usize);

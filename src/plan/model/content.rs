@@ -47,13 +47,13 @@ pub enum Reuse {
 pub struct Content {
     /// Which text the requests share.
     pub reuse: Reuse,
-    /// Tokens of the shared system prompt; 0 for none.
+    /// Number of tokens in the shared system prompt; 0 if there is no such prompt.
     pub system_tokens: u32,
-    /// Tokens of the user's text in one request or turn; the maximum if they vary.
+    /// Number of tokens in the user's text of one request or turn; the maximum if it varies.
     pub prompt_tokens: u32,
-    /// Requested output tokens; the maximum if they vary.
+    /// Number of requested output tokens; the maximum if it varies.
     pub output_tokens: u32,
-    /// Turns of a conversation; 1 without conversations; the maximum if they vary.
+    /// Number of turns in each conversation; the maximum if it varies; 1 without conversations.
     pub turns: u32,
     /// How conversations proceed.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]

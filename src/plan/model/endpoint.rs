@@ -84,8 +84,8 @@ pub struct Endpoint {
     /// Default 1.1.
     #[schemars(extend("default" = 1.1), example = serde_json::json!({ "version": 2, "streams": 64 }))]
     pub http: Option<Http>,
-    /// Whether the client runs on the same host or in the same rack. The network times that the probe
-    /// measures are checked against this. Not part of a run's identity.
+    /// Whether the client runs on the same host or in the same rack as the server. The network times that the
+    /// probe measures are checked against this. Not part of a run's identity.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
     pub near: bool,

@@ -14,12 +14,12 @@ pub struct MockFigures {
     pub ttft: Nanos,
     /// Time between tokens of a stream while there are no other streams. Default 4ms.
     pub itl: Nanos,
-    /// Streams served at once; others wait in a queue. Default 8.
+    /// Number of streams served at once; further streams wait in a queue. Default 8.
     #[schemars(range(min = 1))]
     pub slots: u32,
     /// Extra time to first token per prompt token that is not in the prefix cache, like 0.1ms/token. Default 0s/token.
     pub prefill: PerToken,
-    /// Tokens of prompts and responses that the prefix cache holds, at least one block. Default: no
+    /// Number of prompt and response tokens that the prefix cache holds, at least one block. Default: no
     /// prefix cache.
     #[schemars(range(min = 1))]
     #[schemars(example = 100_000)]

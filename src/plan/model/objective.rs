@@ -25,9 +25,9 @@ pub struct Validity {
     /// Deviation of the server's count of prompt tokens from sweepline's, beyond the tokens that the chat
     /// template adds to each prompt. Default: suspect above 5%.
     pub prompt_length: Limits,
-    /// How far the output rate moved within the window, and by how many points the share of failures moved;
-    /// for TTFT, TPOT and E2E, twice this threshold applies. A warm-up that extends into the window counts
-    /// too (`warming_up`). Default: suspect above 5%.
+    /// How much the output rate changed within the window, and by how many percentage points the share of
+    /// failures changed; for TTFT, TPOT and E2E, twice this threshold applies. A warm-up that extends into
+    /// the window counts too (`warming_up`). Default: suspect above 5%.
     pub unsteady: Limits,
     /// Share of the window in which no stream received data, in pauses that are too long to be explained by
     /// the other gaps of the run. Default: suspect above 1%.

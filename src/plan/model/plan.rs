@@ -118,8 +118,8 @@ pub struct Plan {
     #[serde(default = "yes")]
     pub stream: bool,
     /// Start every prompt with a few tokens that no other run used, so that no run hits a cache that another
-    /// one warmed (`on`). `run` uses the same tokens for all prompts of an attempt, so prefixes that recorded
-    /// texts share stay shared. Can also be set per scenario, or as an axis.
+    /// one warmed (`on`). `run` uses the same tokens for all prompts of an attempt, so that recorded texts
+    /// keep the prefixes that they share. Can also be set per scenario, or as an axis.
     #[serde(default)]
     pub nonce: NonceMode,
     /// The action if a server differs from the one on which the existing results were measured:

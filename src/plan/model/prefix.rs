@@ -17,7 +17,7 @@ pub struct Prefix {
     #[serde(default = "all", deserialize_with = "share")]
     #[schemars(schema_with = "share_schema", extend("default" = 1))]
     pub share: Share,
-    /// Tokens of each shared text.
+    /// Number of tokens in each shared text.
     #[schemars(range(min = 16, max = 4_000_000), example = 2048)]
     pub tokens: u32,
     /// Number of different shared texts. Default 1.

@@ -23,7 +23,8 @@ pub enum Process {
     /// Gaps that are recorded in a trace. Plans cannot contain this value, but runs whose scenario
     /// replays a trace use it.
     Trace,
-    /// Gaps of a gamma distribution: more (cv above 1) or less (below 1) bursty than independent users.
+    /// Gaps of a gamma distribution. Arrivals are more bursty (cv above 1) or less bursty (cv below 1) than
+    /// those of independent users.
     Gamma(Gamma),
 }
 

@@ -38,7 +38,8 @@ pub struct RequestFields {
     pub inputs: Option<u32>,
     /// Documents per rerank request; `None` for other requests.
     pub documents: Option<u32>,
-    /// Tokens of the query against which documents are scored; `None` for requests other than rerank.
+    /// Number of tokens in the query against which documents are scored; `None` for requests other than
+    /// rerank.
     pub query_tokens: Option<u32>,
 }
 

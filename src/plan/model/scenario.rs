@@ -40,7 +40,7 @@ pub struct Scenario {
     /// A description for readers.
     #[schemars(example = "questions over one long document")]
     pub description: Option<String>,
-    /// Tokens of the user's text in one request (of one turn in a conversation).
+    /// Number of tokens in the user's text of one request, or of one turn in a conversation.
     #[schemars(range(min = 16))]
     #[schemars(example = 512)]
     pub prompt_tokens: Option<u32>,
@@ -57,7 +57,7 @@ pub struct Scenario {
     /// both. Replaces `prompt_tokens` and `output_tokens`.
     #[schemars(example = serde_json::json!({ "preset": "chat" }))]
     pub lengths: Option<WrittenLengths>,
-    /// Tokens of the system prompt that all requests share.
+    /// Number of tokens in the system prompt that all requests share.
     #[schemars(example = 2000)]
     pub system_tokens: Option<u32>,
     /// Number of turns in each conversation.
@@ -147,7 +147,7 @@ pub struct Scenario {
     #[schemars(range(min = 1))]
     #[schemars(extend("default" = 10), example = 100)]
     pub documents: Option<u32>,
-    /// Tokens of the query against which the documents are ranked. Default 32.
+    /// Number of tokens in the query against which the documents are ranked. Default 32.
     #[schemars(range(min = 16))]
     #[schemars(extend("default" = 32), example = 64)]
     pub query_tokens: Option<u32>,

@@ -194,13 +194,13 @@ impl Search {
         let Some((axis, range)) = self.axis() else { return Vec::new() };
         let ends = [range.from, range.to].map(Decimal::to_f64);
         let loads = grid(ends, range.within.to_f64(), axis == "batch_size").into_iter();
-        // The shortest text of a float is parsed, which gives the decimal with the fewest digits.
+        // Parsing the shortest text of the float yields the decimal with the fewest digits.
         loads.filter_map(|load| load.to_string().parse().ok()).collect()
     }
 }
 
-/// The loads between both ends, ascending, as floats. They are the values of [`Search::loads`], bit for bit
-/// equal to the decimals parsed from text.
+/// The loads between both ends, ascending, as floats. They are bit for bit equal to the values of
+/// [`Search::loads`], converted to floats.
 pub fn grid([from, to]: [f64; 2], within: f64, whole: bool) -> Vec<f64> {
     let step = (1.0 + within).ln() / 2.0;
     let digits = if within < 0.03 { 4 } else { 3 };

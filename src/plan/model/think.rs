@@ -43,8 +43,8 @@ pub struct Exponential {
     pub max: Option<Nanos>,
 }
 
-/// A truncated lognormal distribution with this mean and standard deviation, the typical shape of human
-/// pauses.
+/// A truncated lognormal distribution with this mean and standard deviation. Human pauses typically have this
+/// distribution.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

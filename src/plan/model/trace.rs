@@ -159,9 +159,9 @@ impl std::hash::Hash for TraceRequests {
 pub struct TraceRequest {
     /// Arrival time on the trace's clock.
     pub at: Nanos,
-    /// Tokens of the prompt.
+    /// Number of tokens in the prompt.
     pub prompt_tokens: u32,
-    /// Tokens of the response.
+    /// Number of tokens in the response.
     pub output_tokens: u32,
     /// Names of the prompt's blocks of 512 tokens, from the beginning. Equal names mean equal text.
     pub blocks: Box<[u64]>,

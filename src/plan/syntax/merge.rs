@@ -1,9 +1,9 @@
 //! Merges the texts of a plan: tables are merged key by key at every depth; for any other value, the
 //! upper text takes precedence.
 //!
-//! Keys keep the order of the lower text, and new keys of the upper text follow, so a fragment behaves
-//! as if it were at the top of the file that uses it. Merging is associative if no key has a table in
-//! one text and another value in a different text.
+//! Keys keep the order of the lower text, and new keys of the upper text follow, so a fragment behaves as if
+//! it were at the top of the file that uses it. Merging is associative if no key has a table as its value in
+//! one text and a value of another type in another text.
 
 use indexmap::IndexMap;
 

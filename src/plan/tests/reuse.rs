@@ -232,7 +232,7 @@ fn template_bombs_are_refused() {
     assert!(errors_with(&deep, &[]).contains("E041"));
     let long = format!("vars: {{ n: 1 }}\nseed: \"{{{{ {}1 }}}}\"", "n + ".repeat(240));
     assert_eq!(errors_with(&long, &[]), "");
-    // A chain and a cycle of many variables in the worst order.
+    // A chain and a cycle of many variables, in which each variable uses the next one.
     let chain: String = (0..5_000).map(|at| format!("  v{at}: \"{{{{ v{} }}}}\"\n", at + 1)).collect();
     assert_eq!(errors_with(&format!("vars:\n{chain}  v5000: 1"), &[]), "");
     assert!(errors_with(&format!("vars:\n{chain}  v5000: \"{{{{ v0 }}}}\""), &[]).contains("E022"));

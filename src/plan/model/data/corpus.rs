@@ -37,11 +37,11 @@ pub struct Exchange {
     pub user: Box<str>,
     /// The recorded response, if the data set has one.
     pub answer: Option<Box<str>>,
-    /// Tokens of the response, if the file declares them.
+    /// Number of tokens in the response, if the file declares it.
     pub declared: Option<u32>,
-    /// Estimated tokens of the question.
+    /// Estimated number of tokens in the question.
     pub(crate) user_tokens: u32,
-    /// Tokens of the response, declared or estimated; 0 without a response.
+    /// Number of tokens in the response, declared or estimated; 0 without a response.
     pub output_tokens: u32,
 }
 
@@ -50,7 +50,7 @@ pub struct Exchange {
 pub(crate) struct Dialogue {
     /// The system message.
     pub system: Option<Box<str>>,
-    /// Estimated tokens of the system message.
+    /// Estimated number of tokens in the system message.
     pub system_tokens: u32,
     /// The questions, at least one.
     pub asked: Box<[Exchange]>,
@@ -66,7 +66,7 @@ pub struct Source {
     pub sha256: String,
     /// A one-line description of how the entries of the file were read.
     pub reading: String,
-    /// Records that are kept.
+    /// Number of records that are kept.
     pub records: u64,
     /// For each reason: the skipped entries.
     pub left_out: BTreeMap<String, LeftOut>,
@@ -95,8 +95,8 @@ pub(crate) struct OfTurn {
     asked_before: f64,
     /// Sum of the tokens of the responses before this turn.
     answered_before: f64,
-    /// The maximum number of tokens of a question with its system message, of a response, and of all three
-    /// together.
+    /// Three maximum token counts: of a question with its system message, of a response, and of system
+    /// message, question and response together.
     most: [u32; 3],
 }
 
@@ -132,9 +132,9 @@ impl OfTurn {
 /// Means over the requests of a data set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Means {
-    /// Tokens of the system message and the question.
+    /// Number of tokens in the system message and the question.
     pub prompt: f64,
-    /// Tokens of the previous turns, including responses.
+    /// Number of tokens in the previous turns, including responses.
     pub history: f64,
     /// Requested output tokens.
     pub output: f64,
@@ -171,8 +171,8 @@ impl Corpus {
         u32::try_from(self.source.turns.len()).unwrap_or(u32::MAX)
     }
 
-    /// The maximum number of tokens of a question with its system message and of a response, within the first
-    /// `turns` turns, and the maximum of all three together in a first turn.
+    /// Three maximum token counts: of a question with its system message and of a response, each within the
+    /// first `turns` turns, and of system message, question and response together in the first turn.
     pub(crate) fn most_tokens(&self, turns: u32) -> [u32; 3] {
         let most =
             |at: usize| self.source.turns.iter().take(turns as usize).map(|turn| turn.most[at]).max().unwrap_or(0);

@@ -24,7 +24,7 @@ pub struct WrittenLengths {
     /// How the preset's figures are interpreted. Default lognormal.
     #[schemars(extend("default" = "lognormal"))]
     pub shape: Option<PresetFit>,
-    /// Tokens of the user's text in one request (of one turn in a conversation).
+    /// Number of tokens in the user's text of one request, or of one turn in a conversation.
     pub prompt: Option<WrittenDistribution>,
     /// Requested output tokens.
     pub output: Option<WrittenDistribution>,
