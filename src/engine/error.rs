@@ -20,7 +20,7 @@ pub enum EngineError {
     /// No prompt can be as short as requested.
     #[error(
         "no prompt can have {asked} tokens: the text that the server adds to each prompt, plus a single token, already \
-         takes {shortest}; request {shortest} or more"
+         takes {shortest} tokens; request {shortest} or more"
     )]
     TooShort {
         /// Number of tokens of the longest requested prompt.

@@ -486,8 +486,8 @@ impl Outage {
 }
 
 impl Silence {
-    /// Ends the current silence, because the server has sent something. If requests are in flight, a new
-    /// silence begins now.
+    /// Ends the current silence after data, a response, or a refused or reset connection. If requests are in
+    /// flight, a new silence begins now.
     fn broken(&mut self, now: Now) {
         self.since = (now.in_flight > 0).then_some(now.at);
     }

@@ -124,7 +124,7 @@ impl Pacer {
     }
 
     /// Takes one request that was due before `end` and never started: first those that waited for the cap,
-    /// then those that `take_due` did not take in time.
+    /// then those that `take_due` did not take in time. Call this repeatedly until it returns `None`.
     pub(crate) fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
         let open = match self {
             Pacer::Closed(closed) => return closed.take_unstarted(end),

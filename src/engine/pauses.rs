@@ -10,7 +10,7 @@ const LEAST_NS: u64 = 100_000_000;
 /// A wake-up that is later than this (in nanoseconds) because the thread was stopped, rather than waiting for
 /// a core, is a pause if there are at least `AGAIN` such wake-ups.
 const LEAST_STOP_NS: u64 = 50_000_000;
-/// Minimum number of short stops for them to be treated as pauses. One or two are normal on a virtual
+/// Short stops are treated as pauses only if there are at least this many. One or two are normal on a virtual
 /// machine.
 const AGAIN: u64 = 3;
 /// Maximum number of spans of each kind that are stored. When it is reached, adjacent spans are merged, so

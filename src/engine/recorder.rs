@@ -158,7 +158,7 @@ impl Batch {
 
 /// Returns how many leading tokens of a request's prompt the server has seen, whether in the same
 /// conversation (according to the row) or in other requests (`of_others`). The result is never larger than
-/// the prompt.
+/// the prompt. `None` if `of_others` is unknown.
 fn reusable(row: &RequestRow, of_others: Option<u32>) -> Option<u32> {
     let seen = row.reusable_tokens.unwrap_or(0);
     Some(of_others?.max(seen).min(row.intended_prompt_tokens))

@@ -67,7 +67,8 @@ impl From<Wrong> for Failure {
 pub(crate) struct Reply {
     /// The response's content, without its reasoning.
     pub content: String,
-    /// Number of tokens of the content, as the server counted them; `None` if the server did not report it.
+    /// Number of tokens of the content, as counted by the server; `None` if the server did not report the
+    /// number.
     pub tokens: Option<u32>,
 }
 

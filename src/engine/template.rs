@@ -63,7 +63,8 @@ mod tests {
         Api::Chat.protocol().event(data)
     }
 
-    /// Returns the content of an event, using only the full parse.
+    /// Returns the text of an event and its channel, using only the full parse; `None` if the event contains
+    /// anything else.
     fn parsed(data: &[u8]) -> Option<(String, Channel)> {
         let body = parse(data).ok()?;
         let (text, channel) = body.only_text()?;

@@ -160,7 +160,8 @@ pub(crate) fn usable_cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
-/// Passes the numbers in the first line of a kernel file to `read`, without allocating.
+/// Passes the numbers in the first line of a kernel file to `read`, without allocating, and returns its
+/// result. `None` if the file cannot be read.
 fn numbers<T>(file: &File, read: impl FnOnce(&mut dyn Iterator<Item = u64>) -> Option<T>) -> Option<T> {
     let mut buffer = [0; 256];
     let length = file.read_at(&mut buffer, 0).ok()?;

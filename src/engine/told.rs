@@ -92,14 +92,14 @@ fn split(text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Parses a number of milliseconds, quoted or not, and returns nanoseconds.
+/// Parses a number of milliseconds, quoted or not, and returns nanoseconds; `None` if it is not a valid time.
 fn millis(value: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(value).ok()?.trim().trim_matches('"');
     nanos(text.parse().ok()?)
 }
 
 /// Returns the trace id of a `traceparent` like `00-<32 hex digits>-<16>-<2>`; future versions may append
-/// more parts.
+/// more parts. `None` if it is invalid.
 fn trace_id(value: &[u8]) -> Option<Box<str>> {
     let text = std::str::from_utf8(value).ok()?.trim();
     let mut parts = text.split('-');

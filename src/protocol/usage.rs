@@ -75,12 +75,12 @@ impl Usage {
         self.completion_tokens?.tokens()
     }
 
-    /// Returns the number of prompt tokens that were taken from the prefix cache.
+    /// Returns the number of prompt tokens that were taken from the prefix cache, if it is a valid count.
     pub fn cached_tokens(&self) -> Option<u32> {
         self.prompt_tokens_details?.cached_tokens?.tokens()
     }
 
-    /// Returns the number of output tokens that were reasoning.
+    /// Returns the number of output tokens that were reasoning, if it is a valid count.
     pub fn reasoning_tokens(&self) -> Option<u32> {
         self.completion_tokens_details?.reasoning_tokens?.tokens()
     }

@@ -361,7 +361,8 @@ fn per_million(instance: &Instance, output: &Figure) -> String {
     format!("{}{}", or_na(instance.per_million(), digits), ends.unwrap_or_default())
 }
 
-/// Returns the ends of the interval of the cost per million tokens; for two repeats, the values of both.
+/// Returns the ends of the interval of the cost per million tokens; for two repeats, the values of both
+/// repeats. `None` if there is no interval or no price.
 pub(super) fn per_million_ends(instance: &Instance, output: &Figure) -> Option<[f64; 2]> {
     let at = |throughput: f64| Instance { output_throughput: throughput, ..*instance }.per_million();
     let [low, high] = output.span()?;

@@ -218,7 +218,8 @@ pub(super) fn lines(curve: &Curve) -> Vec<String> {
     lines
 }
 
-/// Lists the loads whose runs do not show whether the server keeps up, with the window that would show this.
+/// Lists the loads whose runs do not show whether the server keeps up, with the window that would show this;
+/// `None` if there are no such loads.
 fn not_shown(curve: &Curve) -> Option<String> {
     let of = |rung: &Rung| format!("{}{}", rung.load, window_to_keep_up(rung));
     let loads: Vec<String> = curve.not_shown().map(of).collect();
@@ -271,7 +272,7 @@ pub fn left_out(curves: &[Curve]) -> Vec<String> {
     names
 }
 
-/// Lists the excluded repeats of each load, with the reason.
+/// Lists the excluded repeats of each load, with the reason; `None` if no repeats are excluded.
 fn excluded(curve: &Curve) -> Option<String> {
     let of = |rung: &Rung| Some(format!("{} {} {}", curve.axis.name(), rung.load, rung.why_excluded()?));
     let loads: Vec<String> = curve.rungs.iter().filter_map(of).collect();

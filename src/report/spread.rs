@@ -6,7 +6,8 @@ use crate::analysis::curve::Figure;
 
 use super::format::{counts, digits};
 
-/// Formats the uncertainty for a table cell: `293–960`, or `293 and 960` for two repeats.
+/// Formats the uncertainty for a table cell: `293–960`, or `293 and 960` for two repeats; `None` if there is
+/// no interval.
 pub(crate) fn in_cell(figure: &Figure) -> Option<String> {
     match (figure.pair, figure.ends) {
         (Some([low, high]), _) => Some(format!("{} and {}", digits(low), digits(high))),
@@ -14,7 +15,8 @@ pub(crate) fn in_cell(figure: &Figure) -> Option<String> {
     }
 }
 
-/// Formats the uncertainty for a sentence: `95 % 293 to 960`, or `2 repeats: 293 and 960`.
+/// Formats the uncertainty for a sentence: `95 % 293 to 960`, or `2 repeats: 293 and 960`; `None` if there is
+/// no interval.
 pub(crate) fn in_sentence(figure: &Figure) -> Option<String> {
     match (figure.pair, figure.ends) {
         (Some([low, high]), _) => Some(format!("2 repeats: {} and {}", digits(low), digits(high))),
@@ -43,7 +45,7 @@ pub(crate) fn bars(figures: &[Figure]) -> Vec<String> {
     said
 }
 
-/// The text for the values of two repeats in table columns that name the basis of intervals.
+/// Text for two repeats in a table column that otherwise states what an interval is based on.
 pub(crate) const TWO_REPEATS: &str = "the values of 2 repeats";
 
 #[cfg(test)]

@@ -156,8 +156,8 @@ impl Track {
         }
     }
 
-    /// Returns when the request's head was written, in nanoseconds since the run's start. If it has not
-    /// been written yet, the task of `cx` will be woken.
+    /// Returns when the request's head was written, in nanoseconds since the run's start. If it has not been
+    /// written yet, returns `None`, and the task of `cx` will be woken when it is.
     pub(super) fn sent(&self, cx: &Context<'_>) -> Option<u64> {
         if self.sent.get().is_none() {
             self.waits.set(Some(cx.waker().clone()));

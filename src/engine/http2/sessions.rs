@@ -110,7 +110,8 @@ impl Sessions {
         }
     }
 
-    /// Removes connections that are over, and returns the first of the others that satisfies the condition.
+    /// Removes connections that are over, and returns the first of the remaining connections that satisfies
+    /// the condition, if any.
     fn find(&self, is_so: impl Fn(&Session) -> bool) -> Option<Rc<Session>> {
         let mut open = self.open.borrow_mut();
         open.retain(|session| !session.is_over());

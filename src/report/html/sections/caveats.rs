@@ -45,7 +45,8 @@ fn failed(sources: &Sources) -> Option<String> {
     })
 }
 
-/// Lists the reasons why runs are in a state, each with the number of runs to which the reason applies.
+/// Lists the reasons why runs are in a state, each with the number of runs to which the reason applies;
+/// `None` if there are no reasons.
 fn reasons(sources: &Sources, (state, name): (State, &str)) -> Option<String> {
     let runs = sources.runs.iter().filter(|run| run.verdict.state == state);
     let reasons = runs.flat_map(|run| &run.verdict.reasons).filter(|reason| reason.state == state);
@@ -81,7 +82,8 @@ fn short_window(sources: &Sources) -> Option<String> {
     ))
 }
 
-/// Counts the loads whose runs do not decide whether the objective is met, or whether the server keeps up.
+/// Counts the loads whose runs do not decide whether the objective is met, or whether the server keeps up;
+/// `None` if there are no such loads.
 fn not_decided(sources: &Sources) -> Option<String> {
     let all = rungs(sources).count();
     let undecided = rungs(sources).filter(|rung| rung.answer() == Some(Answer::Undecided)).count();

@@ -24,7 +24,7 @@ const LONGEST: usize = 400;
 /// The metrics with a distribution that a part shows, by key.
 const DISTRIBUTIONS: [&str; 6] = ["ttft", "ttft_from_schedule", "tpot", "itl", "e2e", "e2e_from_schedule"];
 
-/// The percentiles that a part shows of each distribution.
+/// The percentiles of each distribution that a part shows.
 const PERCENTILES: [Percentile; 4] = [Percentile::P50, Percentile::P90, Percentile::P99, Percentile::P999];
 
 /// The metrics with a single value that a part shows, by key.
@@ -110,8 +110,9 @@ const MOST_TABLED: usize = 60;
 /// Number of parts of the time that are merged into one on a page with many runs.
 const OF_MANY_RUNS: usize = 3;
 
-/// Builds the parts for all runs with a result or a reason, with the runs of most interest first: invalid,
-/// suspect and given-up runs, then runs with extreme values, and then the rest in the order of the plan.
+/// Builds the parts for all runs that have a result or a reason for not having one, with the runs of most
+/// interest first: invalid, suspect and given-up runs, then runs with extreme values, and then the rest in
+/// the order of the plan.
 pub(crate) fn parts(sources: &Sources) -> Vec<RunPart> {
     let mut seen = HashSet::new();
     let runs: Vec<&MeasuredRun> = sources.runs.iter().filter(|run| seen.insert(run.record.id.as_str())).collect();
@@ -228,7 +229,7 @@ fn name(run: &MeasuredRun) -> String {
     format!("{} · repeat {}", parts.join(" · "), labels.repeat)
 }
 
-/// Builds the part for a run that has a reason but no result.
+/// Builds the part for a run without a result, with the reason why it has none.
 fn lacking(run: &RunWithout, sources: &Sources) -> RunPart {
     let labels = &run.labels;
     let parts = [plain(&labels.endpoint), plain(&labels.model), content(labels), load(labels)];

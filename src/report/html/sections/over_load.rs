@@ -149,7 +149,8 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         }
     }
 
-    /// Returns the limit that the objective sets for the figure.
+    /// Returns the limit that the objective sets for the figure; `None` if it sets no limit or does not
+    /// apply.
     fn limit(&self) -> Option<Limit> {
         if !self.is_judged {
             return None;
@@ -280,7 +281,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         .collect()
     }
 
-    /// Lists the loads at which the objective is missed.
+    /// Lists the loads at which the objective as a whole is missed; `None` if there are none.
     fn missed(&self) -> Option<String> {
         if !self.is_judged {
             return None;
