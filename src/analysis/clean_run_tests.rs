@@ -156,7 +156,8 @@ fn blemish(records: &mut [Record], draw: &mut Draw) -> ProbePrompt {
     ProbePrompt { ours: 12, server: 12 + u64::from(template) }
 }
 
-/// Delays the sending of a request, with all consequences. `sent` is already 20 µs late.
+/// Delays a request: moves the instant at which it is sent, and all later instants. `sent` is already 20 µs
+/// late.
 fn postpone(record: &mut Record, by: u64) {
     let row = &mut record.row;
     let instants = [

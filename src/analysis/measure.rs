@@ -91,8 +91,8 @@ pub fn measure(rows: &[Measured], through: (&Events, &Gaps), facts: &Facts) -> R
     measure_part(rows, through, facts, Queue::of(rows, facts))
 }
 
-/// Measures a part of the requests of a run as if they were a separate run: all metrics except those
-/// that need all requests together, because all requests share the slots of a batch.
+/// Measures a part of the requests of a run as if they were a separate run. Omits the metrics that depend on
+/// the batch size, because all requests of the run share the slots of the batch.
 pub(super) fn measure_taken<R: Replay + ?Sized>(
     run: &R,
     takes: impl Fn(&Measured) -> bool,

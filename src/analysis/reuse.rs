@@ -145,8 +145,8 @@ impl Shared {
         (self.prompts > 0.0).then(|| (shared / self.prompts).min(1.0))
     }
 
-    /// Returns how many tokens the server counts per token of ours in the shared part; `None` if this cannot
-    /// be determined.
+    /// Returns how many tokens the server counts for each token that we count in the shared part; `None` if
+    /// this cannot be determined.
     fn factor(&self) -> Option<f64> {
         let [ss, so, oo, sp, op] = self.products;
         let is_told = self.sharing >= ENOUGH && ss > 0.0 && oo > 0.0 && so * so <= ALIKE * ss * oo;

@@ -127,7 +127,8 @@ fn failures_are_above_all_others() {
 
 #[test]
 fn a_rank_exactly_below_the_failures_is_exact() {
-    // (11 − 1) × 0.9 = 9 is exactly the tenth value, without a contribution of the adjacent failure.
+    // (11 − 1) × 0.9 = 9 is exactly the index of the tenth value, so the adjacent failure does not
+    // contribute.
     let values: Vec<f64> = (1..=40).map(f64::from).collect();
     let at = |index: u64| values[index as usize];
     let ordered = Ordered { observed: 10, at: &at, failures: 1, largest: Some(10.0) };

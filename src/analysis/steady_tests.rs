@@ -38,8 +38,8 @@ fn said((records, facts): &(Vec<Record>, Facts), limit: Option<i64>) -> Option<S
     verdict.reasons.into_iter().find(|reason| reason.name == "unsteady").map(|reason| reason.text)
 }
 
-/// Returns a run with 500 tokens per request in the first half and `second` in the second half. The parts
-/// of each half vary by `by` tokens in a pattern.
+/// Returns a run with 500 tokens per request in the first half and `second` in the second half. The parts of
+/// each half vary by `by` tokens in the given pattern.
 fn halves(second: f64, by: f64, pattern: [f64; 10]) -> (Vec<Record>, Facts) {
     let mean = move |block: usize| if block < 10 { 500.0 } else { second };
     run(move |block| mean(block) + by * pattern[block % 10], |_| 10 * MS)

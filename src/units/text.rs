@@ -1,4 +1,4 @@
-//! Makes foreign text safe to print to a terminal. Characters that a terminal would interpret or hide are
+//! Makes untrusted text safe to print to a terminal. Characters that a terminal would interpret or hide are
 //! shown as `�`, and secrets are found despite such characters.
 
 use std::fmt::Display;
@@ -18,12 +18,12 @@ pub fn is_unseen(c: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Makes a foreign name or sentence safe for a terminal, on one line.
+/// Makes an untrusted name or sentence safe for a terminal, on one line.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if is_unseen(c) { INSTEAD } else { c }).collect()
 }
 
-/// Makes a whole page safe for a terminal: line ends, tabs and colors (`ESC [ … m`) are kept. Foreign text
+/// Makes a whole page safe for a terminal: line ends, tabs and colors (`ESC [ … m`) are kept. Untrusted text
 /// goes through [`plain`] before it is inserted into a page; this function is only the last safeguard.
 pub fn page(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -78,7 +78,7 @@ pub fn all_names() -> Vec<MetricName> {
 /// count.
 pub(super) const NOT_KNOWN: &str = "not known: ";
 
-/// Returns the value of a metric among one class's requests in a run. Values that depend on the plan's
+/// Returns the value of a metric over the requests of one class in a run. Values that depend on the plan's
 /// prices and thresholds or on the batch size exist only for whole runs.
 pub fn read_class(name: MetricName, class: &RunMetrics) -> RunValue {
     let is_of_run = metric::find(name.key).is_some_and(|metric| metric.kind == Kind::OfPlan);

@@ -142,7 +142,7 @@ impl Ordinate {
         self.percentile.map_or_else(|| name.clone(), |percentile| format!("{name} {}", percentile.name()))
     }
 
-    /// Returns the entry of the metric table that the figure shows in open or closed loops.
+    /// Returns the entry in the metric table for the metric that the figure shows in open or closed loops.
     pub fn metric(&self, is_open: bool) -> &'static Metric {
         metric::find(if is_open { self.open } else { self.closed }).expect("figures are metrics of the table")
     }

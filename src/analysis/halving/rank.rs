@@ -82,8 +82,7 @@ impl Standing {
         best.is_none_or(|best| self.may_exceed(best, WIDE) > 0.0)
     }
 
-    /// Returns whether the configuration may exceed the best one by more than the tolerance for alike
-    /// configurations.
+    /// Returns whether the configuration may exceed the best one by more than the tolerance `ALIKE`.
     fn is_promising(&self, best: Option<&Standing>) -> bool {
         best.is_none_or(|best| self.may_exceed(best, LIKELY) > ALIKE * best.value.abs())
     }
@@ -124,8 +123,7 @@ impl Ranked {
         self.others().filter(|one| one.is_rival(self.best())).map(|one| one.configuration).collect()
     }
 
-    /// Returns whether any configuration may exceed the best one by more than the tolerance for alike
-    /// configurations.
+    /// Returns whether any configuration may exceed the best one by more than the tolerance `ALIKE`.
     pub(super) fn are_promising(&self) -> bool {
         self.others().any(|one| one.is_promising(self.best()))
     }

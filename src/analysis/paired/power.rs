@@ -41,8 +41,8 @@ pub fn detectable_as_measured(n: usize, level: f64) -> f64 {
     student::bisect(|shift| student::over_spread(df, |measured| found(shift * measured)) >= POWER) / (n as f64).sqrt()
 }
 
-/// Steps of the table per critical value, and the number of steps. Beyond the end of the table, the power
-/// is 1.
+/// Number of steps of the table per critical value, and total number of steps. Beyond the end of the table,
+/// the power is 1.
 const PER: f64 = 64.0;
 const STEPS: usize = 512;
 

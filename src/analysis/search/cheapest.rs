@@ -6,8 +6,8 @@ use super::grid::Grid;
 use super::question::{Probe, Question};
 use crate::analysis::slo::Answer;
 
-/// Minimum factor of a step up as long as every load is too expensive. Tokens of a saturated server get
-/// no cheaper, so the steps must not become small.
+/// Minimum factor by which the load is increased while every measured load is too expensive. Tokens of a
+/// saturated server get no cheaper, so the steps must not become small.
 const UP: f64 = 1.5;
 /// Number of runs after which the bracket is halved instead of being split where the costs suggest the
 /// limit.

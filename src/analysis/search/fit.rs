@@ -53,10 +53,10 @@ struct Point {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Course {
     Steady,
-    /// The crossing moves steadily by this logarithm from the first run to the last. The posterior is for the
-    /// last run.
+    /// The logarithm of the crossing changes steadily by this amount from the first run to the last. The
+    /// posterior is for the last run.
     Drift(f64),
-    /// The crossing is lower by this logarithm in some runs.
+    /// The logarithm of the crossing is lower by this amount in some runs.
     Modes(f64),
 }
 

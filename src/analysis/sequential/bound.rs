@@ -89,8 +89,8 @@ const LAST: f64 = 0.3;
 /// more often than independent rounds, but at most by this factor.
 pub(super) const SLACK: f64 = 1.2;
 
-/// A table of Λ(x) at steps of x. Each entry is a share of the sum of all levels, because this share changes
-/// slowly with x.
+/// A table of Λ(x) at steps of x. It stores each Λ(x) as a share of the sum of all levels, because this share
+/// changes slowly with x.
 #[derive(Debug)]
 struct Chances {
     /// Sum of all weights.

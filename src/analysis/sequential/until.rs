@@ -51,7 +51,7 @@ pub enum Precision {
 /// Minimum number of runs for a result.
 const FEWEST: u32 = 3;
 
-/// Factor by which the interval must be wider than Student's to hold wherever the repeats stop.
+/// Factor by which the interval must be wider than Student's interval to hold wherever the repeats stop.
 /// Determined by simulation.
 const WIDER: f64 = 2.5;
 

@@ -14,7 +14,8 @@ struct Client {
     /// Number of requests without a complete response that the server may nevertheless have completed. It is
     /// unknown which of them the server counts.
     open: f64,
-    /// Output tokens of the completed requests; `None` if some of them were not counted by the server.
+    /// Output tokens of the completed requests; `None` if the server did not report the tokens of some of
+    /// these requests.
     tokens: Option<f64>,
     /// Maximum number of output tokens of the open requests together.
     open_tokens: f64,

@@ -1,5 +1,5 @@
-//! Simulates how often a server's count raises a false alarm on a clean run, and how often a foreign
-//! client is detected. The runs have fixed seeds.
+//! Simulates how often a server's count raises a false alarm on a clean run, and how often another client is
+//! detected. The runs have fixed seeds.
 //!
 //! A clean run has 100 to 1 500 requests in a minute with responses of 1 to 400 tokens, and a drain of 0
 //! to 10 s. Up to 16 requests are truncated at the end of the run, and 0 to 1 % fail: they are refused
@@ -39,7 +39,7 @@ impl Draw {
 #[derive(Clone, Copy)]
 struct Kind {
     least: u32,
-    /// Requests of a foreign client, as a share of the run's own requests.
+    /// Requests of another client, as a share of the run's own requests.
     foreign: f64,
     /// Whether the server counts failed requests.
     tells_failed: bool,

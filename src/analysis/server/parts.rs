@@ -235,8 +235,8 @@ fn decode_and_stalls(
     }
 }
 
-/// Returns whether a missing part leaves time unknown. Missing stalls do not if the decode time, which
-/// contains them, is known.
+/// Returns whether a missing part leaves time unknown. Missing stalls leave no time unknown if the decode
+/// time, which contains them, is known.
 pub(super) fn is_missing(name: &str, ms: &Result<f64, String>, decode_is_known: bool) -> bool {
     ms.is_err() && !(name == STALLS.0 && decode_is_known)
 }

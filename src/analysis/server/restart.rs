@@ -14,8 +14,8 @@ const START: &str = "process_start_time";
 /// due to rounding.
 const SAME: f64 = 1.0;
 
-/// Checks for a counter that fell or a different start time of the process, from the scrape before the
-/// load to the scrape after it.
+/// Checks whether a counter fell, or the start time of the process changed, between the scrape before the
+/// load and the scrape after it.
 pub(super) fn judge(scraped: &Scraped, facts: &Facts) -> Finding {
     let counters: Vec<&str> = scraped.names().filter(|name| is_counter(name)).collect();
     let mut pages: Vec<u32> = Vec::new();

@@ -82,7 +82,7 @@ pub(super) struct Server {
     /// φ = 0.5).
     between: f64,
     within: f64,
-    /// Logarithm by which the capacity changes over one ordinary run.
+    /// Change of the logarithm of the capacity over one ordinary run.
     drift: f64,
     /// Share of slow runs, and the logarithm of the factor by which they are slower than other runs.
     slow: (f64, f64),
