@@ -10,9 +10,9 @@ use crate::units::Nanos;
 /// The pending work that a server reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerLoad {
-    /// Requests that the server is processing.
+    /// Number of requests that the server is processing.
     pub running: u64,
-    /// Requests that wait in the server's queue.
+    /// Number of requests that wait in the server's queue.
     pub waiting: u64,
 }
 

@@ -112,13 +112,13 @@ optional! {
     read_delay_ns: u64,
     /// Part of the request's lateness that was spent waiting for its content.
     content_wait_ns: u64,
-    /// Prompt tokens as counted by the server.
+    /// Number of prompt tokens, as counted by the server.
     prompt_tokens: u32,
-    /// Prompt tokens that the server took from its prefix cache.
+    /// Number of prompt tokens that the server took from its prefix cache.
     cached_tokens: u32,
     /// Number of output tokens.
     output_tokens: u32,
-    /// Leading prompt tokens shared with an earlier request, if known.
+    /// Number of leading prompt tokens shared with an earlier request, if known.
     reusable_tokens: u32,
     /// Turn of the conversation, from 0.
     turn: u32,

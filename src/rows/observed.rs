@@ -19,7 +19,7 @@ pub struct Observed {
     /// The threads of the run: `io` (or `executor` and `io-1`, `io-2`, … if there are several I/O threads),
     /// `writer`, `content` and `canary`.
     pub threads: Vec<ThreadTime>,
-    /// The whole machine, as counted by the kernel.
+    /// CPU time of the whole machine, as counted by the kernel.
     pub machine: Option<MachineTime>,
     /// Lateness of the requests of the window: time of sending minus time of release minus time spent
     /// connecting.

@@ -106,20 +106,20 @@ table! {
         error: Option<String> [Dictionary ""],
         /// The server's reason for stopping (`stop`, `length`, …).
         finish_reason: Option<String> [Dictionary ""],
-        /// Prompt tokens as counted by the server.
+        /// Number of prompt tokens, as counted by the server.
         prompt_tokens: Option<u32> [Dictionary "tokens"],
-        /// Prompt tokens that the server took from its prefix cache.
+        /// Number of prompt tokens that the server took from its prefix cache.
         cached_tokens: Option<u32> [Dictionary "tokens"],
-        /// Output tokens; their source is in `token_source`.
+        /// Number of output tokens; `token_source` is the source of this count.
         output_tokens: Option<u32> [Dictionary "tokens"],
-        /// Output tokens that were reasoning, as counted by the server.
+        /// Number of output tokens that were reasoning, as counted by the server.
         reasoning_tokens: Option<u32> [Dictionary "tokens"],
         /// Number of requested output tokens.
         requested_tokens: u32 [Dictionary "tokens"],
         /// Intended number of prompt tokens, by our own count or estimate.
         intended_prompt_tokens: u32 [Dictionary "tokens"],
-        /// Leading prompt tokens that an earlier request of the run also began with, or that were part of a
-        /// response in the same conversation. This is the most that an unlimited prefix cache could
+        /// Number of leading prompt tokens that an earlier request of the run also began with, or that were
+        /// part of a response in the same conversation. This is the most that an unlimited prefix cache could
         /// provide. Null if unknown, or in runs of versions that did not count them; counts that may be too
         /// low are treated as null by readers.
         reusable_tokens: Option<u32> [Dictionary "tokens"],
@@ -148,9 +148,9 @@ table! {
         /// The id of this request in the traces and logs of the server, or of a gateway in front of it: the
         /// trace id of the returned `traceparent`, or else the `x-request-id`. Null if neither was returned.
         trace_id: Option<String> [Plain ""],
-        /// Token events: events with text.
+        /// Number of token events, which are events with text.
         events: u32 [Dictionary "events"],
-        /// Bytes of the response body.
+        /// Number of bytes in the response body.
         bytes: u64 [Delta "bytes"],
         /// First 16 hex digits of SHA-256 over the response's content followed by its reasoning; null
         /// without text.

@@ -71,13 +71,13 @@ impl Telemetry {
 /// The server's counts over a whole run. A count is null if the server's pages do not contain it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
-    /// Requests that the server completed.
+    /// Number of requests that the server completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<f64>,
-    /// Requests that the server aborted, or that clients cancelled.
+    /// Number of requests that the server aborted, or that clients cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<f64>,
-    /// Tokens that the server generated.
+    /// Number of tokens that the server generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation_tokens: Option<f64>,
     /// Why the counts are unknown: the first or the last scrape failed, or a counter decreased. Null if

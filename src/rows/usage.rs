@@ -12,9 +12,9 @@ const MOST_BYTES: u64 = 16;
 /// The largest plausible counts.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Tokens of the prompt.
+    /// Maximum plausible number of prompt tokens.
     pub prompt: u64,
-    /// Tokens of the response, according to the received data. This may exceed the requested number.
+    /// Number of tokens of the response, according to the received data. This may exceed the requested number.
     pub came: u64,
 }
 

@@ -131,9 +131,11 @@ pub struct Found {
     pub models: Vec<String>,
     /// The name of the model in the response to the generation; `None` if there is none.
     pub model: Option<String>,
-    /// Prompt tokens of the generation, as counted by the server; `None` if the server does not report them.
+    /// Number of prompt tokens of the generation, as counted by the server; `None` if the server does not
+    /// report it.
     pub prompt_tokens: Option<u64>,
-    /// Output tokens of the generation, as counted by the server; `None` if the server does not report them.
+    /// Number of output tokens of the generation, as counted by the server; `None` if the server does not
+    /// report it.
     pub output_tokens: Option<u64>,
     /// The network path to the server. The probe itself does not measure it; the caller sets it.
     pub way: Way,

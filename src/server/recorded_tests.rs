@@ -7,9 +7,9 @@ use crate::plan::{Api, Dialect, Engine};
 
 /// A recorded stream.
 struct Stream {
-    /// The value of its `Server` header.
+    /// The value of the response's `Server` header.
     header: String,
-    /// The data of its events, without the end marker.
+    /// The data of the stream's events, without the end marker.
     events: Vec<String>,
 }
 

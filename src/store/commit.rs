@@ -31,7 +31,7 @@ pub struct Commit {
     pub generator_digest: String,
     /// Number of samples in the finished time series.
     pub samples: u64,
-    /// Number of rows in the finished texts; `None` if texts were not recorded.
+    /// Number of rows in the finished file of texts; `None` if texts were not recorded.
     pub texts: Option<u64>,
     /// Why the run is repeated. The reason is stored only if the commit replaces a run.
     pub reason: Option<String>,

@@ -38,7 +38,7 @@ pub struct Entry {
     /// Number of requests in flight in a closed loop, or the in-flight cap of an open loop; `None` in an
     /// open loop without a cap.
     pub batch_size: Option<u32>,
-    /// Requests per second; `None` in a closed loop.
+    /// Rate of an open loop, in requests per second; `None` for a closed loop.
     pub qps: Option<f64>,
     /// Number of the repeat within its cell, from 0.
     pub repeat: u32,

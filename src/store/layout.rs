@@ -17,7 +17,7 @@ pub(crate) const ATTEMPT_JSON: &str = "attempt.json";
 /// The file to which the rows of an attempt are written during the run.
 pub(crate) const JOURNAL: &str = "journal.arrow";
 
-/// The highest number of an attempt. Folders with higher numbers were not created by sweepline.
+/// The highest possible attempt number. Folders with higher numbers were not created by sweepline.
 pub(crate) const MOST_ATTEMPTS: u32 = 999_999_999;
 
 /// Returns the first 16 hex digits of a RunId, which are the name of the run's folder.

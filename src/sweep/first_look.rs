@@ -22,9 +22,9 @@ pub(crate) struct FirstLook {
     /// Endpoint name and address of each server that has not responded, in the order of the plan.
     unanswered: Vec<(String, String)>,
     answers: Receiver<Answer>,
-    /// The servers that are ready.
+    /// The servers that are ready, each with the name of its endpoint.
     pub ready: Vec<(String, (Target, Found))>,
-    /// The servers for which waiting does not help, each with the reason.
+    /// The endpoints for whose servers waiting does not help, each with the reason.
     pub wrong: Vec<(String, String)>,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Started {
 pub(super) struct Answered {
     /// When the server responded on its readiness path, or with its list of models.
     pub ready: Instant,
-    /// When the server responded with a first generation.
+    /// When the server had returned its first generation.
     pub first: Instant,
 }
 

@@ -170,7 +170,7 @@ pub struct Order {
     pub found: Found,
     /// The plan's tokenizers.
     pub tokenizers: Arc<Tokenizers>,
-    /// Why a committed result is replaced; `None` if the run has none.
+    /// Why the run's committed result is replaced; `None` if the run has no result.
     pub reason: Option<String>,
     /// The number of spoiled attempts and retries.
     pub retries: Retries,

@@ -77,7 +77,7 @@ pub(crate) struct ProbeOutcome {
     pub answer: Result<(Target, Found), Unready>,
     /// The time from the first probe to the end of the wait.
     pub waited: Duration,
-    /// When a launched server was ready, and when it first generated.
+    /// When a launched server was ready, and when it had returned its first generation.
     pub(super) answered: Answered,
 }
 

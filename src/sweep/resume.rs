@@ -127,7 +127,7 @@ pub(crate) fn again(run: &PlannedRun, disk: &OnDisk, retries: u32, reason: Strin
     }
 }
 
-/// Adapts the decision to execute a run to the earlier attempts at it. If the run was given up, it is
+/// Takes earlier attempts into account in the decision to execute a run. If the run was given up, it is
 /// executed only if `asked` is set, which means that it was requested again.
 fn tried(mut decision: Decision, tries: &Tries, retries: u32, asked: bool) -> Decision {
     let given_up = given_up(tries, retries).map(given_up_words);

@@ -144,13 +144,13 @@ pub(super) struct Counters {
     pub(super) elapsed_ns: u64,
     /// Start and end of the measure window, in nanoseconds since the run's start, as far as they are known.
     pub(super) window_ns: [u64; 2],
-    /// Requests in flight.
+    /// Number of requests in flight.
     pub(super) in_flight: u64,
-    /// Requests scheduled in the measure window so far.
+    /// Number of requests scheduled in the measure window so far.
     pub(super) in_window: u64,
-    /// Token events received.
+    /// Number of token events received so far.
     pub(super) token_events: u64,
-    /// Other signs that the server is responding, as in `Progress`.
+    /// Number of other signs that the server is responding, as in `Progress`.
     pub(super) signs: u64,
 }
 

@@ -27,7 +27,7 @@ pub struct Outlets {
     pub sink: Box<dyn Sink>,
     /// The destination of time series.
     pub samples: Box<dyn SampleSink>,
-    /// The destination of texts; only for runs that record them.
+    /// The destination of texts, which is used only for runs that record them.
     pub texts: Box<dyn TextSink>,
     /// The worker's share of the load, and the coordinator's cues.
     pub part: Part,

@@ -34,7 +34,7 @@ const FORMAT: u32 = 1;
 /// Maximum number of requests in flight that the search tries. It is well below the number of ports that
 /// an address has.
 const MOST_IN_FLIGHT: u64 = 16_384;
-/// Allowance for the files that the process has open apart from those of the run, with headroom.
+/// Allowance for open files of the process other than those of the run, with headroom.
 const OTHER_FILES: u64 = 64;
 
 /// A load that was not measured.

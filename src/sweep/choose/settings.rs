@@ -201,7 +201,7 @@ impl Settings {
             End::Undecided if rivals.is_empty() => format!("undecided; best of those measured: {best}"),
             End::Undecided => format!("undecided between {best} and {rivals}"),
             End::Budget if rivals.is_empty() => format!("the budget is spent; ahead: {best}"),
-            End::Budget => format!("the budget has no time for longer runs; undecided between {best} and {rivals}"),
+            End::Budget => format!("the budget leaves no time for longer runs; undecided between {best} and {rivals}"),
         }
     }
 }

@@ -126,7 +126,7 @@ impl Scheduler<'_, '_> {
         self.walk.done(node, Outcome::Ok);
     }
 
-    /// Handles a server that ended before it was ready while it was probed. It is started again, or its
+    /// Handles a server that ended while it was being probed, before it was ready. It is started again, or its
     /// runs are given up.
     pub(super) fn start_failed(&mut self, node: NodeIndex, name: String, run: usize, reason: String) {
         let allowed = self.sweep.plan.endpoints[&name].retries();
