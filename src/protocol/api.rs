@@ -43,7 +43,7 @@ impl Api {
     /// Returns the API called `name`.
     ///
     /// # Errors
-    /// The name is unknown; the error lists the known names.
+    /// Fails if the name is unknown; the error lists the known names.
     pub fn named(name: &str) -> Result<Api, String> {
         let found = Api::ALL.into_iter().find(|api| api.name() == name);
         found.ok_or_else(|| format!("`{name}` is not one of {}", Api::ALL.map(Api::name).join(", ")))

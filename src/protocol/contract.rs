@@ -58,13 +58,13 @@ pub trait Protocol: fmt::Debug + Sync {
     /// Reads the data of one event.
     ///
     /// # Errors
-    /// The data is not a valid event, or reports an error.
+    /// Fails if the data is not a valid event, or if it reports an error.
     fn event<'a>(&self, data: &'a [u8]) -> Result<Part<'a>, Wrong>;
 
     /// Reads a whole response that was not streamed.
     ///
     /// # Errors
-    /// The data is not a valid response, or reports an error.
+    /// Fails if the data is not a valid response, or if it reports an error.
     fn whole<'a>(&self, data: &'a [u8]) -> Result<Part<'a>, Wrong> {
         self.event(data)
     }

@@ -1,9 +1,9 @@
 //! The protocols of language-model servers, one file each. A protocol determines where a request is sent,
 //! what its body contains, how its response is read, and whether there are tokens to measure.
 //!
-//! To add a protocol, add a file with its `Protocol` and a line in [`Api`]. A protocol handles only texts
-//! and JSON: `workload` provides the texts, `engine` decides when they are sent and how they are measured,
-//! and `plan` checks what a plan may set.
+//! To add a protocol, add a file with an implementation of `Protocol`, and a line in [`Api`]. A protocol
+//! handles only texts and JSON: `workload` provides the texts, `engine` decides when they are sent and how
+//! they are measured, and `plan` checks what a plan may set.
 
 mod answer;
 mod api;

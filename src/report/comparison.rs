@@ -52,7 +52,7 @@ pub fn text(comparison: &Comparison) -> String {
 }
 
 /// Describes the cost of declaring many tests: the number of differences that would have been shown if each
-/// had been tested alone. `None` if there are no such differences.
+/// of them had been the only test. `None` if there are no such differences.
 fn hidden(comparison: &Comparison) -> Option<String> {
     let shown_alone = |test: &&Test| test.outcome == Outcome::NotShown && test.p.is_some_and(|p| p <= power::LEVEL);
     let of = |family: &Family| family.cells.iter().flat_map(|cell| &cell.tests).filter(shown_alone).count();

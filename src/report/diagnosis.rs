@@ -88,7 +88,8 @@ fn table(predicted: &[Predicted]) -> String {
     grid::text(table, 1, &[0, 1])
 }
 
-/// Returns the name of a run's workload: the model (if the runs have several), the scenario and further axes.
+/// Returns the name of a run's workload: the model (if the runs have several), the scenario and the values on
+/// further axes.
 fn what(labels: &RunLabels, has_models: bool) -> String {
     let model = if has_models { format!("{} · ", labels.model) } else { String::new() };
     let axes = labels.axes.iter().map(|(axis, value)| format!(" {axis}={value}"));

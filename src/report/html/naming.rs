@@ -54,7 +54,7 @@ pub(super) fn load(labels: &RunLabels) -> String {
     }
 }
 
-/// Formats the workload of a run: its scenario with further axes.
+/// Formats the workload of a run: its scenario and its values on further axes.
 pub(super) fn content(labels: &RunLabels) -> String {
     let axes = labels.axes.iter().map(|(axis, value)| format!(" · {}={}", plain(axis), plain(value)));
     format!("{}{}", plain(&labels.scenario), axes.collect::<String>())

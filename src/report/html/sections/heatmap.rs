@@ -121,7 +121,7 @@ fn configurations<'s, 'a>(curves: &'s [Curve<'a>]) -> Vec<Configuration<'s, 'a>>
     all.into_iter().map(of).filter(|one| one.rows.len() >= 2 && one.loads.len() >= 2).collect()
 }
 
-/// Describes the workload of a curve: its scenario with further axes.
+/// Describes the workload of a curve: its scenario and its values on further axes.
 fn sends(curve: &Curve) -> String {
     let axes = curve.series.axes.iter().map(|(axis, value)| format!(" · {}={}", plain(axis), plain(value)));
     format!("{}{}", plain(&curve.series.scenario), axes.collect::<String>())
