@@ -21,7 +21,7 @@ const AROUND: usize = 64;
 /// Headings of columns that name runs.
 const OF_RUNS: [&str; 2] = ["run", "id"];
 
-/// Adds a section after the table of runs, with a part for each run as long as parts fit.
+/// Adds a section after the table of runs, with a part for each run, until no further part fits.
 pub(super) fn add(page: &mut Page, sources: &Sources) -> Result<(), PageError> {
     let runs = sections::parts(sources);
     let Some(behind) = page.sections.iter().position(|section| section.id == "runs").filter(|_| !runs.is_empty())

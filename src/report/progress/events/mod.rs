@@ -23,7 +23,7 @@ pub(crate) use line::{EventLine, Headline};
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How long a command waits at its end for the remaining lines to be written. The wait is limited because the
-/// file may be a pipe from which nothing reads.
+/// file may be a pipe that no process reads from.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The log of a command's events. Dropping it waits until all events are in the file, for at most
