@@ -2,8 +2,8 @@
 //! `preview`; and which optional sweeps are skipped to stay within the budget.
 //!
 //! Decisions use the worst case, so the skipped sweeps are known before anything is sent, and the remaining
-//! sweeps stay within the budget. The worst case shrinks as results come in, because searches end and repeats
-//! turn out to be unnecessary. A skipped sweep may then fit within the budget.
+//! sweeps stay within the budget. The worst case shrinks as results come in, because searches end and some
+//! repeats become unnecessary. A skipped sweep may then fit within the budget.
 
 use std::collections::HashSet;
 
@@ -206,8 +206,8 @@ impl TooLittle {
     }
 }
 
-/// Returns the error with which `run` would reject the plan's budgets whatever the results folder contains,
-/// with the error's place in the plan; `None` if `run` would accept the budgets.
+/// Returns the error with which `run` would reject the plan's budgets regardless of the contents of the
+/// results folder, and the error's place in the plan; `None` if `run` would accept the budgets.
 pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
     let plan = &loaded.plan;
     if plan.budget.is_none() && plan.sweeps.values().all(|sweep| sweep.optimize.is_none()) {
@@ -221,7 +221,7 @@ pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
                 "a budget of {budget} is less than the time of one run for each of the {settings} settings, \
                          {needs}"
             );
-            let remedy = "raise it, allow time for server starts, or use fewer settings";
+            let remedy = "increase the budget so that it also covers the server starts, or use fewer settings";
             let path = ["sweeps", &sweep, "optimize", "budget"].map(Step::from);
             return Some(loaded.refuse(&path, Code::OutOfRange, what, remedy));
         }

@@ -60,7 +60,7 @@ fn need(workspace: &Workspace, run: &PlannedRun) -> Need {
 }
 
 /// Finds the largest run, by `size`, on each resource, and returns the `jobs` largest of these runs.
-/// Together, these runs need the maximum number of connections that are open at the same time.
+/// Together, these runs need the maximum number of connections that can be open at the same time.
 fn side_by_side<'a>(needs: impl Iterator<Item = &'a Need>, jobs: u16, size: impl Fn(&Need) -> u64) -> Vec<&'a Need> {
     let mut largest: BTreeMap<&str, &Need> = BTreeMap::new();
     for need in needs {
@@ -94,8 +94,9 @@ fn no_files(needs: &[Need], jobs: u16, limits: &Limits) -> Option<String> {
     let allowed = limits.files.filter(|allowed| *allowed < needed)?;
     Some(format!(
         "this process may open {allowed} files, and {needed} are needed: each connection takes one\n  needed by: {}\n  \
-         raise the limit and start sweepline again from the same shell: ulimit -n {needed}\n  (if that is refused: as \
-         root, by LimitNOFILE={needed} of a systemd unit, by docker run --ulimit nofile={needed}); or lower {}",
+         raise the limit and start sweepline again from the same shell: ulimit -n {needed}\n  (if that is refused, \
+         raise it as root, with LimitNOFILE={needed} in a systemd unit, or with docker run --ulimit nofile={needed}); \
+         or lower {}",
         named(&together),
         lower(jobs, &together),
     ))

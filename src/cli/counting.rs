@@ -1,4 +1,4 @@
-//! `--explain`: prints the rules by which numbers are computed below an answer. `sweepline explain
+//! `--explain`: prints, below an answer, the rules by which its numbers are computed. `sweepline explain
 //! counting` prints the same rules.
 
 use clap::Args;

@@ -106,8 +106,8 @@ fn summary(Counts { mapped, missing }: Counts, lines: usize) -> String {
     match missing {
         0 => format!("import: {mapped} {settings} mapped, all of them"),
         missing if missing == lines => format!("import: {mapped} {settings} mapped, {missing} not (listed below)"),
-        // The numbers of settings and of lines may differ, because several fields with the same reason
-        // share a line, and one option may lose several parts.
+        // The numbers of settings and of lines may differ, because several settings with the same reason
+        // share a line, and several parts of one option may be missing.
         missing => {
             let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
             format!("import: {mapped} {settings} mapped, {missing} not ({lines} below)")

@@ -2,9 +2,9 @@
 //!
 //! Data goes to stdout, messages to stderr. Everything works without color and without a terminal.
 //!
-//! Only this file depends on all commands. Shared code is in separate files next to them, which do not
-//! depend on any command: `options`, `colour`, `failure`, `http`, `output`, `stderr`, `workspace`. A
-//! command may use the document or reader of another command if both show the same thing (`results`,
+//! Only this file depends on all commands. Shared code is in separate files next to this one, which do not
+//! depend on any command: `options`, `colour`, `failure`, `http`, `output`, `stderr`, `workspace`. A command
+//! may use the document or reader of another command if both show the same thing (`results`,
 //! `export/source`), but never the other command itself.
 
 mod answers;
@@ -98,8 +98,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Parses the command line. If it does not say where the results are, the place that the plan specifies is
-/// used.
+/// Parses the command line. If it lacks `--results`, the value of `results` in the plan is used.
 pub fn parse(mut typed: Vec<OsString>) -> Result<Cli, clap::Error> {
     let command = Cli::command();
     let matches = command.clone().try_get_matches_from(&typed)?;

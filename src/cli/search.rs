@@ -104,9 +104,9 @@ fn limit(text: &str) -> Result<Limit, String> {
     Ok(Limit { metric: metric.to_owned(), percentile, limit })
 }
 
-/// Returns the longest window: ten times the shortest, or as long as it takes at the lightest rate
-/// to send the number of requests that the percentile needs, which also suffices to show that this rate
-/// meets the objective.
+/// Returns the longest window: ten times the shortest or, if that is longer, the time that it takes at the
+/// lightest rate to send as many requests as the percentile needs. That many requests also suffice to show
+/// that this rate meets the objective.
 fn longest_window(args: &SearchArgs, fewest: u64) -> Nanos {
     let ten = Nanos(args.measure.0.saturating_mul(10));
     if args.axis != Axis::Qps || args.from.to_f64() <= 0.0 {

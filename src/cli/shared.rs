@@ -33,8 +33,8 @@ pub(super) fn open(url: &str) -> Result<Store, Failure> {
     Ok(Store::shared(dir, Arc::new(objects)))
 }
 
-/// If a command takes a plan and results but no results were given, returns the results that its plan
-/// names. If the plan cannot be read, the command reports the error when it reads the plan itself.
+/// If a command takes a plan and `--results`, and `--results` was not given, returns the value of `results`
+/// in the plan. If the plan cannot be read, the command reports the error when it reads the plan itself.
 pub(super) fn of_plan(matches: &ArgMatches) -> Option<String> {
     let (name, matches) = matches.subcommand()?;
     let is_named = |id: &str| matches.ids().any(|known| known.as_str() == id);

@@ -113,8 +113,8 @@ fn json(piece: Piece) -> Entry {
             line += (error.line() as u64).saturating_sub(1);
             let text = error.to_string();
             let text = text.split(" at line ").next().unwrap_or_default();
-            // In its first line, the entry may begin anywhere, so the column is counted from the beginning
-            // of the entry.
+            // An entry may begin anywhere in its first line, so columns in that line are counted from the
+            // beginning of the entry.
             let of = if error.line() == 1 { " of the entry" } else { "" };
             Err(Bad::new(Reason::Syntax, format!("not JSON: {text} (column {}{of})", error.column())))
         }

@@ -7,7 +7,7 @@ use strum::{Display, IntoStaticStr, VariantArray};
 use super::filter::Filter;
 use super::mapping::Mapping;
 
-/// Default limit of the size of an entry, in bytes. An entry is a line, an element of an array, or a row.
+/// Default limit on the size of an entry, in bytes. An entry is a line, an element of an array, or a row.
 pub(crate) const MOST_ENTRY_BYTES: usize = 10_000_000;
 
 /// The format of the entries in a file.

@@ -134,7 +134,7 @@ impl Record {
     }
 
     /// Returns the number of tokens in the first request's prompt, as declared, or otherwise estimated from
-    /// its characters; `None` if neither is possible.
+    /// its characters; `None` if the record contains neither a declared number nor text.
     pub fn prompt_tokens(&self) -> Option<u32> {
         let estimate = || {
             let first = estimated_tokens(self.exchanges().next()?.user);

@@ -5,8 +5,8 @@ use crate::rows::EventRow;
 use super::breakdown::Named;
 use super::{Cell, Column, Kind, Sheet};
 
-/// The columns. The labels of a run are only in the table of requests, to which an event belongs by `sweep`,
-/// `run_id` and `request`.
+/// The columns. The labels of a run are only in the table of requests; `sweep`, `run_id` and `request`
+/// identify the request to which an event belongs.
 pub fn columns() -> Vec<Column> {
     let int = |name, doc| Column::new(name, Kind::Int, doc);
     vec![

@@ -32,7 +32,7 @@ pub struct DeclaredFacts {
     price_per_hour: Option<f64>,
     currency: Option<Currency>,
     limits: Option<String>,
-    /// Facts of the server, flattened to one level of names, including flags.
+    /// Facts of the server, including its flags, flattened to one level of names.
     pub(super) server: BTreeMap<String, String>,
 }
 

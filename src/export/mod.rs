@@ -1,5 +1,5 @@
-//! Tables as CSV, XLSX, JSON, Markdown and Parquet. Every table is a `Sheet`, and every format is one
-//! small file.
+//! Tables as CSV, XLSX, JSON, Markdown and Parquet. Every table is a `Sheet`, and every format is implemented
+//! in one small file.
 
 pub(crate) mod breakdown;
 pub(crate) mod charts;

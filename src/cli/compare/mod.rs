@@ -341,7 +341,8 @@ fn cell(declared: &Declared, mut arms: Arms, asked: ComparisonRequest) -> CellAn
     CellAnswer { sweep: arms.sweep, cell: arms.cell, name: arms.name, arm, left_out, notes, guardrail, tests }
 }
 
-/// Compares the failed requests of both arms, including runs that are invalid only because of their errors.
+/// Compares the numbers of failed requests of the two arms. Runs that are invalid only because of their
+/// errors are included.
 fn guardrail(arms: &Arms, asked: ComparisonRequest) -> Guardrail {
     let side = |side: usize| {
         let runs = arms.runs[side].iter().filter_map(|(repeat, run)| Some((*repeat, run.as_ref().ok()?)));

@@ -75,8 +75,8 @@ pub(crate) struct Source<'a> {
     rows: OnceCell<(Vec<RunRow>, Vec<RunRow>)>,
     /// Results that could not be read.
     pub left_out: LeftOut,
-    /// Whether reading the rows of a run failed in the middle. If so, nothing more is written, so
-    /// that the rows do not look complete.
+    /// Whether reading the rows of a run failed midway. If so, nothing more is written, so that an incomplete
+    /// table does not look complete.
     broke_off: Cell<bool>,
 }
 

@@ -15,8 +15,8 @@ use super::super::workspace::Workspace;
 pub(crate) struct Scrapes {
     /// The name of the endpoint.
     pub endpoint: String,
-    /// The addresses of the pages; a description in place of the address of the endpoint's own page, if
-    /// that is not known yet.
+    /// The addresses of the pages. If the address of the endpoint's own page is not known yet, the list
+    /// contains a description of the page instead.
     pub pages: Vec<String>,
     /// The tool that also reads the GPUs of this machine; null if none is used.
     pub gpus: Option<&'static str>,

@@ -230,11 +230,11 @@ fn tokens(cost: &Cost) -> String {
     format!("{} prompt and {} output tokens", cost.prompt_tokens, cost.output_tokens)
 }
 
-/// Returns the time: `about 4m30s (2 runs may be prolonged)`.
+/// Returns the time: `about 4m30s (2 runs may be extended)`.
 fn time(cost: &Cost) -> String {
     let longer = match cost.runs_that_may_be_prolonged {
         0 => String::new(),
-        count => format!(" ({} may be prolonged)", counted(count, "run")),
+        count => format!(" ({} may be extended)", counted(count, "run")),
     };
     let known = format!("about {}{longer}", duration(cost.seconds.ceil() as u64));
     match cost.runs_of_unknown_length {

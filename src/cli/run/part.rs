@@ -1,5 +1,5 @@
-//! `--part NAME` restricts a sweep to one part of the plan, while other processes measure other
-//! parts into the same results folder.
+//! `--part NAME` restricts a sweep to one part of the plan, while other processes measure other parts and
+//! write to the same results folder.
 
 use std::collections::HashSet;
 
