@@ -50,8 +50,8 @@ pub(super) fn is_one(plan: &Plan) -> Result<(), Failure> {
         return Ok(());
     }
     if plan.slo.is_some() {
-        let text = "--gate: searches and ladders go up to a load that misses, so nothing in this plan can fail; write \
-                    gate: { sweep: …, metric: max_qps_under_slo, at_least: … } in a sweep after them";
+        let text = "--gate: searches and ladders go up to a load that misses the objective, so nothing in this plan \
+                    can fail; write gate: { sweep: …, metric: max_qps_under_slo, at_least: … } in a sweep after them";
         return Err(Failure::Usage(text.to_owned()));
     }
     let text = "--gate: the plan has no objective and no comparison; add slo: { ttft: { p99: 500ms } } or \

@@ -58,7 +58,8 @@ pub enum Mistake {
     /// A run that belongs to two sweeps with different generator settings.
     #[error(
         "sweep `{first}` contains the same run with a different `engine`, but the run is executed only once, because \
-         `engine` is not part of its identity; use the same `engine` in both sweeps, or exclude the cell from one"
+         `engine` is not part of its identity; use the same `engine` in both sweeps, or exclude the cell from one of \
+         them"
     )]
     OtherEngine {
         /// The first sweep that contains the run.

@@ -28,7 +28,7 @@ pub enum ImportError {
         remedy: &'static str,
     },
     /// The input is neither a file of a known format nor a command.
-    #[error("{name}: unknown configuration or command: {seen}; import accepts {takes}; select one with --format")]
+    #[error("{name}: unknown configuration or command: {seen}; import accepts {takes}; select a format with --format")]
     Unknown {
         /// The file.
         name: String,

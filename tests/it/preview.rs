@@ -148,7 +148,7 @@ fn an_open_loops_window_lasts_as_its_rate_tells() {
     assert_eq!(cost(&[])["runs_that_may_be_prolonged"], 4, "the duration of a closed loop depends on the server");
     let text = lab.ok(&["preview", "plan.yaml"]).stdout;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("time about 55s (4 runs may be prolonged): "), "{text}");
+    assert!(words.contains("time about 55s (4 runs may be extended): "), "{text}");
     assert!(
         words.contains("the longer of `for` and the expected time of that many requests, up to `at_most`"),
         "{text}"

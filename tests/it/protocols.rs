@@ -244,7 +244,7 @@ sweeps:
         "remove them there, or use an endpoint with `api: embeddings`",
         "scenario `search` has `documents`, but endpoint `chat` has `api: chat`",
         "scenario `D` is a conversation, but endpoint `vectors` has `api: embeddings`",
-        "scenario `both` has both `inputs` and `documents`, but no request has both",
+        "scenario `both` has both `inputs` and `documents`, but a request can have only one of them",
         "`output_tokens` has no effect in scenario `words`: its requests have `inputs`, and the responses are vectors",
         "`temperature` has no effect in scenario `words`",
     ] {

@@ -399,9 +399,9 @@ fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
     wrong(&met("[slo, tpot]"), "`meets` lists `tpot`, but the plan's `slo` has no limit on it");
     wrong(&met("[]"), "`meets` is empty");
     wrong(&met("[ttft, slo, ttft]"), "`meets` lists `ttft` twice");
-    wrong(&met("cost_per_million"), "falls as the load rises, so there is no highest load that meets it");
+    wrong(&met("cost_per_million"), "falls as the load rises, so there is no highest load that meets a cost limit");
     wrong(&met("goodput"), "`goodput`");
-    wrong("    search: { confirm: 5m }", "`search` does not specify which load is searched");
+    wrong("    search: { confirm: 5m }", "`search` does not specify which load to search for");
     wrong("    search: { qps: { from: 1, to: 5 }, batch_size: { from: 1, to: 5 } }", "`search` names two loads");
     wrong("    search: { qps: { from: 1, to: 5 } }\n    repeats: 3", "`repeats` has no effect with `search`");
     wrong("    search: { qps: { from: 1, to: 5 } }\n    stop: saturated", "both decide which loads are run");
@@ -409,7 +409,7 @@ fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
     let beside = plan("  s: { matrix: { scenario: short, qps: [1, 2] }, search: { qps: { from: 1, to: 5 } } }\n");
     lab.write("plan.yaml", &beside);
     let told = lab.run(&["check", "plan.yaml"]);
-    assert!(told.stderr.contains("`qps` is searched, but the matrix also lists values of it"), "{}", told.stderr);
+    assert!(told.stderr.contains("`search` sets `qps`, but the matrix also lists values for it"), "{}", told.stderr);
     lab.write("plan.yaml", &plan(SEARCH).replace("slo: { ttft: { p90: 18ms } }\n", ""));
     let told = lab.run(&["check", "plan.yaml"]);
     assert!(

@@ -291,7 +291,7 @@ impl Earlier {
             let store = of_folder.whole_store()?;
             let listed = store.list()?;
             if listed.is_empty() {
-                return Err(Failure::Usage(format!("no results in {shown}: name a results folder")));
+                return Err(Failure::Usage(format!("no results in {shown}: name a folder that contains results")));
             }
             let given_up = store.given_up()?;
             return Ok(Earlier::Folder { store, listed, given_up });

@@ -134,9 +134,9 @@ impl Document {
     /// Returns the accepted configuration and its outcome in one line.
     pub(super) fn line(&self) -> String {
         let stands = self.configurations.first().map_or("", |one| match one.outcome {
-            Outcome::Holds => "it holds the objective",
+            Outcome::Holds => "it meets the objective",
             Outcome::Misses => "it misses the objective",
-            Outcome::Undecided => "undecided: it is not shown to hold the objective",
+            Outcome::Undecided => "undecided: it is not shown to meet the objective",
             Outcome::NotJudged => "not judged: the plan has no objective",
         });
         let accepted = self.decisions.first().map(|one| plain(&one.accepted)).unwrap_or_default();

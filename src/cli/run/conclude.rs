@@ -118,7 +118,7 @@ fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String])
             let is_of = |members: &[usize]| members.iter().any(|at| pool.members[*at].run.id == run.id);
             let then = match () {
                 () if is_of(&chosen.replaced) => "another run replaced it",
-                () if is_of(&chosen.beyond) => "its load is above the answer, so it counts as a miss",
+                () if is_of(&chosen.beyond) => "its load is above the result of the search, so it counts as a miss",
                 () => return None,
             };
             let why = trail.note_of(id).unwrap_or("invalid");

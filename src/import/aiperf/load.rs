@@ -135,7 +135,7 @@ fn arrivals(word: &str, phase: At, origin: String) -> Option<Said<String>> {
 fn lasts(phase: At, turns: f64, is_trace: bool) -> Lasts {
     let (requests, sessions) = (phase.get("requests"), phase.get("sessions"));
     if let Some(duration) = phase.get("duration").seconds().filter(|said| said.value > 0.0) {
-        let why = "a run measures for a duration, here `duration`; `measure: { for, min_requests }` prolongs it";
+        let why = "a run measures for a duration, here `duration`; `measure: { for, min_requests }` extends it";
         requests.needless(why);
         sessions.needless(why);
         return Lasts::Seconds(duration);

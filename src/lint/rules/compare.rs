@@ -48,7 +48,7 @@ pub(crate) fn narrow_margin(_: &View, sweep: &SweepView) -> Option<Finding> {
         at,
         format!("{repeats} repeats can confirm a margin of {allowed} only if rounds differ by less than {differ}"),
         match (repeats..=MOST_REPEATS).find(enough) {
-            Some(enough) => format!("write `repeats: {enough}` in the sweep, or a wider margin"),
+            Some(enough) => format!("write `repeats: {enough}` in the sweep, or widen the margin"),
             None => "write a wider margin".to_owned(),
         },
     ))

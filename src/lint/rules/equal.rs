@@ -27,7 +27,8 @@ pub(crate) fn unequal_tuning(_: &View, sweep: &SweepView) -> Option<Finding> {
     Some(sweep.finding(
         steps!["endpoints", name, "server"],
         message,
-        "tune both servers with the same care, and list the settings of each; `flags: {}` states that a server has none",
+        "tune both servers with the same care, and list the settings of each; `flags: {}` states that a server runs \
+         without flags",
     ))
 }
 

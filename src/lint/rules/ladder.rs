@@ -26,8 +26,8 @@ pub(crate) fn unshown_queue(view: &View, sweep: &SweepView) -> Option<Finding> {
     let is_short = open.len() > 1 && shortest < takes;
     let seconds = |seconds: f64| Nanos::from_millis((seconds * 1e3).round() as u64);
     let message = format!(
-        "a window of {} is shorter than {TIMES} consecutive requests of {}{assumption}, so it will most likely not \
-         show whether the server keeps up",
+        "a window of {} is shorter than {TIMES} consecutive requests of {} each{assumption}, so it will most likely \
+         not show whether the server keeps up",
         seconds(shortest).spoken(),
         seconds(request).spoken(),
     );

@@ -20,7 +20,7 @@ pub(crate) fn closed_loop_only(view: &View) -> Vec<Finding> {
     vec![Finding {
         scope: Scope::Plan,
         at,
-        message: format!("`{claim}` refers to latency, but no sweep is an open loop"),
+        message: format!("`{claim}` refers to latency, but no sweep runs an open loop"),
         remedy: "add a sweep of rates, like `rates: { matrix: { qps: [1, 2, 5, 10] } }`".to_owned(),
         undisclosed: Vec::new(),
     }]

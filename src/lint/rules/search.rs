@@ -63,8 +63,8 @@ pub(crate) fn fine_resolution(view: &View, sweep: &SweepView) -> Option<Finding>
     let (_, assumption) = expect.request();
     let assumption = if axis == "qps" { String::new() } else { assumption };
     let message = format!(
-        "a window has {} requests at the heaviest load{assumption}, but distinguishing loads that differ by {} \
-         takes about {}",
+        "a window has {} requests at the heaviest load{assumption}, but distinguishing loads that differ by {} takes \
+         about {} requests",
         count(requests),
         range.within,
         count(takes),
@@ -102,8 +102,8 @@ pub(crate) fn no_headroom(view: &View) -> Vec<Finding> {
         Some(sweep.finding(
             at,
             message,
-            "write a lower value, like `times: 0.8`: a search finds the limit only to within its resolution, and servers \
-             vary from run to run",
+            "write a lower value, like `times: 0.8`, because a search finds the limit only to within its resolution \
+             and servers vary from run to run",
         ))
     };
     view.sweeps.iter().filter_map(of).collect()

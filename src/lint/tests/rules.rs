@@ -692,7 +692,7 @@ fn unshown_queue() {
     assert!(!said("M024", &plan("63s", slo)));
     assert!(!said("M024", &plan("62s", "")), "there is no objective");
     let (message, remedy) = words("M024", &plan("62s", slo));
-    assert!(message.contains("shorter than 60 consecutive requests of 1.04s, so it will"), "{message}");
+    assert!(message.contains("shorter than 60 consecutive requests of 1.04s each, so it will"), "{message}");
     assert!(remedy.contains("measure: 63s"), "{remedy}");
     let one = "sweeps: { a: { matrix: { scenario: [B1, B2], qps: 5 } } }\n";
     assert!(!said("M024", &format!("{}{one}", plan("62s", slo))), "no ladder");
@@ -766,7 +766,8 @@ fn fine_resolution() {
     let (message, remedy) = words("M028", &with("from: 1, to: 39", "100s"));
     assert_eq!(
         message,
-        "a window has 3900 requests at the heaviest load, but distinguishing loads that differ by 5% takes about 4000"
+        "a window has 3900 requests at the heaviest load, but distinguishing loads that differ by 5% takes about 4000 \
+         requests"
     );
     assert_eq!(remedy, "write `within: 6%`, or `phases: { measure: 103s }`");
     assert!(!said("M028", &with("from: 1, to: 10, within: 10%", "100s")));

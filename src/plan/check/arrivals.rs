@@ -65,7 +65,7 @@ impl Checker<'_> {
         let shares = rates.iter().filter(|rate| matches!(rate, Rate::OfQps(_))).count();
         if shares > 0 && shares < rates.len() {
             let message = "some rates of this profile are in requests per second, but others are shares of `qps`";
-            let remedy = "write all as numbers, like 5, or all as shares of `qps`, like 50%";
+            let remedy = "write all rates as numbers, like 5, or all of them as shares of `qps`, like 50%";
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }
@@ -97,7 +97,7 @@ impl Checker<'_> {
                 )),
                 Some(before) if *instant <= before => Some((
                     format!("the points of a curve are not in chronological order: {instant} comes after {before}"),
-                    "write them in chronological order, each time only once; for a jump, use `steps`",
+                    "write the points in chronological order, without repeating a time; for a jump, use `steps`",
                 )),
                 _ => None,
             };

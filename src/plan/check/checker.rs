@@ -139,5 +139,5 @@ pub(super) fn is_not_positive(number: &Decimal) -> bool {
 /// A diagnostic about a number or time outside its range.
 pub(super) fn out_of_range(field: &str, wanted: &str, value: impl std::fmt::Display) -> Diagnostic {
     Diagnostic::new(Code::OutOfRange, format!("`{field}` must be {wanted}, not {value}"))
-        .remedy(format!("write {wanted}, or remove it"))
+        .remedy(format!("write {wanted}, or remove the field"))
 }

@@ -70,7 +70,7 @@ impl Checker<'_> {
             let names = shown.iter().map(String::as_str);
             let remedy = match suggest::nearest(&baseline.to_string(), names.clone()) {
                 _ if shown.contains(&baseline.to_string()) => {
-                    "write it exactly as on the axis: numbers without quotes, names with quotes".to_owned()
+                    "write the value exactly as on the axis: numbers without quotes, names with quotes".to_owned()
                 }
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("write {}", choices(names)),

@@ -183,7 +183,7 @@ impl<'t> Checker<'t> {
         let shown: Vec<String> = known.listed.iter().take(MOST_LISTED).map(ToString::to_string).collect();
         let names = shown.iter().map(String::as_str);
         if matches!(pick, Pick::One(_)) && shown.contains(&pick.to_string()) {
-            return "write it exactly as on the axis: numbers without quotes, names with quotes".to_owned();
+            return "write the value exactly as on the axis: numbers without quotes, names with quotes".to_owned();
         }
         let is_text = matches!(pick, Pick::One(Scalar::Text(_)));
         match suggest::nearest(&pick.to_string(), names.clone()).filter(|_| is_text) {

@@ -41,7 +41,8 @@ impl Checker<'_> {
         } else if resolved.is_some_and(|resolved| shares(&resolved.content)) {
             let message =
                 format!("scenario `{name}` sends a data set, but its base specifies the text that prompts share");
-            let remedy = "write `base: B1` for first questions, or `base: D` for whole conversations";
+            let remedy = "write `base: B1` to send only the first question of each record, or `base: D` to send whole \
+                          conversations";
             let at = steps!["scenarios", name, if scenario.data.is_some() { "data" } else { "base" }];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -78,9 +79,9 @@ impl Checker<'_> {
             (
                 "system_tokens",
                 scenario.system_tokens.is_some_and(|tokens| tokens > 0),
-                "remove it: the data set contains the system messages",
+                "remove the field: the data set contains the system messages",
             ),
-            ("prefix", scenario.prefix.is_some(), "remove it: texts of a data set are sent unchanged"),
+            ("prefix", scenario.prefix.is_some(), "remove the field: texts of a data set are sent unchanged"),
             ("profile", scenario.profile.is_some(), "keep one of the two: a profile has lengths but no texts"),
         ];
         let mut found = false;

@@ -133,7 +133,7 @@ impl Checker<'_> {
         let Some(ready) = &endpoint.ready else { return };
         if endpoint.is_embedded() {
             let message =
-                "`ready` is for a server that sweepline waits for, but sweepline starts the embedded server itself";
+                "`ready` describes how sweepline waits for a server, but sweepline starts the embedded server itself";
             let remedy = "remove `ready`, or name the server with `url`";
             self.report_key(
                 &steps!["endpoints", name, "ready"],
@@ -174,7 +174,7 @@ impl Checker<'_> {
         let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
         if !Path::new(file).components().all(inside) {
             let message = format!("`{file}` is outside the plan's folder");
-            let remedy = "put the file into the plan's folder (and into .gitignore), or use env:NAME";
+            let remedy = "move the file to the plan's folder and list it in .gitignore, or use env:NAME";
             self.report(at, Diagnostic::new(Code::PathOutside, message).remedy(remedy));
         }
     }
@@ -208,7 +208,7 @@ impl Checker<'_> {
         }
         if hardware.price_per_hour.is_some() {
             let message = "the endpoint has both a price per hour and a purchase price";
-            let remedy = "keep `price_per_hour` for rented hardware, or `owned` for your own";
+            let remedy = "keep `price_per_hour` for rented hardware, or `owned` for hardware that you own";
             self.report_key(&owned, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }

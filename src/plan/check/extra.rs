@@ -41,7 +41,7 @@ impl Checker<'_> {
                 (Some(_), other) => {
                     let message =
                         format!("`{field}` must be a table with the fields for that engine, not {}", other.kind());
-                    let remedy = format!("write {field}: {{ top_k: 20 }}, or remove it");
+                    let remedy = format!("write {field}: {{ top_k: 20 }}, or remove the field");
                     self.report(&at, Diagnostic::new(Code::WrongType, message).remedy(remedy));
                 }
             }
@@ -132,7 +132,7 @@ impl Checker<'_> {
             other => (Code::WrongType, other.kind().to_owned()),
         };
         let message = format!("`{field}` must be {wanted}, not {shown}");
-        self.report(at, Diagnostic::new(code, message).remedy(format!("write {wanted}, or remove it")));
+        self.report(at, Diagnostic::new(code, message).remedy(format!("write {wanted}, or remove the field")));
     }
 }
 

@@ -119,7 +119,7 @@ impl Checker<'_> {
                 let message = format!("the server is launched on port {port}, but `url` has port {of_url}");
                 self.report(
                     &port_at,
-                    Diagnostic::new(Code::Contradiction, message).remedy("write the same port in both"),
+                    Diagnostic::new(Code::Contradiction, message).remedy("write the same port in `port` and `url`"),
                 );
             }
             (Some(Port::Auto), None) if !says_port() => {
@@ -194,7 +194,8 @@ impl Checker<'_> {
                         "endpoints `{other}` and `{name}` both launch on port {port} and may run at the same time, \
                          because their resources differ"
                     );
-                    let remedy = "give each its own port or `port: auto`, or give both the same `resource`";
+                    let remedy = "give each endpoint its own port or `port: auto`, or give both endpoints the same \
+                                  `resource`";
                     let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
                     diagnostic.related.extend(self.key_of(&steps!["endpoints", *other, "launch"], "launched here"));
                     self.report_key(&steps!["endpoints", name.as_str(), "launch"], diagnostic);

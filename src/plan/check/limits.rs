@@ -94,7 +94,7 @@ impl Checker<'_> {
         );
         if !workers.has_a_command_for_each() {
             let message = format!("`start` has {} commands for {count} workers", workers.start.len());
-            let remedy = "write one command for each worker, or one for all";
+            let remedy = "write one command for each worker, or one command for all workers";
             self.report_key(
                 &[&at[..], &steps!["start"]].concat(),
                 Diagnostic::new(Code::Contradiction, message).remedy(remedy),

@@ -63,7 +63,7 @@ impl Checker<'_> {
                 "`{scenario}` has `{field}`, which is not possible in a mix: the scenario is drawn for each request, \
                  not for each user"
             );
-            let remedy = "name a scenario without it, or measure the conversations in a separate sweep";
+            let remedy = "name a scenario without this field, or measure the conversations in a separate sweep";
             self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if before.iter().any(|part| part.scenario == scenario) {

@@ -61,8 +61,7 @@ impl Checker<'_> {
         let shortest = written(&plan.phases, &sweep.phases);
         if optimize.budget == Nanos::ZERO || optimize.budget < shortest {
             let message = format!("a budget of {} is less than the duration of one run, {shortest}", optimize.budget);
-            let remedy =
-                "write a budget that covers one run of each combination of settings, including time for server starts";
+            let remedy = "write a budget that covers one run of each combination of settings and all server starts";
             let at = steps!["sweeps", name, "optimize", "budget"];
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }

@@ -58,7 +58,7 @@ impl Checker<'_> {
                            repeats of every cell separately";
             let remedy = format!(
                 "write `repeats: {}` and, in `compare`, `sequential: true`, which ends the rounds once a difference is \
-                 shown; or compare only in other sweeps, with their own `compare`",
+                 shown; or compare cells only in other sweeps, each with its own `compare`",
                 sweep.repeats.at_most
             );
             let at = steps!["sweeps", name.as_str(), "repeats", "until"];

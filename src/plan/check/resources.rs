@@ -12,11 +12,11 @@ use crate::units::Nanos;
 const OWN: [(&str, &str); 14] = [
     ("--array", "array elements are derived from the plan's resources"),
     ("--dependency", "dependencies are derived from `after`"),
-    ("--job-name", "`status` and `cancel` find jobs by it"),
+    ("--job-name", "`status` and `cancel` find jobs by this name"),
     ("--output", "logs are written next to the scripts"),
     ("--error", "logs are written next to the scripts"),
     ("--chdir", "jobs run where `submit` was called"),
-    ("--signal", "the script needs it to shut down cleanly"),
+    ("--signal", "the script needs this signal to shut down cleanly"),
     ("--wrap", "the script is the job"),
     ("--gpus", "write `gpus`"),
     ("--cpus-per-task", "write `cpus`"),
@@ -70,8 +70,10 @@ impl Checker<'_> {
         let name = option.split('=').next().unwrap_or_default();
         if let Some((own, instead)) = OWN.iter().find(|(own, _)| *own == name) {
             let message = format!("`submit` writes {own} itself");
-            return self
-                .report(at, Diagnostic::new(Code::Contradiction, message).remedy(format!("remove it: {instead}")));
+            return self.report(
+                at,
+                Diagnostic::new(Code::Contradiction, message).remedy(format!("remove the option: {instead}")),
+            );
         }
         if !option.starts_with("--") || name.len() < 4 || option.contains(char::is_control) {
             let message = format!("`{option}` is not a single long option of sbatch");

@@ -75,7 +75,7 @@ impl Checker<'_> {
         if has_values && asked.grid.any(query, &mut self.steps_left, &mut |_| true) == Some(false) {
             let word = if sweep.exclude.is_empty() { "when" } else { "exclude" };
             let message = format!("`{word}` leaves no cell of sweep `{name}`");
-            let remedy = "remove a rule, or add fields that narrow the matching cells";
+            let remedy = "remove a rule, or add fields so that it matches fewer cells";
             self.report_key(&steps!["sweeps", name, word], Diagnostic::new(Code::AllExcluded, message).remedy(remedy));
         }
     }
@@ -195,7 +195,8 @@ impl Checker<'_> {
     }
 
     fn cell_twice(&mut self, at: &[Step], message: &str) {
-        let remedy = "remove it; to give a cell more fields, use `extend`; to run it several times, use `repeats`";
+        let remedy = "remove this cell; to give a cell more fields, use `extend`; to run it several times, use \
+                      `repeats`";
         self.report_key(at, Diagnostic::new(Code::CellTwice, message).remedy(remedy));
     }
 

@@ -80,7 +80,7 @@ impl Checker<'_> {
         }
         if scenario.model.as_ref().is_some_and(|model| model.trim().is_empty()) {
             let message = format!("`model` of scenario `{name}` is empty");
-            let remedy = "write the id that the server knows, or remove it to send the model's own id";
+            let remedy = "write the id that the server knows, or remove `model` to send the model's own id";
             self.empty(&steps!["scenarios", name, "model"], message, remedy);
         }
     }
@@ -99,12 +99,13 @@ impl Checker<'_> {
                 "`{field}` has no effect in scenario `{name}`: its requests have `{texts}`, and the responses are \
                  {answered}"
             );
-            let remedy = format!("remove it, or remove `{texts}`");
+            let remedy = format!("remove the field, or remove `{texts}`");
             let at = steps!["scenarios", name, field];
             self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
         if texts == "inputs" && scenario.says("documents") {
-            let message = format!("scenario `{name}` has both `inputs` and `documents`, but no request has both");
+            let message =
+                format!("scenario `{name}` has both `inputs` and `documents`, but a request can have only one of them");
             let remedy = "keep `inputs` for `api: embeddings`, `documents` for `api: rerank`";
             let at = steps!["scenarios", name, "documents"];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
@@ -113,7 +114,8 @@ impl Checker<'_> {
 
     fn turns(&mut self, name: &str, scenario: &Scenario, table: &Table<Scenario>) {
         if scenario.turns.is_some_and(|turns| turns > 1) && has_no_turns(name, table) {
-            let message = format!("`turns` has no effect in scenario `{name}`: it is not a conversation");
+            let message =
+                format!("`turns` has no effect in scenario `{name}`, because the scenario is not a conversation");
             let at = steps!["scenarios", name, "turns"];
             self.report(
                 &at,

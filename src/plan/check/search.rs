@@ -26,8 +26,8 @@ impl Checker<'_> {
         let at = steps!["sweeps", name, "search"];
         let Some((axis, range)) = search.axis() else {
             let message = match search.qps {
-                None => "`search` does not specify which load is searched",
-                Some(_) => "`search` names two loads, but it can search only one",
+                None => "`search` does not specify which load to search for",
+                Some(_) => "`search` names two loads, but it can search for only one",
             };
             let remedy = "write qps: { from: 1, to: 200 } for an open loop, \
                           or batch_size: { from: 1, to: 256 } for a closed one";
@@ -82,9 +82,10 @@ impl Checker<'_> {
             self.report(&[at.as_slice(), &steps![index]].concat(), diagnostic);
         }
         if asked.iter().all(|objective| *objective == Objective::CostPerMillion) {
-            let message = "the cost of tokens falls as the load rises, so there is no highest load that meets it";
-            let remedy = "add a latency, like [slo, cost_per_million]: the search then also reports the lowest \
-                          load that meets the cost";
+            let message = "the cost of tokens falls as the load rises, so there is no highest load that meets a cost \
+                           limit";
+            let remedy = "add a latency, like [slo, cost_per_million]: the search then also reports the lowest load \
+                          that meets the cost limit";
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         let Some(slo) = &plan.slo else { return };
@@ -103,7 +104,7 @@ impl Checker<'_> {
             let message = format!("`meets` lists `{key}`, but the plan's `slo` has no limit on it");
             let limit = if key == "cost_per_million" { "3" } else { "{ p99: 500ms }" };
             let remedy = format!(
-                "add one at the top of the plan, like slo: {{ {key}: {limit} }}, or remove `{key}` from `meets`"
+                "add a limit at the top of the plan, like slo: {{ {key}: {limit} }}, or remove `{key}` from `meets`"
             );
             // If `meets` is a single word instead of a list, this path leads to the word.
             self.report(
@@ -142,7 +143,7 @@ impl Checker<'_> {
         let is_theirs = sweep.matrix.get(axis).is_some()
             && sweep.values(axis) == loads.iter().map(|load| Scalar::Number(*load)).collect::<Vec<_>>();
         if !is_theirs && (self.has_axis(name, sweep, axis) || beside(sweep)) {
-            let message = format!("`{axis}` is searched, but the matrix also lists values of it");
+            let message = format!("`search` sets `{axis}`, but the matrix also lists values for it");
             let remedy = format!("remove `{axis}` from the matrix, or `search` from the sweep");
             let at = steps!["sweeps", name, "search"];
             return self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
@@ -187,7 +188,7 @@ impl Checker<'_> {
     fn stands_alone(&mut self, name: &str, sweep: &Sweep, word: &str) {
         let at = |key: &str| steps!["sweeps", name, key];
         if sweep.measures_start() {
-            let message = format!("`{word}` applies to loads, but `measure: start` measures none");
+            let message = format!("`{word}` applies to loads, but `measure: start` measures no load");
             self.report_key(&at(word), Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two"));
         }
         if sweep.own_rate().is_some() {
@@ -226,7 +227,7 @@ impl Checker<'_> {
     fn has_objective(&mut self, plan: &Plan, at: &[Step], why: &str) {
         if plan.slo.is_none() && !self.is_given(&[], "slo") {
             let message = format!("{why}, but the plan has no objective");
-            let remedy = "add one at the top of the plan, like slo: { ttft: { p99: 500ms } }";
+            let remedy = "add an objective at the top of the plan, like slo: { ttft: { p99: 500ms } }";
             self.report_key(at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }
     }

@@ -146,8 +146,9 @@ impl Checker<'_> {
             if found.contains(&value) || concerned.is_some_and(|filter| !filter.matches(&value)) {
                 continue;
             }
-            let message =
-                format!("sweep `{name}` needs a result of `{from}` for {axis} `{value}`, but `{from}` does not run it");
+            let message = format!(
+                "sweep `{name}` needs a result of `{from}` for {axis} `{value}`, but `{from}` does not run that value"
+            );
             let remedy = format!("add `{value}` to axis `{axis}` of `{from}`, or remove it here");
             let at = [&steps!["sweeps", name][..], &place].concat();
             self.report(&at, Diagnostic::new(Code::UnknownName, message).remedy(remedy));
@@ -237,7 +238,7 @@ impl Checker<'_> {
         }
         if source.optional && sweeps.get(name).is_some_and(|asking| !asking.optional) {
             let message =
-                format!("sweep `{from}` is optional, so the budget may skip it, and then `{name}` has no value");
+                format!("sweep `{from}` is optional, so the budget may skip it and leave `{name}` without a value");
             let remedy = format!("make `{name}` optional too, or remove `optional` from `{from}`");
             self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -332,8 +333,8 @@ impl Checker<'_> {
                     take.from
                 );
                 let remedy = format!(
-                    "write `over: {by}` and `use: min` in this table, so that all of them get a load that each can \
-                     sustain"
+                    "write `over: {by}` and `use: min` in this table, so that all arms get a load that each of them \
+                     can sustain"
                 );
                 let at = [&steps!["sweeps", name.as_str()][..], &place].concat();
                 self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));

@@ -91,8 +91,8 @@ impl Checker<'_> {
             let place = own.or_else(|| sweep.written(field).into_iter().next().map(|(_, place)| place));
             let Some(place) = place else { continue };
             let message = format!("sweep `{name}` replays a trace, which already determines `{field}`");
-            let remedy =
-                "remove it, or move the other scenarios to a separate sweep; to replay faster, set the trace's `speed`";
+            let remedy = "remove the field, or move the other scenarios to a separate sweep; to replay faster, set the \
+                          trace's `speed`";
             let at = [steps!["sweeps", name].as_slice(), &place].concat();
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }

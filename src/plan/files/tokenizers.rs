@@ -43,7 +43,8 @@ impl Tokenizers {
             return Ok((found.clone(), path));
         }
         let files = TokenizerFiles::read(loader.files(), &path).map_err(|error| {
-            let remedy = "name a tokenizer.json, or a folder that contains one; its owner publishes it with the model";
+            let remedy = "name a tokenizer.json, or a folder that contains one; publishers of models provide it with \
+                          the model";
             Diagnostic::new(Code::File, format!("`{written}` is not a tokenizer: {error}")).remedy(remedy)
         })?;
         let found = FoundTokenizer { path: path.clone(), digest: files.digest() };
