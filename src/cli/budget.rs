@@ -129,7 +129,7 @@ fn may_go(plan: &Plan, name: &str, kept: &[&str]) -> bool {
     plan.sweeps[name].optional && !kept.iter().any(|other| asks(&other))
 }
 
-/// Returns how much of each limit the runs of the `kept` sweeps take.
+/// Returns how much of each limit the runs of the `kept` sweeps use.
 fn limits(asked: &Asked, budget: &Budget, kept: &[&str]) -> Vec<LimitState> {
     let [expected, worst] = [false, true].map(|at_worst| cost(asked, kept, at_worst));
     let currency = asked.plan.currency;

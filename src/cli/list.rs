@@ -55,7 +55,7 @@ struct OneRun<'a> {
     /// The full id of the run; if its run.json cannot be read, the name of its folder, which is the beginning
     /// of the id.
     id: &'a str,
-    /// whole; or `corrupt: ` or `unreadable: `, followed by the problem.
+    /// The state of the run: whole, or `corrupt: ` or `unreadable: ` followed by the problem.
     state: String,
     /// The contents of the run's run.json; absent if it cannot be read.
     #[serde(flatten)]

@@ -241,7 +241,7 @@ fn find<'a>(workspace: &'a Workspace, prefix: &str) -> Result<Option<&'a Planned
     Ok(found.first().copied())
 }
 
-/// Returns the explanation of a run of the plan; `asked` is the number of runs to explain in full.
+/// Returns the explanation of a run of the plan; `asked` is the total number of runs to explain.
 fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places, attempts: &Attempts) -> ExplainedRun {
     let mut decision = workspace.decide(run, Wishes::default());
     or_pending(&mut decision, run, &workspace.disk);

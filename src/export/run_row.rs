@@ -37,7 +37,7 @@ pub struct RunRow {
     pub found: FoundHosts,
     /// The facts that the plan declares about the run.
     pub declared: DeclaredFacts,
-    /// Whether the plan's objective holds in the run; `None` without an objective, and for classes.
+    /// Whether the run meets the plan's objective; `None` without an objective, and for classes.
     pub objective: Option<Answer>,
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::analysis::metric::{self, Number};
 
-/// A text in a table. It is cheap to clone, because labels are repeated in every row of a run.
+/// A text in a table. Cloning it is cheap, which matters because labels are repeated in every row of a run.
 #[derive(Debug, Clone)]
 pub enum Text {
     /// A text that is part of the program.

@@ -26,7 +26,8 @@ const EPOCH: f64 = 25_569.0;
 pub(crate) struct Workbook {
     book: rust_xlsxwriter::Workbook,
     header: Look,
-    /// The columns of the tables so far, each with its sheet and whether the sheet contains it.
+    /// The columns of the tables that have been added so far, each with its sheet and whether the sheet
+    /// contains it.
     defined: Vec<(String, Column, bool)>,
     most_rows: u32,
 }

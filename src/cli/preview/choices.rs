@@ -25,9 +25,9 @@ pub(crate) struct ChoiceState {
     pub chooses: &'static str,
     /// The axis whose value is chosen: `qps` or `batch_size`; `server` if settings are chosen.
     pub axis: &'static str,
-    /// The lightest load that may be run; null if settings are chosen.
+    /// The lightest load that may be measured; null if settings are chosen.
     pub from: Option<f64>,
-    /// The heaviest load that may be run; null if settings are chosen.
+    /// The heaviest load that may be measured; null if settings are chosen.
     pub to: Option<f64>,
     /// The unit of the loads or, if settings are chosen, of the optimized figure: `qps`, `conversations per
     /// second`, `in flight`, or `users` of conversations.

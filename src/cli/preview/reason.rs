@@ -1,4 +1,4 @@
-//! Decisions as text, with the place of the edit that caused them.
+//! Decisions as text, each with the place of the edit that caused it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

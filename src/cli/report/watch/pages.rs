@@ -15,7 +15,7 @@ use crate::store::Store;
 struct Made {
     /// The page, with a placeholder for the live state.
     html: Arc<str>,
-    /// The number of the report, which tells a browser whether it has this version.
+    /// The number of the report, by which a browser recognizes a newer version.
     number: u64,
     /// The error of the latest attempt to create the report; `None` if there was none.
     trouble: Option<String>,
