@@ -57,7 +57,7 @@ pub enum LogError {
         /// The error.
         reason: String,
     },
-    /// A request that has two lines.
+    /// The log contains two lines for this request.
     #[error("request {0} is in the mock's log twice")]
     Twice(u64),
 }

@@ -39,7 +39,7 @@ impl Parts {
 pub(super) struct Emitted {
     /// The parts; an error states why they cannot be compared.
     parts: Result<Parts, String>,
-    /// Tokens of each part.
+    /// Number of tokens in each part.
     tokens: Vec<f64>,
 }
 

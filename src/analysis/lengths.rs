@@ -11,9 +11,9 @@ use super::window;
 /// The kind of length by which requests are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
-    /// Intended prompt tokens.
+    /// The intended number of prompt tokens.
     Prompt,
-    /// Requested output tokens.
+    /// The requested number of output tokens.
     Output,
 }
 

@@ -149,7 +149,7 @@ enum Field {
     Effective(Percentile),
 }
 
-/// The metrics of a table.
+/// Which metrics a table contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Metrics that do not depend on the plan, which may be stored.

@@ -10,7 +10,7 @@ pub(crate) struct Differ {
     /// Mean absolute difference, after subtracting the template's constant, divided by the mean of our
     /// count.
     pub share: f64,
-    /// Mean of our count, including the constant.
+    /// Mean of our count, including the template's constant.
     pub ours: f64,
     /// Mean of the server's count.
     pub server: f64,

@@ -6,10 +6,10 @@ use crate::rows::Facts;
 /// Number of parts of a run.
 pub(super) const PARTS: usize = 60;
 
-/// Tokens of each part of a run.
+/// Number of tokens received in each part of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Received {
-    /// Parts per nanosecond; 0 for a run without length.
+    /// Parts per nanosecond; 0 if the run has no length.
     parts_per_ns: f64,
     tokens: [f64; PARTS],
 }
@@ -29,7 +29,7 @@ impl Received {
         }
     }
 
-    /// Returns the tokens of each part.
+    /// Returns the number of tokens in each part.
     pub(super) fn tokens(&self) -> &[f64; PARTS] {
         &self.tokens
     }

@@ -90,7 +90,7 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Returns the metric of this request.
+    /// Returns the observation of a metric for this request.
     pub fn observe(&self, metric: Metric) -> Observation {
         use Metric::*;
         let value = match metric {

@@ -144,7 +144,7 @@ impl Evidence {
         })
     }
 
-    /// Returns the growth that no profile explains, in units of a standard error.
+    /// Returns the growth that no profile explains, in standard errors.
     fn t(&self, error: f64) -> f64 {
         let growth = self.growth - self.explained;
         match (error > 0.0, growth > 0.0) {

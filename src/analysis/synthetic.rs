@@ -23,7 +23,7 @@ pub struct Run {
     pub itl: u64,
     /// Number of output tokens that each request requests and receives.
     pub tokens: u32,
-    /// Random variation of every duration, as a share.
+    /// Random variation of every duration, as a share of the duration.
     pub jitter: f64,
     /// How the server's speed changes from request to request.
     pub pace: Pace,
@@ -48,7 +48,7 @@ pub struct Run {
 pub enum Fault {
     /// From the fault on, every duration is multiplied by this factor.
     Slow(f64),
-    /// The server stands still for this many seconds.
+    /// The server pauses for this many seconds.
     Pause(f64),
     /// Requests that arrive within this many seconds after the fault are refused (503).
     Errors(f64),
@@ -191,7 +191,7 @@ impl Run {
         record(at, sent, real(first), gaps, windows)
     }
 
-    /// Returns the factor for the times of the next request.
+    /// Returns the factor by which the times of the next request are multiplied.
     fn pace_at(&self, server: &mut Server, at: u64) -> f64 {
         let Pace { deviation, memory, drift } = self.pace;
         if deviation == 0.0 && drift == 0.0 {

@@ -45,7 +45,7 @@ pub struct Reason {
 /// The verdict on a run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
-    /// valid, suspect or invalid: the worst of the reasons.
+    /// valid, suspect or invalid: the worst state among the reasons.
     pub state: State,
     /// The reasons that count against the run.
     pub reasons: Vec<Reason>,

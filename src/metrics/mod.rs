@@ -41,7 +41,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The suffix of a column's name; empty if the unit is clear from the key.
+    /// Returns the suffix of a column's name; empty if the unit is clear from the key.
     pub fn suffix(self) -> &'static str {
         match self {
             Unit::Millis => "_ms",
@@ -51,12 +51,12 @@ impl Unit {
         }
     }
 
-    /// The unit's name in the documentation of a column; empty for a ratio.
+    /// Returns the unit's name in the documentation of a column; empty for a ratio.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The unit shown next to a printed number.
+    /// Returns the unit that is shown next to a printed number.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Millis => "ms",
@@ -176,7 +176,8 @@ impl Metric {
         self.kind.is_distribution() && self.better == Better::Higher
     }
 
-    /// The name of the metric's column in exports, for a metric without percentiles: the key and the unit.
+    /// Returns the name of the metric's column in exports, for a metric without percentiles: the key and the
+    /// unit.
     pub fn column(&self) -> String {
         format!("{}{}", self.key, self.unit.suffix())
     }

@@ -61,7 +61,7 @@ impl<T> Forms<T> {
         Forms { text: Some(read), ..self }
     }
 
-    /// Accepts a text that the type parses.
+    /// Accepts a text, and parses it with the type's `FromStr`.
     pub fn parsed(self) -> Forms<T>
     where
         T: FromStr<Err: Into<Misfit>>,

@@ -22,7 +22,7 @@ const BYTES: usize = 16;
 pub struct NonceSeed(pub [u8; BYTES]);
 
 impl NonceSeed {
-    /// Returns new bits from the operating system.
+    /// Returns new random bits from the operating system.
     pub fn random() -> io::Result<NonceSeed> {
         let mut bits = [0; BYTES];
         SysRng.try_fill_bytes(&mut bits).map_err(io::Error::other)?;

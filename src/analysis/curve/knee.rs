@@ -24,10 +24,10 @@
 use crate::analysis::series::{mean, variance};
 use crate::analysis::student;
 
-/// One run of a load of a curve, or the mean of all runs of the load.
+/// One run at a load of a curve, or the mean of all runs at this load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    /// Arrivals per second, or requests in flight.
+    /// The load: arrivals per second, or the number of requests in flight.
     pub load: f64,
     /// Completed requests per second.
     pub throughput: f64,

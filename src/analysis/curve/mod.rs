@@ -41,9 +41,9 @@ pub use rung::{Excluded, Rung};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Axis {
-    /// Arrivals per second of an open loop.
+    /// Arrivals per second in an open loop.
     Qps,
-    /// Requests in flight of a closed loop.
+    /// Number of requests in flight in a closed loop.
     BatchSize,
 }
 

@@ -32,7 +32,7 @@ pub struct Rung<'a> {
 pub struct Excluded<'a> {
     /// The run.
     pub run: Run<'a>,
-    /// The reason, as in its verdict.
+    /// The reason, as in the run's verdict.
     pub reason: &'static str,
 }
 

@@ -40,7 +40,7 @@ struct Level {
     of_block: Vec<f64>,
 }
 
-/// Gaps by level, request and block.
+/// Counts of gaps by level, request and block.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Clusters {
     turns: Turns,

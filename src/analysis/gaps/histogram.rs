@@ -1,5 +1,5 @@
-//! Counts of gaps by approximate length. The counts suffice to find the bucket of any rank, and their
-//! size does not grow with the length of the run.
+//! Counts of gaps by approximate length. The counts suffice to find the bucket of any rank, and the memory
+//! they need does not grow with the length of the run.
 
 /// Number of bits after the leading one bit that a bucket keeps: values in the same bucket differ by
 /// less than one part in 4 096.
@@ -38,7 +38,7 @@ pub(super) struct Bucket {
     pub most: u64,
 }
 
-/// Counts by bucket, while values arrive.
+/// Counts by bucket, to which values are still being added.
 #[derive(Debug, Default)]
 pub(super) struct Counting {
     /// Count, minimum and maximum of each bucket up to the highest bucket used.

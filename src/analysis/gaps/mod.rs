@@ -37,9 +37,9 @@ pub struct Events {
     pub requests: u64,
     /// Number of gaps of length 0 in the window's requests, between events that arrived in the same read.
     pub(crate) zeros: u64,
-    /// Tokens of all requests' events, by part of the window.
+    /// Number of tokens in the events of all requests, by part of the window.
     pub(super) emitted: Emitted,
-    /// Tokens of all requests' events, by part of the whole run.
+    /// Number of tokens in the events of all requests, by part of the whole run.
     pub(super) received: Received,
     /// The instants at which any data arrived.
     pub(super) signs: Signs,

@@ -12,7 +12,7 @@ use crate::analysis::worth::Answer;
 use crate::plan::Slo;
 use crate::rows::{Records, Windows};
 
-/// Gaps per request.
+/// Number of gaps per request.
 const GAPS: usize = 20;
 /// Time between two requests, in nanoseconds.
 const APART: u64 = 10_000_000;

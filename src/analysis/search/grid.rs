@@ -42,7 +42,7 @@ impl Grid {
         self.loads.get(above.saturating_sub(1)).copied().unwrap_or(f64::NAN)
     }
 
-    /// Returns the load nearest to a number, by their ratio.
+    /// Returns the load that is nearest to a number, compared by ratio rather than by difference.
     pub(super) fn nearest(&self, number: f64) -> f64 {
         let below = self.at_or_below(number);
         let above = self.above(below).unwrap_or(below);

@@ -28,7 +28,7 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// Standard deviation of a run's logarithm.
+/// Standard deviation of the logarithm of a run's value.
 const DEVIATION: f64 = 0.02;
 
 /// How an arm's runs are distributed.
@@ -243,7 +243,7 @@ fn means_are_known_as_well_as_is_said() {
         {
             let mut worst = (1.0f64, 0.0);
             let mut rounds = Vec::new();
-            // Results by the deviation of a run, relative to the requested precision.
+            // The deviation of a run, as a multiple of the requested precision.
             for share in [0.5, 0.7, 0.85, 1.0, 1.6] {
                 let mut rng = ChaCha8Rng::seed_from_u64(u64::from(at_most));
                 let until = Until { within: 0.02, at_least: 3, at_most };

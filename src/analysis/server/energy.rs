@@ -8,7 +8,7 @@ use super::figure::ServerFigure;
 pub enum EnergyBy {
     /// By the counters of the GPUs.
     Counter,
-    /// By the integral of their power.
+    /// By the integral of the GPUs' power.
     Power,
 }
 
