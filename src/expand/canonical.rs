@@ -4,7 +4,7 @@
 //! optional field that is not set has no entry, so a new optional field does not change old ids. In the byte
 //! form, every path and every value is prefixed with its length, so that no text can be confused with two
 //! entries. Numbers are written as decimal text, because with floats or JSON's 53 bits, two different specs
-//! could get the same name.
+//! could get the same id.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

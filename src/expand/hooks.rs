@@ -10,7 +10,7 @@ use crate::units::Nanos;
 use super::launch::{names, names_of};
 use super::{EndpointSpec, Mistake, RunSpec};
 
-/// The hooks that are part of the identity of a run of `spec`, by the point at which they run.
+/// The hooks that are part of the identity of a run with this `spec`, keyed by the point at which they run.
 pub(super) fn hashed(
     endpoint: &Endpoint,
     spec: &EndpointSpec,

@@ -275,8 +275,8 @@ pub(super) fn wanted<'c>(sweep: &Sweep, chooses: &Chooses, cells: &[&'c Cell]) -
         };
         let until = first + repeats;
         let probes = (first..until).map(move |repeat| Wanted { cell, load, repeat, window: None, trial: None });
-        // Confirming runs have their own arrivals and texts, so that chance effects of the probes' arrivals
-        // and texts do not carry over.
+        // Confirming runs have their own arrivals and texts, so that chance effects in the runs that found
+        // the result do not carry over.
         let confirming = confirm.into_iter().flat_map(move |window| {
             let repeats = until..until + MOST_CONFIRMATIONS;
             repeats.map(move |repeat| Wanted { cell, load, repeat, window: Some(window), trial: None })

@@ -6,10 +6,10 @@ use crate::plan::{Endpoint, Plan, Table};
 /// Returns, for each endpoint of the plan, the resource that its runs occupy: runs on one resource never
 /// overlap.
 ///
-/// The resource is the endpoint's `resource` if the plan sets it. Launched servers on the same host
-/// take turns, because they share its devices. All other endpoints with the same scheme, host and
-/// port in their `url` are the same server, so they share a resource, which is named after the
-/// first of these endpoints. An embedded mock has its own resource.
+/// The resource is the endpoint's `resource` if the plan sets it. Launched servers on the same host take
+/// turns, because they share its devices. All other endpoints with the same scheme, host and port in their
+/// `url` are treated as the same server, so they share a resource, which is named after the first of these
+/// endpoints. An embedded mock has its own resource.
 pub fn resources(plan: &Plan) -> Table<String> {
     let mut firsts: Vec<(String, &String)> = Vec::new();
     let mut resources = Table::with_capacity(plan.endpoints.len());

@@ -120,7 +120,7 @@ pub fn mermaid(drawing: &Drawing) -> String {
     out
 }
 
-/// Renders JSON with `nodes`, and with `edges` as pairs of positions among the nodes.
+/// Renders a drawing as JSON: its `nodes`, and its `edges` as pairs of positions among the nodes.
 pub fn json(drawing: &Drawing) -> serde_json::Value {
     serde_json::json!(drawing)
 }

@@ -123,8 +123,8 @@ impl<'p> Search<'p> {
     }
 }
 
-/// The fields other than `by` that may depend on `by`: the fields of its own axis, of axes with
-/// conditional values, and fields that conditions name.
+/// The fields other than `by` that may depend on `by`: the fields of its own axis, the fields of axes with
+/// conditional values, and the fields that conditions name.
 fn deciding(sweep: &SweepView, grid: &Grid, by: usize) -> Vec<usize> {
     let axes = &grid.axes;
     let of_points = axes.axes.iter().flat_map(|(_, points)| points).filter_map(|point| point.when);

@@ -16,7 +16,7 @@ use crate::plan::text::span::{Span, clamp, shifted};
 /// are dropped.
 pub(crate) const MOST_MISTAKES: usize = 200;
 
-/// The kind of error. Its number never changes. It is shown in the form `E012`, also in the documentation.
+/// The kind of error. Its number never changes. Messages and the documentation show it in the form `E012`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 #[repr(u16)]
 pub enum Code {

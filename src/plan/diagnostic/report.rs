@@ -21,7 +21,8 @@ pub struct Report {
 pub enum Severity {
     /// An error. The plan is rejected, and the exit code is 2.
     Error,
-    /// A lint: the results would show less than they seem to. The exit code is 2 only with `--strict`.
+    /// A lint about settings that make the results less meaningful than they seem. The exit code is 2 only
+    /// with `--strict`.
     Warning,
     /// A lint about something that you should know before you read the results.
     Note,

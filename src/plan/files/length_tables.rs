@@ -189,8 +189,8 @@ fn lines(text: &str, start: usize) -> impl Iterator<Item = (Span, Vec<Field<'_>>
     })
 }
 
-/// The range of a cell that starts at `from`, without space and quotes around it, and without a byte
-/// order mark.
+/// The range of a cell that starts at `from`, without surrounding space and quotes, and without a byte order
+/// mark.
 fn trimmed(cell: &str, from: usize) -> Range<usize> {
     let is_around = |c: char| c.is_whitespace() || c == '"' || c == '\u{feff}';
     let left = cell.len() - cell.trim_start_matches(is_around).len();

@@ -12,7 +12,7 @@ use crate::plan::model::profiled::Profiled;
 use crate::plan::model::profiled::file::ProfileFile;
 use crate::plan::text::span::Span;
 
-/// Maximum size of a profile in bytes. A profile with 500 stretches of time has about 50 kB.
+/// Maximum size of a profile in bytes. A profile with 500 stretches of time is about 50 kB in size.
 const MOST_BYTES: usize = 16 << 20;
 
 /// The profiles of a plan, each read once.

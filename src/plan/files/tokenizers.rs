@@ -23,7 +23,7 @@ const CONFIG: &str = "tokenizer_config.json";
 /// The chat template in a separate file, which overrides the template in the configuration.
 const TEMPLATE: &str = "chat_template.jinja";
 
-/// Maximum size of a `tokenizer.json` in bytes. A tokenizer with 250 000 tokens has 35 MB.
+/// Maximum size of a `tokenizer.json` in bytes. The file of a tokenizer with 250 000 tokens is 35 MB in size.
 const MOST_TOKENIZER: usize = 256 << 20;
 
 /// Maximum size of any other file of a tokenizer in bytes.

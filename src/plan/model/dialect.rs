@@ -43,8 +43,8 @@ pub struct Dialect {
     pub flags: &'static [&'static str],
     /// Where the version page reports the file or name of the served model.
     pub model: Option<&'static str>,
-    /// Where the version page, or an entry of the list of models, reports the maximum tokens of a prompt
-    /// and its response together.
+    /// Where the version page, or an entry of the list of models, reports the maximum number of tokens that a
+    /// prompt and its response may have together.
     pub context: &'static [&'static str],
 }
 

@@ -113,8 +113,8 @@ impl JsonSchema for AskedMetric {
     }
 }
 
-/// A bound of a metric, in the metric's own unit: `500ms` for a time, `1%` for a share, a number for
-/// anything else.
+/// A bound on a metric, in the metric's own unit: `500ms` for a time, `1%` for a share, a number for anything
+/// else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// A plain number: a bound on a load, a rate, a count, a ratio or money.

@@ -14,12 +14,12 @@ pub const FACTOR: u32 = 3;
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Aim {
-    /// Most requests per second that meet the plan's `goodput`, or the limits of its `slo`.
+    /// The highest number of requests per second that meet the plan's `goodput`, or the limits of its `slo`.
     Goodput,
-    /// Most output tokens per second. Settings that miss the plan's `slo` are excluded.
+    /// The highest number of output tokens per second. Settings that miss the plan's `slo` are excluded.
     OutputThroughput,
-    /// The cheapest output tokens, by `price_per_hour`. Settings that miss the plan's `slo` are
-    /// excluded.
+    /// The lowest cost of output tokens, computed from `price_per_hour`. Settings that miss the plan's `slo`
+    /// are excluded.
     CostPerMillion,
 }
 

@@ -49,7 +49,8 @@ pub enum PrefixOrder {
     /// Each request draws its group at random; group k is 1/k as likely as the first (Zipf's law with
     /// exponent 1).
     Zipf,
-    /// One group after the other. After the last group, the first one follows again.
+    /// Requests use the groups in order, one after another, and start again with the first group after the
+    /// last one.
     Cycle,
     /// Like `cycle`, over more text than the server's cache holds: each text has been evicted when its
     /// turn comes. No reuse is declared, and the verdict reports any reuse that the cache provides

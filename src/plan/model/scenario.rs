@@ -81,7 +81,7 @@ pub struct Scenario {
     #[schemars(range(min = 17))]
     #[schemars(example = 8192)]
     pub context_limit: Option<u32>,
-    /// How a conversation is cut if the next turn would exceed `context_limit`: the oldest turns are
+    /// How a conversation is truncated if the next turn would exceed `context_limit`: the oldest turns are
     /// dropped, or the conversation ends. Default: oldest_turns.
     #[schemars(extend("default" = "oldest_turns"))]
     pub context_cut: Option<ContextCut>,

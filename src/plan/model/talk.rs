@@ -63,7 +63,7 @@ pub enum Sessions {
     Open,
 }
 
-/// How a conversation whose next turn would exceed the context is cut.
+/// How a conversation whose next turn would exceed the context is truncated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextCut {

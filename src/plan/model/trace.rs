@@ -53,7 +53,7 @@ fn one() -> Decimal {
     Decimal::new(1, 0)
 }
 
-/// The meaning of a file's columns; in JSON and Parquet a dot selects a field of an object.
+/// The meaning of a file's columns; in JSON and Parquet, a dot selects a field of an object.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Columns(BTreeMap<String, String>);

@@ -34,10 +34,9 @@ pub struct Model {
     #[schemars(example = &"fp8")]
     pub precision: Option<String>,
     /// The model's tokenizer: its tokenizer.json, or a folder that contains it together with
-    /// tokenizer_config.json and chat_template.jinja. Relative to the plan's file. Prompts then have
-    /// exactly the requested number of tokens, including those of the chat template; without it lengths
-    /// are estimates. `server`: the server counts with its /tokenize, if available (vLLM, SGLang,
-    /// llama.cpp).
+    /// tokenizer_config.json and chat_template.jinja. Relative to the plan's file. Prompts then have exactly
+    /// the requested number of tokens, including those of the chat template; without it, lengths are
+    /// estimates. `server`: the server counts with its /tokenize, if available (vLLM, SGLang, llama.cpp).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"tokenizers/llama-3.1")]
     #[schemars(example = &"server")]

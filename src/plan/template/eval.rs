@@ -185,7 +185,7 @@ impl Evaluator {
         Ok(names)
     }
 
-    /// The result of a template when the plan is loaded. Expressions that each cell evaluates stay as written.
+    /// Evaluates a template when the plan is loaded. Expressions that each cell evaluates stay as written.
     pub(super) fn keeping_cells(&mut self, template: &str, span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
         let parts = parts(template).map_err(|mistake| vec![mistake])?;
         let (mut text, mut via, mut mistakes) = (String::new(), Vec::new(), Vec::new());

@@ -3,7 +3,7 @@
 use super::*;
 use crate::units::Decimal;
 
-/// Returns the errors of a plan with two sweeps that ends with this text.
+/// Returns the errors of a plan that has two sweeps and ends with this text.
 fn errors(end: &str) -> String {
     let text = format!(
         "sweepline: 1\nname: test\nendpoints: {{ a: {{ engine: mock }}, b: {{ engine: mock }} }}\nmodels: {{ m: {{ id: m }} }}\n\

@@ -20,7 +20,8 @@ pub struct Sharing {
     /// Number of groups that these requests form. There are at most as many groups as requests, because
     /// each group has at least one request.
     pub groups: u64,
-    /// Tokens that the requests of a group share at their beginnings, if their prompts are long enough.
+    /// Number of tokens that the requests of a group share at their beginnings, if their prompts are long
+    /// enough.
     pub tokens: u32,
 }
 
@@ -34,8 +35,8 @@ impl Row for Sharing {
 }
 
 impl Sharing {
-    /// Tokens that a prompt of `prompt` tokens shares with the other prompts of its group. A minimum
-    /// part of each prompt stays unique.
+    /// Number of tokens that a prompt of `prompt` tokens shares with the other prompts of its group. A
+    /// minimum part of each prompt stays unique.
     pub(crate) fn shared_of(&self, prompt: u32) -> u32 {
         match self.groups < self.requests {
             true => self.tokens.min(prompt.saturating_sub(LEAST_PROMPT)),
