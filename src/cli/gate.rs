@@ -61,10 +61,10 @@ pub(super) fn is_one(plan: &Plan) -> Result<(), Failure> {
 
 /// Tests the cells of the committed runs among `runs` against the plan's SLO, each cell with all of its
 /// repeats, and the plan's arms against their baselines. Loads that a search or ladder chose are not tested,
-/// because searches and ladders go up to a load that misses the SLO. Invalid runs do not count, unless they
+/// because searches and ladders go up to a load that misses the SLO. Invalid runs are ignored, unless they
 /// are invalid because too many of their requests failed at the server. A run that was given up because the
-/// server does not sustain its load counts as a miss. The gates of the sweeps of `runs` and of waiting cells
-/// are also included.
+/// server does not sustain its load counts as a miss. The result also includes the gates of all sweeps that
+/// have runs in `runs` or waiting cells.
 pub(super) fn check(
     workspace: &Workspace,
     store: &Store,
@@ -101,7 +101,7 @@ fn worse(Missed { sweep, cell, arm, baseline, what }: &Missed) -> String {
     format!("{sweep}: {cell}: {arm} against {baseline}: {what}")
 }
 
-/// The runs of a cell that have an outcome.
+/// The measured and the given-up runs of one cell.
 struct Cell<'a> {
     sweep: &'a str,
     name: String,

@@ -1,5 +1,5 @@
-//! `sweepline curves PLAN` shows figures and cost of each load, where curves bend, and up to which
-//! load the objective holds.
+//! `sweepline curves PLAN` shows the figures and the cost of each load, where curves bend, and the load up to
+//! which the objective is met.
 
 pub(super) mod document;
 
