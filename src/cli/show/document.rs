@@ -197,7 +197,7 @@ fn saturated(evidence: saturation::Evidence) -> Saturation {
     }
 }
 
-/// Returns each row as a table of its columns.
+/// Returns each row as a map from its column names to its values.
 fn tables(rows: &[RunRow]) -> Vec<Map<String, Value>> {
     let sheet = runs::sheet(rows, &Further::of(rows, &[]), rows.iter().any(|row| row.class.is_some()));
     let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
