@@ -33,10 +33,10 @@ fn exporters() -> String {
         }
         for (key, moment) in exporter.counted {
             let when = match moment {
-                Moment::FirstToken => "before the first token is sent",
+                Moment::FirstToken => "before it sends the first token",
                 Moment::End => "when the request ends",
             };
-            text += &format!("This server records `{key}` of a request {when}.\n");
+            text += &format!("This server records the `{key}` of a request {when}.\n");
         }
         text += "\n| series | metric |\n|---|---|\n";
         for source in exporter.series {
