@@ -34,9 +34,9 @@ pub struct RequestFields {
     /// Headers, including those of the endpoint.
     #[serde(default, skip_serializing_if = "Headers::is_empty")]
     pub headers: Headers,
-    /// Texts per embeddings request; `None` for other requests.
+    /// Number of texts per embeddings request; `None` for other requests.
     pub inputs: Option<u32>,
-    /// Documents per rerank request; `None` for other requests.
+    /// Number of documents per rerank request; `None` for other requests.
     pub documents: Option<u32>,
     /// Number of tokens in the query against which documents are scored; `None` for requests other than
     /// rerank.

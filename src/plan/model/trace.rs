@@ -203,7 +203,7 @@ impl Replay {
         last.saturating_sub(self.window()[0])
     }
 
-    /// Mean tokens of prompts and responses.
+    /// Mean number of tokens in prompts and in responses.
     pub(crate) fn mean_tokens(&self) -> [f64; 2] {
         let count = self.requests.0.len().max(1) as f64;
         let mean =

@@ -132,13 +132,13 @@ impl OfTurn {
 /// Means over the requests of a data set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Means {
-    /// Number of tokens in the system message and the question.
+    /// Mean number of tokens in the system message and the question.
     pub prompt: f64,
-    /// Number of tokens in the previous turns, including responses.
+    /// Mean number of tokens in the previous turns, including responses.
     pub history: f64,
-    /// Requested output tokens.
+    /// Mean number of requested output tokens.
     pub output: f64,
-    /// Requests per record.
+    /// Mean number of requests per record.
     pub turns: f64,
 }
 
