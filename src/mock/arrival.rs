@@ -59,8 +59,8 @@ pub(super) fn ask_for_stamps(socket: &impl AsFd) -> io::Result<()> {
     Ok(setsockopt(socket, sockopt::ReceiveTimestampns, &true)?)
 }
 
-/// The buffer through which all connections read, so that idle connections, of which there may be ten
-/// thousand, hold no buffers.
+/// The buffer that all connections share for reading, so that idle connections, of which there may be ten
+/// thousand, hold no buffers of their own.
 pub(super) struct Reader {
     scratch: Box<[u8]>,
     /// Space for the kernel's timestamp.

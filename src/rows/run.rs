@@ -184,11 +184,11 @@ pub enum ReuseCount {
     Sent,
 }
 
-/// The number of tokens of the probe's prompt, counted by us and by the server. The difference between the
-/// two counts is the number of tokens that the server adds to every prompt.
+/// The number of tokens of the probe's prompt, counted by us and by the server. If our count is exact, the
+/// difference between the two counts is the number of tokens that the server adds to every prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbePrompt {
-    /// Our count, from the tokenizer of the run.
+    /// Our count, from the tokenizer of the run, or an estimate if the run has none.
     pub ours: u64,
     /// The server's count (`usage.prompt_tokens`).
     pub server: u64,

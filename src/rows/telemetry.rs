@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct Telemetry {
     /// The URLs of the scraped pages, without secrets. Samples refer to a page by its index in this list.
     pub urls: Vec<String>,
-    /// The exporter of the server histograms on each page, as named in `docs/TELEMETRY.md`; null if a page
-    /// has none.
+    /// For each page: the exporter of its server histograms, as named in `docs/TELEMETRY.md`; null if the page
+    /// has no such histograms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exporters: Vec<Option<String>>,
     /// Interval between scrapes of each page, in nanoseconds.

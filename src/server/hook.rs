@@ -63,7 +63,7 @@ pub struct HookEnd {
     pub output: String,
 }
 
-/// The error if the sweep was stopped while the hook was running. The hook is then ended too.
+/// The error for a sweep that was stopped while the hook was running. Stopping the sweep also ends the hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookStopped;
 

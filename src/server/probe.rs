@@ -379,7 +379,7 @@ pub(super) async fn send(request: RequestBuilder, question: &Question) -> Result
 }
 
 /// Returns the error for a request without a response. If no connection was opened in time, `is_timeout` and
-/// `is_connect` are both true, and the server counts as unreachable.
+/// `is_connect` are both true, and the server is treated as unreachable.
 fn no_answer(error: &reqwest::Error, question: &Question) -> ProbeError {
     let url = question.shown();
     if !error.is_timeout() || error.is_connect() {

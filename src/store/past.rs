@@ -1,5 +1,5 @@
-//! Lists the time spent on runs apart from their current results: in attempts without a result, and in
-//! results that were replaced.
+//! Lists the time that was spent on runs but did not lead to their current results: in attempts without a
+//! result, and in results that were replaced.
 
 use super::error::StoreError;
 use super::layout::{is_short_id, short, split_numbered};

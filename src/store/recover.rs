@@ -3,7 +3,7 @@
 //!
 //! An attempt with an undamaged `run.json` was sealed and checked, so its move into `runs/` is completed.
 //! Finished work is thus not repeated, and the runs are the same as after an uninterrupted sweep. If such
-//! an attempt turns out to be damaged, and the run that it should replace is already in `superseded/`, that
+//! an attempt is found to be damaged, and the run that it should replace is already in `superseded/`, that
 //! run is moved back. If a replaced run has already been exchanged with the attempt, it is moved from
 //! `attempts/` to `superseded/`. Other attempts are left unchanged.
 

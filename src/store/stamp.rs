@@ -1,9 +1,9 @@
-//! Detects whether the files of a run have changed. As in git, the files are not read: an unchanged file
-//! has the same inode, size and times.
+//! Detects whether the files of a run have changed. As in git, the files are not read: an unchanged file has
+//! the same inode, size and times.
 //!
 //! A program cannot set the time of the last change (ctime), so a rewritten file gets a different stamp,
-//! except within the resolution of the clock. Therefore a run is added to the index only if its files have
-//! been unchanged for a while (`overview`).
+//! unless it is rewritten within the resolution of the clock. Therefore a run is added to the index only if
+//! its files have been unchanged for a while (`overview`).
 
 use rustix::fs::{FileType, Stat};
 use sha2::{Digest, Sha256};

@@ -29,8 +29,8 @@ pub struct CellStanding {
     /// For means: half of the width of the widest confidence interval, as a share of the mean. `None`
     /// before three runs are finished, and for a comparison.
     pub half: Option<f64>,
-    /// Expected total number of repeats, assuming that further repeats vary as much as those so far; `None`
-    /// if it cannot be estimated.
+    /// Expected total number of repeats, assuming that further repeats vary as much as the finished ones;
+    /// `None` if it cannot be estimated.
     pub expect: Option<u32>,
     /// After how many repeats the cell ended, and why; `None` while the cell continues, or if all repeats
     /// were executed without a decision.

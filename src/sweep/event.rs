@@ -114,11 +114,11 @@ impl RunView {
     }
 }
 
-/// Returns the expected length of the measure window, in nanoseconds. For an open loop, this is `for` or
-/// the time in which `min_requests` requests are expected at its rate, whichever is longer, but at most
-/// `at_most`. For a closed loop, the time for `min_requests` depends on the server, so `for` is returned.
-/// `requests_per_arrival` is the average number of requests per arrival once as many conversations end as
-/// begin.
+/// Returns the expected length of the measure window, in nanoseconds. For an open loop, this is `for`, or the
+/// time in which `min_requests` requests are expected at its rate if that is longer, but at most `at_most`.
+/// For a closed loop, the time for `min_requests` depends on the server, so `for` is returned.
+/// `requests_per_arrival` is the average number of requests per arrival in the steady state, in which as many
+/// conversations end as begin.
 pub(crate) fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64) -> u64 {
     let measure = &phases.measure;
     let shortest = measure.duration.0;

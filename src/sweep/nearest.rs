@@ -100,7 +100,7 @@ impl Nearest {
     /// Explains the new run `spec` by the closest results; `None` if no result is close enough.
     ///
     /// The closest results are those that differ in the fewest fields. A result that is still in the plan
-    /// counts as differing in one more field, because after an edit, the old result usually has no run in
+    /// is treated as differing in one more field, because after an edit, the old result usually has no run in
     /// the plan. Among equally close results, those with the same [`names`] as the new run are preferred.
     pub(crate) fn find(&self, spec: &RunSpec) -> Option<Change> {
         let canonical = canonical(spec);

@@ -24,8 +24,8 @@ use super::perform;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause between two probes, unless the server requests a longer one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// The pauses between probes while a launched server starts. A pause is 2 % of the time so far, within
-/// these bounds, because the time until the server is ready is a measured result.
+/// The pauses between probes while a launched server starts. A pause is 2 % of the time since the first probe,
+/// within these bounds, because the time until the server is ready is a measured result.
 const PAUSES_OF_A_START: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(250)];
 /// Interval at which a wait checks whether the sweep is stopped.
 pub(crate) const LOOK_UP: Duration = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! The tokenizers of a plan's models. Each is created only once, when the first run needs it.
+//! The tokenizers of a plan's models. Each tokenizer is created only once, when the first run needs it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

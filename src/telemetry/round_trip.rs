@@ -14,8 +14,8 @@ use crate::rows::Sample;
 /// Number of consecutive handshakes. Only the shortest is used, because this machine may be slow for a
 /// moment.
 const TRIES: usize = 3;
-/// Time limit of a handshake. A lost packet is retransmitted after a second, so a longer handshake is not a
-/// round trip.
+/// Time limit of a handshake. A lost packet is retransmitted after a second, so a handshake that takes longer
+/// than this limit does not measure one round trip.
 const LONGEST: Duration = Duration::from_millis(900);
 
 /// The `source` of round-trip samples.

@@ -54,7 +54,7 @@ impl Totals {
     }
 
     /// Returns how many requests the servers have completed according to the latest scrape; `None` if the
-    /// latest scrape of a page failed, or if no page reports this.
+    /// latest scrape of a page failed, or if no page reports this number.
     pub(super) fn now(&self) -> Option<f64> {
         let has_it = |page: &&Page| page.counters[0].last.is_some();
         let said: Vec<f64> = self.pages.iter().filter(has_it).filter_map(|page| page.counters[0].last).collect();

@@ -3,9 +3,9 @@
 //! compares their clocks with its own, starts them all at the same instant, and merges their rows into one
 //! table.
 //!
-//! Worker w of N sends every request whose number modulo N is w, and likewise for slots and conversations.
-//! All workers derive the same schedule from the same spec, so the load is the same as that of a single
-//! process.
+//! Worker w of N sends every request whose number modulo N is w. Slots and conversations are divided in the
+//! same way. All workers derive the same schedule from the same spec, so the load is the same as that of a
+//! single process.
 
 mod child;
 mod clocks;

@@ -40,11 +40,11 @@ impl NonceKey {
         NonceKey { key: key.into(), is_one_for_all: false }
     }
 
-    /// Returns the key of the requests of one class of a mix, or of all requests of a run that is not a
-    /// mix, for `mode`; `None` if they have no nonce.
+    /// Returns the nonce key that `mode` requires for one class of a mix or, if the run is not a mix, for all
+    /// of its requests; `None` if these requests have no nonce.
     ///
-    /// Classes may use the same request numbers. Their nonces still differ, unless one nonce is common to
-    /// all requests of the run.
+    /// Classes may use the same request numbers. Their nonces still differ, unless one nonce is common to all
+    /// requests of the run.
     pub fn under(self, mode: NonceMode, class: Option<u32>) -> Option<NonceKey> {
         match (mode, class) {
             (NonceMode::Off, _) => None,

@@ -15,8 +15,8 @@ use super::tokens::Weigher;
 const FIRST: usize = 32;
 /// Size of the shortest chunk after the first one, in bytes; about two tokens.
 const SHORTEST: usize = 8;
-/// The size of a chunk is the number of bytes before it divided by this value, if that is more than the
-/// minimum.
+/// Divisor for the size of a chunk: the size is the number of bytes in front of the chunk divided by this
+/// value, but at least the minimum size.
 const PART: usize = 128;
 
 /// The role of a message. It is a separate chunk in front of the message, like the markers of a chat

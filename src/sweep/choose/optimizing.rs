@@ -116,8 +116,8 @@ impl Optimizing<'_> {
         }
     }
 
-    /// Returns the largest possible number of runs: one run for every setting in every rung, and the
-    /// maximum number of repeats.
+    /// Returns the largest possible number of runs: one run for every setting in every rung, plus the maximum
+    /// number of repeats.
     pub(super) fn most_runs(&self) -> usize {
         let first = self.pool.members.iter().filter(|member| member.trial.is_some_and(|trial| trial.repeat == 0));
         (first.count() + halving::AGAIN).min(self.pool.members.len())

@@ -87,7 +87,7 @@ impl Scheduler<'_, '_> {
         let given_up = self.summary.given_up;
         let run = &self.sweep.expansion.runs[at];
         let view = self.views[&at].clone();
-        // Whether the run was committed or given up, so that a search may continue from it.
+        // Whether the run was committed or given up, so that a search may continue from its result.
         let mut is_settled = result.is_ok();
         let outcome = match result {
             Err(RunError::Spoiled(spoiled)) => match self.spoiled(node, at, spoiled) {

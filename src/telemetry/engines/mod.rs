@@ -1,7 +1,7 @@
 //! A table for each exporter that maps its metrics to canonical series. Each table has its own file, which
 //! states the version and the source from which the names were taken. Every page is matched against all
 //! tables, which is possible because exporters use different names. If an exporter has several names for a
-//! series, the newest is listed first, and the first one that the page contains is used.
+//! series, the newest name is listed first, and the first name that the page contains is used.
 
 mod amd;
 mod dcgm;

@@ -1,5 +1,5 @@
-//! Collects the processes of all readings of a run to determine which processes on the GPUs did not belong
-//! to the server.
+//! Collects the processes that the readings of a run find on the GPUs, to determine which of them do not
+//! belong to the server.
 
 use std::collections::BTreeMap;
 

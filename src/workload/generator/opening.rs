@@ -51,8 +51,8 @@ impl Generator {
         }
     }
 
-    /// Returns the text that the item shares with others according to a profile, truncated to the shared
-    /// length; `None` if it shares none.
+    /// Returns the text that the item shares with other items according to a profile, truncated to the length
+    /// of the shared part; `None` if the item shares no text.
     fn common(&self, item: u64) -> Option<(Arc<str>, u32)> {
         let categories = self.categories.as_ref()?;
         let wanted = self.shared_tokens(item, self.whole_lengths(item, 0));
@@ -83,8 +83,8 @@ impl Generator {
         self.alone(&mut dice, topic, nonce, (tokens, Ending::Rule))
     }
 
-    /// Returns the length of turn `turn` of `item`, including the text that it shares with others according
-    /// to a profile.
+    /// Returns the length of turn `turn` of `item`, including the text that it shares with other items
+    /// according to a profile.
     pub(super) fn whole_lengths(&self, item: u64, turn: u32) -> Lengths {
         let of_category = self.categories.as_ref().filter(|_| turn == 0).and_then(|one| one.lengths(item));
         if let Some(lengths) = of_category {
@@ -104,7 +104,7 @@ impl Generator {
         Lengths { prompt_tokens, output_tokens }
     }
 
-    /// Returns how many tokens the first prompt of `item` shares with others according to a profile. The
+    /// Returns how many tokens the first prompt of `item` shares with other items according to a profile. The
     /// number is reduced to leave room for the item's own text, and is 0 if too few tokens remain.
     pub(super) fn shared_tokens(&self, item: u64, lengths: Lengths) -> u32 {
         let tokens = self.categories.as_ref().map_or(0, |categories| categories.tokens(item, lengths.prompt_tokens));

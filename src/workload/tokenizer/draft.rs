@@ -113,8 +113,8 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
                 return;
             }
             let before = self.prose.len();
-            // Assumes four characters per token. If tokens are longer, the loop writes more, so that there
-            // is never far too much prose.
+            // Assumes four characters per token. If tokens are longer, the loop writes more, so that it never
+            // writes far too much prose.
             let more = usize::try_from(room - tokens).unwrap_or(0).min(MOST_AT_ONCE) * 4 + 64;
             (self.parts.prose)(&mut self.prose, more);
             if self.prose.len() == before {

@@ -1,6 +1,6 @@
-//! The last step to an exact length, for prompts whose length the table of word costs does not get right. A
-//! few words are removed, then short pieces are appended one after another, and the whole prompt is encoded
-//! after each piece.
+//! The last step to an exact length, for prompts whose length is still wrong after they were fitted with the
+//! table of word costs. A few words are removed, then short pieces are appended one after another, and the
+//! whole prompt is encoded after each piece.
 
 use super::draft::{Draft, Fitted, Whole, joined};
 use super::error::TokenizerError;

@@ -23,9 +23,9 @@ const MOST_SOURCE: usize = 1 << 20;
 /// Maximum number of steps that a template may take to render a chat. Templates of real models take a few
 /// hundred steps for each message.
 const STEPS: u64 = 1_000_000;
-/// Limits of a template's output: the bytes that it may add to a chat, and how many times it may output the
-/// chat's own text.
+/// Maximum number of bytes that a template may add to a chat.
 const MOST_ADDED: usize = 1 << 20;
+/// Maximum number of times that a template may output the chat's own text.
 const MOST_TIMES: usize = 4;
 
 /// A compiled chat template, with its inputs other than the messages.
