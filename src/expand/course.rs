@@ -163,7 +163,7 @@ impl Course {
         Course { head, tail: Tail::Cycle { from, before, pieces }, settled }
     }
 
-    /// Arrivals expected by `seconds` since the run's start.
+    /// Number of arrivals expected in the first `seconds` of the run.
     pub fn expected(&self, seconds: f64) -> f64 {
         if let Some(piece) = self.head.iter().find(|piece| seconds < piece.end()) {
             return piece.expected(seconds);
@@ -205,7 +205,7 @@ impl Course {
         }
     }
 
-    /// Arrivals expected between two times, in nanoseconds since the run's start.
+    /// Number of arrivals expected between two times, which are given in nanoseconds since the run's start.
     pub fn between(&self, from: u64, to: u64) -> f64 {
         self.expected(to as f64 / 1e9) - self.expected(from as f64 / 1e9)
     }
