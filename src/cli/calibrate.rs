@@ -47,8 +47,8 @@ pub struct CalibrateArgs {
     /// The mock's time between tokens [default: as in the plan's mock, else 4ms]
     #[arg(long, value_name = "TIME", help_heading = "The server")]
     itl: Option<Nanos>,
-    /// Minimum length of each load's window; a window is extended up to three times this length if this
-    /// yields enough requests for a 99th percentile
+    /// Minimum length of each load's window; a window is extended to at most three times this length if it then
+    /// contains enough requests for a 99th percentile
     #[arg(long = "for", value_name = "TIME", default_value = "2s", value_parser = some_time)]
     at_least: Nanos,
     /// Time limit of the calibration; loads whose measurement would exceed it are skipped, except for the

@@ -33,8 +33,8 @@ pub struct ImportArgs {
     /// Fail without writing a plan if a setting has no counterpart in sweepline
     #[arg(long)]
     strict: bool,
-    /// Add short phases for a first look of 2 minutes next to the full ones, and a variable that selects
-    /// between them
+    /// Add short phases for a first look of 2 minutes in addition to the full phases, and a variable that
+    /// selects between them
     #[arg(long)]
     quick: bool,
     /// The model, overriding the one in FILE

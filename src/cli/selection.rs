@@ -22,8 +22,8 @@ use crate::units::text::counted;
 /// The flags that select runs.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Selection {
-    /// Select only runs that match this expression, like "endpoint == 'vllm' and batch_size >= 8"; it may
-    /// use the axes of the plan, sweep, repeat (from 0) and id
+    /// Select only runs that match this expression, like "endpoint == 'vllm' and batch_size >= 8"; it may use
+    /// `sweep`, `repeat` (from 0), `id` and the plan's axes
     #[arg(long, value_name = "EXPR")]
     pub only: Option<String>,
     /// Exclude runs that match this expression

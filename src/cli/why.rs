@@ -41,10 +41,9 @@ const GIVEN_UP: &str = "given_up";
 /// The arguments of `why`.
 #[derive(Debug, Args)]
 pub struct WhyArgs {
-    /// The run to explain: any unambiguous prefix of its id (`preview` and `list` show ids), or an
-    /// expression as for --only, like "qps == 5 and repeat == 0". Or the name of a sweep, to explain the
-    /// decisions of its searches and ladders; or SWEEP/CELL, to explain the decisions for one cell, or why
-    /// it has no run yet
+    /// The run to explain: any unambiguous prefix of its id (`preview` and `list` show ids), or an expression
+    /// as for --only, like "qps == 5 and repeat == 0". The name of a sweep explains the decisions of its
+    /// searches and ladders; SWEEP/CELL explains the decisions for one cell, or why the cell has no run yet
     #[arg(value_name = "RUN")]
     run: String,
     /// The plan that contains the run; without it, only the results folder is used

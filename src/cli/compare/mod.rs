@@ -69,13 +69,13 @@ pub struct CompareArgs {
     /// by more than this margin
     #[arg(long, value_name = "SHARE", value_parser = margin, allow_hyphen_values = true)]
     margin: Option<Share>,
-    /// Exit with 4 if an arm is worse than its baseline, or fails more requests. With a margin, exit with
-    /// 0 if every arm is shown to be within the margin, with 4 if an arm is shown to be outside it, and
+    /// Exit with 4 if an arm is worse than its baseline, or if more of its requests fail. With a margin, exit
+    /// with 0 if every arm is shown to be within the margin, with 4 if an arm is shown to be outside it, and
     /// otherwise with 2
     #[arg(long)]
     gate: bool,
     /// Adjust p-values by the method of Benjamini and Hochberg instead of Holm's. This detects more
-    /// differences, but on average 5 % of the differences found are false. Cannot be combined with --gate
+    /// differences, but on average up to 5 % of the differences found are false. Cannot be combined with --gate
     #[arg(long, conflicts_with = "gate")]
     explore: bool,
     /// Include invalid runs in the comparison
