@@ -33,7 +33,7 @@ pub(super) fn run(args: ManArgs, program: Command) -> Result<Exit, Failure> {
             let name = page_name(args.command.as_deref());
             let page = pages.iter().find(|page| page.name == name).ok_or_else(|| {
                 let command = args.command.unwrap_or_default();
-                Failure::Usage(format!("unknown command `{command}`; `sweepline --help` lists them"))
+                Failure::Usage(format!("unknown command `{command}`; `sweepline --help` lists all commands"))
             })?;
             output::print(&page.text)?;
         }

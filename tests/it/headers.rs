@@ -182,7 +182,7 @@ sweeps: { s: { matrix: { scenario: s, batch_size: 1 } } }
         "`two words` is not a valid header name",
         "`x-twice` appears twice: header names are case-insensitive",
         "the value of header `X-Api-Key` looks like a secret and would end up in results",
-        "put it into an environment variable and write X-Api-Key: { secret: env:NAME }",
+        "put the secret into an environment variable and write X-Api-Key: { secret: env:NAME }",
         "header `X-Line` cannot carry this value",
         "header `X-Tenant` would be sent literally as `$TENANT`: references in plain text are not resolved",
         "write X-Tenant: { secret: env:TENANT }",

@@ -315,8 +315,8 @@ impl Earlier {
             ))),
             (FORMAT, other) => Err(Failure::Usage(format!(
                 "{shown} was written with analysis version {other}; this sweepline has {ANALYSIS}, which may compute \
-                 different numbers from the same requests; name the results folder that it was made from, or write it \
-                 again: sweepline compare PLAN --results FOLDER --write-baseline {shown}"
+                 different numbers from the same requests; name the results folder that it was made from, or write the \
+                 baseline again: sweepline compare PLAN --results FOLDER --write-baseline {shown}"
             ))),
             (other, _) => Err(wrong(format!("its format is {other}, and this sweepline reads {FORMAT}"))),
         }

@@ -110,7 +110,7 @@ impl Written {
             Self::ENDINGS.iter().find(|(known, _)| Some(*known) == ending.as_deref()).map(|(_, format)| *format);
         match (args.format, by_name, &ending) {
             (Some(format), Some(named), _) if format != named => Err(Failure::Usage(format!(
-                "{} has the extension of {}, but {} was requested by --format {}: rename it, or remove --format",
+                "{} has the extension of {}, but {} was requested by --format {}: rename the file, or remove --format",
                 path.display(),
                 named.name(),
                 format.name(),

@@ -82,7 +82,11 @@ impl Checker<'_> {
                 "remove the field: the data set contains the system messages",
             ),
             ("prefix", scenario.prefix.is_some(), "remove the field: texts of a data set are sent unchanged"),
-            ("profile", scenario.profile.is_some(), "keep one of the two: a profile has lengths but no texts"),
+            (
+                "profile",
+                scenario.profile.is_some(),
+                "keep either `data` or `profile`: a profile has lengths but no texts",
+            ),
         ];
         let mut found = false;
         for (field, _, remedy) in given.into_iter().filter(|(_, given, _)| *given) {

@@ -157,7 +157,7 @@ impl Checker<'_> {
         };
         if carries_secret(&parsed) {
             let message = "the URL contains a password or key, which would end up in results and logs";
-            let remedy = "remove it from the URL and write api_key: { secret: env:NAME }";
+            let remedy = "remove the secret from the URL and write api_key: { secret: env:NAME }";
             return self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         }
         for call in ["/chat/completions", "/completions"] {

@@ -122,7 +122,7 @@ impl Checker<'_> {
         }
         if holds_key(value) || (dialect::takes(field).is_none() && is_secret_name(field)) {
             let message = format!("the value of `{field}` looks like a secret and would end up in results");
-            let remedy = "remove it, and set the key in the endpoint with api_key: { secret: env:NAME }";
+            let remedy = "remove the field, and set the key in the endpoint with api_key: { secret: env:NAME }";
             return self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         }
         let Some(takes) = dialect::takes(field).filter(|takes| !takes.takes(value)) else { return };

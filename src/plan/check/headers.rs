@@ -54,7 +54,8 @@ impl Checker<'_> {
         let is_carried = HeaderValue::from_str(text).is_ok_and(|value| value.to_str().is_ok());
         if is_secret_name(name) || text.split_whitespace().any(looks_like_key) {
             let message = format!("the value of header `{name}` looks like a secret and would end up in results");
-            let remedy = format!("put it into an environment variable and write {name}: {{ secret: env:NAME }}");
+            let remedy =
+                format!("put the secret into an environment variable and write {name}: {{ secret: env:NAME }}");
             self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         } else if let Some(reference) = reference_in(text) {
             let message = format!(

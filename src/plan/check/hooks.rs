@@ -99,7 +99,7 @@ impl Checker<'_> {
         let address = reqwest::Url::parse(&format!("http://server{path}"));
         if address.is_ok_and(|address| carries_secret(&address)) {
             let message = "the path contains what looks like a secret and would end up in results";
-            let remedy = "send it as a header of the endpoint, like headers: { X-Key: { secret: env:NAME } }";
+            let remedy = "send the secret as a header of the endpoint, like headers: { X-Key: { secret: env:NAME } }";
             self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         }
     }

@@ -112,7 +112,7 @@ impl Checker<'_> {
         match (launch.port, of_url) {
             (Some(Port::Auto), Some(port)) => {
                 let message = format!("`url` has port {port}, but `port: auto` chooses another one");
-                let remedy = "remove the port from `url`, or write it instead of `auto`";
+                let remedy = "remove the port from `url`, or write that port instead of `auto`";
                 self.report(&port_at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
             (Some(Port::Fixed(port)), Some(of_url)) if port != of_url => {
@@ -124,7 +124,7 @@ impl Checker<'_> {
             }
             (Some(Port::Auto), None) if !says_port() => {
                 let message = "`port: auto` chooses a port, but `launch` does not pass it to the server";
-                let remedy = "add it to the command: --port, \"{{ port }}\"";
+                let remedy = "add the port to the command: --port, \"{{ port }}\"";
                 self.report(&port_at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
             }
             (None, _) if endpoint.url.is_none() => {
@@ -162,7 +162,8 @@ impl Checker<'_> {
                 }
                 if field == "host_env" && launch.env.contains_key(name) {
                     let message = format!("`{name}` is in both `env` and `host_env`");
-                    let remedy = "keep it in `env` if it affects the speed of the server, otherwise in `host_env`";
+                    let remedy = "keep the variable in `env` if it affects the speed of the server, otherwise in \
+                                  `host_env`";
                     self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
                 }
             }
@@ -174,7 +175,7 @@ impl Checker<'_> {
                 let at = [at, path, &steps![index]].concat();
                 let message =
                     format!("argument {index} of the command looks like a secret and would end up in results");
-                let remedy = "pass it to the server as an environment variable, like env: { API_KEY: { secret: \
+                let remedy = "pass the secret to the server as an environment variable, like env: { API_KEY: { secret: \
                               env:API_KEY } }";
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
@@ -239,8 +240,8 @@ impl Checker<'_> {
             for (_, place) in sweep.written(axis).into_iter().filter(|(value, _)| holds_key(&value.to_string())) {
                 let at = [&steps!["sweeps", sweep_name][..], &place].concat();
                 let message = format!("a value of `{axis}` looks like a secret and would end up in results");
-                let remedy = "pass it to the server as an environment variable, like launch: { env: { API_KEY: { \
-                              secret: env:API_KEY } } }";
+                let remedy = "pass the secret to the server as an environment variable, like launch: { env: { API_KEY: \
+                              { secret: env:API_KEY } } }";
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
             let at = self.place_of_flag(sweep_name, sweep, axis);
@@ -288,7 +289,7 @@ impl Checker<'_> {
             // A frozen plan always contains `phases: {}`, which is not an error.
             let is_empty = field == "phases" && sweep.phases == PhasesPatch::default();
             if !is_empty && self.is_given(&steps!["sweeps", name], field) {
-                let message = format!("`{field}` applies to a load, but a sweep with `measure: start` has none");
+                let message = format!("`{field}` applies to a load, but a sweep with `measure: start` has no load");
                 let at = steps!["sweeps", name, field];
                 self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy("remove it"));
             }

@@ -72,7 +72,8 @@ impl Checker<'_> {
         let given = [("prompt_tokens", "prompt", scenario.prompt_tokens)].into_iter().chain(asked);
         for (field, side, tokens) in given.filter_map(|(field, side, tokens)| Some((field, side, tokens?))) {
             let message = format!("`{field}` and `lengths` of scenario `{name}` both set the length of a request");
-            let remedy = format!("keep one of the two; to set a single length in `lengths`, write `{side}: {tokens}`");
+            let remedy =
+                format!("keep one of the two fields; to set a single length in `lengths`, write `{side}: {tokens}`");
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
             diagnostic.related.extend(self.key_of(&steps!["scenarios", name, "lengths"], "lengths are set here"));
             self.report_key(&steps!["scenarios", name, field], diagnostic);

@@ -138,7 +138,7 @@ impl Checker<'_> {
             && suspect > invalid
         {
             let message = format!("`{reason}` is suspect above {suspect} but already invalid above {invalid}");
-            let remedy = "`suspect` must not be above `invalid`: swap the two";
+            let remedy = "`suspect` must not be above `invalid`: swap the two thresholds";
             let at = steps!["validity", reason, "suspect"];
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }

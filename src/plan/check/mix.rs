@@ -68,7 +68,7 @@ impl Checker<'_> {
         }
         if before.iter().any(|part| part.scenario == scenario) {
             let message = format!("`{scenario}` is in this mix twice");
-            let remedy = "keep one of the two, with the sum of both shares";
+            let remedy = "keep one of the two entries, with the sum of both shares";
             self.report(at, Diagnostic::new(Code::DuplicateValue, message).remedy(remedy));
         }
     }
@@ -105,7 +105,7 @@ impl Checker<'_> {
             let message = format!(
                 "the scenarios of this mix differ in `{field}`, which must be the same for all requests of a run"
             );
-            let remedy = format!("write `{field}` next to `mix`: it then applies to all of them");
+            let remedy = format!("write `{field}` next to `mix`, where it applies to all scenarios of the mix");
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }

@@ -155,7 +155,7 @@ impl Checker<'_> {
             for field in &fields {
                 let Some((_, first)) = given.iter().find(|(known, _)| known == field) else { continue };
                 let message = format!("`{field}` is set by axis `{first}` and by axis `{key}`");
-                let remedy = format!("keep one of the two; a value of `{field}` can come from only one axis");
+                let remedy = format!("keep one of the two axes; a value of `{field}` can come from only one axis");
                 let at = steps!["sweeps", name, "matrix", key.as_str()];
                 let mut diagnostic = Diagnostic::new(Code::AxisTwice, message).remedy(remedy);
                 diagnostic.related.extend(self.key_of(&steps!["sweeps", name, "matrix", first.as_str()], "first here"));

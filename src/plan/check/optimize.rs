@@ -28,7 +28,7 @@ impl Checker<'_> {
         for (other, is_there) in [("search", sweep.search.is_some()), ("stop", sweep.stop.is_some())] {
             if is_there {
                 let message = format!("`{other}` and `optimize` both decide which runs are executed");
-                let remedy = format!("keep one of the two, or move `{other}` to a separate sweep");
+                let remedy = format!("keep one of the two fields, or move `{other}` to a separate sweep");
                 self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
         }
@@ -39,7 +39,7 @@ impl Checker<'_> {
             self.report_key(&steps!["sweeps", name, "repeats"], diagnostic);
         }
         if sweep.measures_start() {
-            let message = "`optimize` compares settings under a load, but `measure: start` has none";
+            let message = "`optimize` compares settings under a load, but a sweep with `measure: start` has no load";
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two"));
         }
         if sweep.compare.is_some() {

@@ -51,7 +51,7 @@ impl Checker<'_> {
         }
         if let Some(circle) = circle_of_bases(name, table) {
             let message = format!("scenario `{name}` is based on itself: {}", circle.join(" → "));
-            let remedy = "let one of them start from a built-in scenario, like `base: B1`";
+            let remedy = "let one of these scenarios start from a built-in one, like `base: B1`";
             self.report(&at, Diagnostic::new(Code::Circle, message).remedy(remedy));
         }
     }
@@ -71,7 +71,7 @@ impl Checker<'_> {
             let [usual, unusual] = LengthField::KEYS;
             let message =
                 format!("`{usual}` and `{unusual}` of scenario `{name}` both set the number of requested tokens");
-            let remedy = "keep one of the two: it determines the field name under which the length is sent";
+            let remedy = "keep one of the two fields: it determines the name under which the length is sent";
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
             diagnostic
                 .related

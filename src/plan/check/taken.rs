@@ -149,7 +149,7 @@ impl Checker<'_> {
             let message = format!(
                 "sweep `{name}` needs a result of `{from}` for {axis} `{value}`, but `{from}` does not run that value"
             );
-            let remedy = format!("add `{value}` to axis `{axis}` of `{from}`, or remove it here");
+            let remedy = format!("add `{value}` to axis `{axis}` of `{from}`, or remove that value here");
             let at = [&steps!["sweeps", name][..], &place].concat();
             self.report(&at, Diagnostic::new(Code::UnknownName, message).remedy(remedy));
         }
@@ -161,7 +161,7 @@ impl Checker<'_> {
         if let (Some(below), Some(above)) = (skip.below, skip.above)
             && below.to_f64() > above.to_f64()
         {
-            let message = format!("every value is below {below} or above {above}, so this skips everything");
+            let message = format!("every value is below {below} or above {above}, so the sweep is always skipped");
             let remedy = "write the smaller number as `below`";
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }

@@ -130,8 +130,8 @@ impl Checker<'_> {
         };
         if carries_secret(&url) {
             let message = "the URL contains a password or key, which would end up in results and logs";
-            let remedy = "remove it from the URL; pages of the endpoint's own server are requested with its headers \
-                          and api_key";
+            let remedy = "remove the secret from the URL; pages of the endpoint's own server are requested with its \
+                          headers and api_key";
             self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         }
     }
