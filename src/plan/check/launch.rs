@@ -240,8 +240,8 @@ impl Checker<'_> {
             for (_, place) in sweep.written(axis).into_iter().filter(|(value, _)| holds_key(&value.to_string())) {
                 let at = [&steps!["sweeps", sweep_name][..], &place].concat();
                 let message = format!("a value of `{axis}` looks like a secret and would end up in results");
-                let remedy = "pass the secret to the server as an environment variable, like launch: { env: { API_KEY: \
-                              { secret: env:API_KEY } } }";
+                let remedy = "pass the secret to the server as an environment variable, like \
+                              launch: { env: { API_KEY: { secret: env:API_KEY } } }";
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
             let at = self.place_of_flag(sweep_name, sweep, axis);

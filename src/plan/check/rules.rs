@@ -125,7 +125,7 @@ impl Checker<'_> {
             let both = [&wants[..], &asked.wants(&other.when)].concat();
             if self.steps_left > 0 && self.is_there(asked, &both) {
                 let message = format!("two `extend`s set `{field}` in the same cells");
-                let remedy = "narrow the `when` of one of the two";
+                let remedy = "narrow the `when` of one of these `extend`s";
                 let mut diagnostic = Diagnostic::new(Code::Overrides, message).remedy(remedy);
                 let path = steps!["sweeps", asked.name, "extend", first, "with", field];
                 diagnostic.related.extend(self.key_of(&path, "the first one"));
