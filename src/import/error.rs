@@ -71,7 +71,7 @@ pub enum ImportError {
     },
     /// A file that the command names cannot be read.
     #[error(
-        "{place}: cannot read {path}: {reason}; specify the path relative to the script's folder or to the current one"
+        "{place}: cannot read {path}: {reason}; specify the path relative to the script's folder or the current folder"
     )]
     File {
         /// The place that names the file.

@@ -98,7 +98,7 @@ sweeps:
     let said = format!("{}{}", ended.stdout, ended.stderr);
     for part in [
         "`output_tokens` and `max_completion_tokens` of scenario `twice` both set the number of requested tokens",
-        "keep one of the two fields: it determines the name under which the length is sent",
+        "keep one of the two fields: the field that you keep determines the name under which the length is sent",
         "`max_completion_tokens` and `lengths` of scenario `beside` both set the length of a request",
         "`model` of scenario `nobody` is empty",
         "a cell has `max_completion_tokens: 8` and `output_tokens: 8`: both set the number of requested tokens",

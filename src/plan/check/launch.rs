@@ -175,7 +175,7 @@ impl Checker<'_> {
                 let at = [at, path, &steps![index]].concat();
                 let message =
                     format!("argument {index} of the command looks like a secret and would end up in results");
-                let remedy = "pass the secret to the server as an environment variable, like env: { API_KEY: { secret: \
+                let remedy = "pass the secret in the server's environment, like env: { API_KEY: { secret: \
                               env:API_KEY } }";
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
@@ -240,8 +240,8 @@ impl Checker<'_> {
             for (_, place) in sweep.written(axis).into_iter().filter(|(value, _)| holds_key(&value.to_string())) {
                 let at = [&steps!["sweeps", sweep_name][..], &place].concat();
                 let message = format!("a value of `{axis}` looks like a secret and would end up in results");
-                let remedy = "pass the secret to the server as an environment variable, like \
-                              launch: { env: { API_KEY: { secret: env:API_KEY } } }";
+                let remedy = "pass the secret in the server's environment, like launch: { env: { API_KEY: { \
+                              secret: env:API_KEY } } }";
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
             let at = self.place_of_flag(sweep_name, sweep, axis);

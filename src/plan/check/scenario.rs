@@ -71,7 +71,8 @@ impl Checker<'_> {
             let [usual, unusual] = LengthField::KEYS;
             let message =
                 format!("`{usual}` and `{unusual}` of scenario `{name}` both set the number of requested tokens");
-            let remedy = "keep one of the two fields: it determines the name under which the length is sent";
+            let remedy = "keep one of the two fields: the field that you keep determines the name under which the \
+                          length is sent";
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
             diagnostic
                 .related

@@ -258,7 +258,10 @@ impl Checker<'_> {
             let asked = SweepMetric::ALL.into_iter().find(|load| source.fields().contains(&load.axis()));
             let remedy = match asked.filter(|_| source.optimize.is_none()) {
                 Some(load) => {
-                    format!("use its {}, or another sweep that runs exactly the cells of its matrix", load.name())
+                    format!(
+                        "use the sweep's {}, or another sweep that runs exactly the cells of its matrix",
+                        load.name()
+                    )
                 }
                 None => "use a sweep that runs exactly the cells of its matrix".to_owned(),
             };
@@ -290,12 +293,12 @@ impl Checker<'_> {
         let wrong = if !source.fields().contains(&axis) {
             let other = SweepMetric::ALL.into_iter().find(|other| source.fields().contains(&other.axis()));
             let remedy = match other {
-                Some(other) => format!("use its {}, or another sweep", other.name()),
+                Some(other) => format!("use the sweep's {}, or another sweep", other.name()),
                 None => format!("use a sweep that runs several loads: one with `search`, or with a list of `{axis}`"),
             };
             Some((format!("it has no axis `{axis}`"), remedy))
         } else if metric == SweepMetric::MaxBatchSizeUnderSlo && source.fields().contains(&"qps") {
-            let remedy = format!("use its {}", SweepMetric::MaxQpsUnderSlo.name());
+            let remedy = format!("use the sweep's {}", SweepMetric::MaxQpsUnderSlo.name());
             Some(("because it sets a rate, its batch sizes are only caps".to_owned(), remedy))
         } else if plan.slo.is_none() && !self.is_given(&[], "slo") {
             let remedy = "add an objective at the top of the plan, like slo: { ttft: { p99: 500ms } }".to_owned();
