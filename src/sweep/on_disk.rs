@@ -61,6 +61,19 @@ impl OnDisk {
         OnDisk { runs: Overview::of(listed.iter().map(brief)), given: listed, ..disk }
     }
 
+    /// Adds attempts since the last commit, by short id.
+    #[cfg(test)]
+    pub(super) fn with_tries(self, tries: HashMap<String, Tries>) -> OnDisk {
+        OnDisk { tries, ..self }
+    }
+
+    /// Adds a committed run whose folder is gone.
+    #[cfg(test)]
+    pub(super) fn without_folder(mut self, id: &RunId, run: Deleted) -> OnDisk {
+        self.deleted.insert(id.short(), run);
+        self
+    }
+
     /// Adds the runs that were read to the index of the results folder, so that later sweeps need not read
     /// them again. Errors are ignored.
     pub(crate) fn remember(&self) {

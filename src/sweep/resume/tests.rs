@@ -1,14 +1,17 @@
 //! Tests of the decisions about runs.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::expand::expand;
+use crate::expand::{Expansion, RunId, expand};
 use crate::plan::{Format, parse};
 use crate::rows::Spoiled;
+use crate::store::Listed;
 
 /// Returns the runs of a plan with an open loop at these rates.
 fn runs(rates: &[u32]) -> Expansion {
@@ -56,8 +59,7 @@ fn what_is_on_disk_decides() {
     assert_eq!(decided(run, &on_disk(vec![closed()]), redo, true).0, Action::Pruned, "an unreadable record is kept");
     assert_eq!(decided(run, &on_disk(vec![closed()]), force, true).0, Action::Redo);
     let gone = Deleted { id: run.id.short(), entry: Err("cut".into()) };
-    let (action, reason) =
-        decided(run, &OnDisk { deleted: [(run.id.short(), gone)].into(), ..on_disk(vec![]) }, none, false);
+    let (action, reason) = decided(run, &on_disk(vec![]).without_folder(&run.id, gone), none, false);
     assert!(action == Action::New && reason.contains("has since been deleted"), "{reason}");
     let old = Listed { id: "0".repeat(16), ..committed(run) };
     let mut new = Decision::new(Action::New, NEVER);
@@ -92,7 +94,7 @@ fn what_was_tried_is_never_called_new_alone() {
     let force = Wishes { force: true, ..none };
     let says = |tries: &HashMap<String, Tries>, has_result: bool, (wishes, retries)| {
         let listed = if has_result { vec![committed(run)] } else { Vec::new() };
-        let disk = OnDisk { tries: tries.clone(), ..OnDisk::holding(listed, &plan) };
+        let disk = OnDisk::holding(listed, &plan).with_tries(tries.clone());
         let Decision { action, reason, spoiled, afresh, .. } = decide(run, &disk, (wishes, retries), &|_| false);
         (action, reason, spoiled, afresh)
     };
@@ -122,7 +124,7 @@ fn what_was_tried_is_never_called_new_alone() {
     assert_eq!((action, afresh), (Action::Cached, false));
     assert_eq!(says(&given_up, true, (force, 3)), (Action::Redo, "forced".into(), 0, true));
     let corrupt = Listed { state: State::Corrupt("cut".into()), record: None, ..committed(run) };
-    let disk = OnDisk { tries: given_up, ..OnDisk::holding(vec![corrupt], &plan) };
+    let disk = OnDisk::holding(vec![corrupt], &plan).with_tries(given_up);
     let decision = decide(run, &disk, (none, 3), &|_| false);
     assert_eq!((decision.action, decision.reason), (Action::GivenUp, format!("{words}; corrupt: cut")));
 }
