@@ -28,13 +28,13 @@ use crate::units::{Decimal, Nanos};
 const WITHOUT_PLAN: &str = "The load, without a plan";
 /// The highest accepted rate, in requests per second; the same as in plans.
 const MOST_QPS: u32 = 1_000_000;
-/// The default load without a plan: the number of requests in flight.
+/// The default number of requests in flight if no plan is given.
 const BATCH_SIZE: u32 = 64;
 
 /// The arguments of `calibrate`.
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
-    /// The plan that defines the loads: rates, concurrency, lengths, and the timing of embedded mocks
+    /// The plan that defines the loads (rates, concurrency, lengths) and the timing of embedded mocks
     #[arg(value_name = "PLAN")]
     plan: Option<PathBuf>,
     #[command(flatten)]

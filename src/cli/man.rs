@@ -15,8 +15,8 @@ use crate::cli::output;
 /// The arguments of `man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// The command whose page to print, like run or dataset-inspect; by default, the page of the program
-    /// is printed
+    /// Command whose man page is printed, like run or dataset-inspect; by default, the man page of
+    /// sweepline itself
     #[arg(value_name = "COMMAND", conflicts_with = "output")]
     command: Option<String>,
     /// Write every page into this folder, like ~/.local/share/man/man1

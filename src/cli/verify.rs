@@ -15,8 +15,8 @@ use crate::units::text::counted;
 /// The arguments of `verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Forget the run with this id (or unambiguous prefix), whose folder was deleted on purpose; no other
-    /// run is checked
+    /// Forget the run with this id (or unambiguous prefix) after its folder was deleted on purpose; other
+    /// runs are not checked
     #[arg(long, value_name = "ID", conflicts_with = "format")]
     forget: Option<String>,
     #[command(flatten)]

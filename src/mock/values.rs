@@ -29,7 +29,7 @@ pub(super) fn vectors(count: usize, extra: &[u8], counts: Usage) -> Vec<u8> {
     [br#""data":"#, &list(count, vector, extra)[..], b",", usage(counts).as_bytes()].concat()
 }
 
-/// Returns the JSON members of a response with `count` scores, the best first: `results` and `usage`.
+/// Returns the members `results` and `usage` of a JSON response with `count` scores, best first.
 pub(super) fn scores(count: usize, extra: &[u8], counts: Usage) -> Vec<u8> {
     let score = |at: usize| format!(r#"{{"index":{at},"relevance_score":{}}}"#, 1.0 / (at + 1) as f64);
     [br#""results":"#, &list(count, score, extra)[..], b",", usage(counts).as_bytes()].concat()

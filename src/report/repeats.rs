@@ -12,6 +12,7 @@ use crate::analysis::replicates::{OverRuns, Scale, over_runs};
 use crate::analysis::verdict::State;
 use crate::analysis::{Estimate, Summary, quantile};
 use crate::plan::Percentile;
+use crate::units::text::counted;
 
 use super::format::{digits, fill};
 use super::grid::right;
@@ -30,9 +31,9 @@ pub fn repeats(cells: &[Vec<Line>]) -> Option<String> {
     let first = cells.first()?;
     let head = Head { names: shape.names(), cells: header(&shape), last: None, paint: str::to_owned };
     let rows: Vec<Row> = cells.iter().map(|cell| cell.row(&shape)).collect();
-    let counted = cells.iter().flat_map(|cell| &cell.counted);
-    let left_out = all.len() - counted.clone().count();
-    let suspect = counted.filter(|line| line.verdict.state == State::Suspect).count();
+    let summarized = cells.iter().flat_map(|cell| &cell.counted);
+    let left_out = all.len() - summarized.clone().count();
+    let suspect = summarized.filter(|line| line.verdict.state == State::Suspect).count();
     let mut text = fill("", 0, &title(cells.len(), first.all.len()));
     text.push_str(&rows::table(&head, &rows));
     let said = said(left_out, suspect);
@@ -54,12 +55,13 @@ fn title(cells: usize, runs: usize) -> String {
 }
 
 fn said(left_out: usize, suspect: usize) -> String {
-    let are = |count: usize| if count == 1 { "1 is".to_owned() } else { format!("{count} are") };
-    let parts = [(left_out, "invalid and excluded"), (suspect, "suspect and included")].into_iter();
-    let parts: Vec<String> =
-        parts.filter(|(count, _)| *count > 0).map(|(count, what)| format!("{} {what}", are(count))).collect();
-    // The sentence names the summarized runs, because cells with fewer repeats are not in the summary.
-    if parts.is_empty() { String::new() } else { format!("of the summarized runs, {}", parts.join(", ")) }
+    // The sentence names the summary, because cells with fewer repeats are not in it.
+    let parts = [("excludes", left_out, "invalid run"), ("includes", suspect, "suspect run")].into_iter();
+    let parts: Vec<String> = parts
+        .filter(|(_, count, _)| *count > 0)
+        .map(|(verb, count, what)| format!("{verb} {}", counted(count, what)))
+        .collect();
+    if parts.is_empty() { String::new() } else { format!("the summary {}", parts.join(" and ")) }
 }
 
 fn header(shape: &OptionalColumns) -> Vec<Cell> {

@@ -56,7 +56,7 @@ pub struct Settings {
     pub every: Nanos,
     /// The values that are read from the pages.
     pub wanted: Wanted,
-    /// The GPUs of this machine that are read too; `None` if none are read.
+    /// The GPUs of this machine to read in addition to the pages; `None` if none are read.
     pub gpus: Option<gpus::Wanted>,
     /// The server whose round trip is measured in each round; `None` if it is not measured.
     pub far: Option<Far>,

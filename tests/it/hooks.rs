@@ -490,7 +490,7 @@ fn mistakes_of_hooks_are_told_at_their_place() {
     let ended = lab.run(&["check", "plan.yaml"]);
     let said = format!("{}{}", ended.stdout, ended.stderr);
     for words in [
-        "but no such request is known for `tgi` (vllm, sglang, mock have one)",
+        "but no such request is known for `tgi` (only for vllm, sglang, mock)",
         "hooks: { before_run: { request: POST /PATH } }",
     ] {
         assert!(said.contains(words), "{said}");

@@ -150,7 +150,7 @@ fn numbers_carry_the_version_of_the_analysis() {
         let wanted = if found > version.to_string().as_str() {
             format!("was written by a newer sweepline (analysis version {found}; this one has {version}): upgrade")
         } else {
-            let remedy = "name the results folder that it was made from, or write it again";
+            let remedy = "name the results folder that it was made from, or write the baseline again";
             assert!(ended.stderr.contains(remedy), "{}", ended.stderr);
             format!("was written with analysis version {found}; this sweepline has {version}")
         };

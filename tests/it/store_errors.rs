@@ -332,7 +332,7 @@ fn one_writer_at_a_time_and_readers_as_they_like() {
     wait_for_attempt(&lab);
 
     let second = lab.run(&["run", "plan.yaml"]);
-    refused(&second, &["results is in use", &format!("process {}", holder.id())]);
+    refused(&second, &["results is in use", &format!("(pid {})", holder.id())]);
     for reader in [["list"].as_slice(), &["export"], &["show", &id], &["verify"], &["preview", "plan.yaml"]] {
         lab.ok(reader);
     }

@@ -84,8 +84,8 @@ enum Written {
     /// A table in Markdown.
     #[strum(serialize = "Markdown")]
     Markdown,
-    /// A Parquet file; for runs, it contains every metric that can be computed without a plan; rows are
-    /// sorted by run.
+    /// A Parquet file with its rows sorted by run. A file of runs contains every metric that can be
+    /// computed without a plan.
     #[strum(serialize = "Parquet")]
     Parquet,
 }

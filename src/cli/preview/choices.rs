@@ -149,7 +149,7 @@ pub(super) fn choices(workspace: &Workspace) -> Vec<ChoiceState> {
 /// Returns the maximum cost of all searches and ladders that have not ended, including the runs that they
 /// have already finished: `at most 28 runs and 3h02m`. The time is omitted if settings are optimized, because
 /// it is then limited per cell. `None` if all have ended.
-pub(in crate::cli) fn most_in_all(workspace: &Workspace) -> Option<String> {
+pub(crate) fn most_in_all(workspace: &Workspace) -> Option<String> {
     let pools = workspace.expansion.pools.iter().zip(&workspace.chosen);
     let pools: Vec<&Pool> = pools.filter(|(_, chosen)| chosen.next.is_some()).map(|(pool, _)| pool).collect();
     let runs = counted(pools.iter().map(|pool| most_runs(pool)).sum::<usize>(), "run");

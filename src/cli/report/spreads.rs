@@ -100,7 +100,7 @@ impl Load {
     }
 }
 
-/// Returns the latencies of curves on this axis. In open loops, TTFT and E2E latency are measured from the
+/// Returns the latency metrics of curves on this axis. For open loops, TTFT and E2E latency are measured from the
 /// scheduled time.
 fn latencies(axis: Axis) -> [Metric; 3] {
     match axis {

@@ -12,8 +12,8 @@ use crate::plan::{Compare, Endpoint, Plan, Scalar};
 const REPEATS: u32 = 3;
 /// Maximum number of repeats that is recommended.
 const MOST_REPEATS: u32 = 50;
-/// Maximum number of values that are compared with the baseline. A longer axis is a range of numbers,
-/// whose values all differ from the baseline in the same way.
+/// Maximum number of values that are compared with the baseline. A longer axis is almost certainly a range of
+/// numbers, whose values all differ from the baseline in the same way, so the first ones suffice.
 const MOST: usize = 100;
 
 /// M007: a comparison is declared, but cells have fewer than 3 runs.

@@ -148,7 +148,8 @@ pub(crate) fn total_tokens(view: &View) -> Vec<Finding> {
     let finding = |(scope, at, _): (Scope, Vec<Step>, _)| Finding {
         scope,
         message: "capacity is given in total tokens, the sum of prompt and output tokens".to_owned(),
-        remedy: "name both `output_throughput` (decode) and `prompt_throughput` (prefill)".to_owned(),
+        remedy: "give it as two figures instead: `output_throughput` (decode) and `prompt_throughput` (prefill)"
+            .to_owned(),
         at,
         undisclosed: Vec::new(),
     };

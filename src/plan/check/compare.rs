@@ -49,7 +49,7 @@ impl Checker<'_> {
         let with: Vec<&Sweep> =
             sweeps.iter().map(|(_, sweep)| *sweep).filter(|sweep| sweep.fields().contains(&by.as_str())).collect();
         if with.is_empty() {
-            let message = format!("`{by}` is not an axis of any sweep to compare");
+            let message = format!("none of the sweeps that `compare` applies to has an axis `{by}`");
             let remedy = match suggest::nearest(by, axes.clone()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("add `{by}` to a matrix, or write {}", choices(axes)),

@@ -105,7 +105,7 @@ impl Checker<'_> {
         if let Some(format) = known
             && !table.map.is_empty()
         {
-            let message = format!("`map` has no effect: the columns of {format} are known");
+            let message = format!("`map` has no effect: format {format} has fixed columns");
             let remedy = "remove `map`, or write `as: columns`";
             self.report_key(&inside(&steps!["map"]), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }

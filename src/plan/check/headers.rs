@@ -65,7 +65,7 @@ impl Checker<'_> {
             self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         } else if text.is_empty() || text.trim() != text || !is_carried {
             let message = format!("header `{name}` cannot carry this value");
-            let remedy = "write visible ASCII characters, without spaces at the ends";
+            let remedy = "write visible ASCII characters, without leading or trailing spaces";
             self.report(at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
     }

@@ -116,7 +116,7 @@ impl Checker<'_> {
                 let message = format!(
                     "`reset: prefix_cache` needs a request that empties the cache, but no such request is known for \
                      `{engine}` \
-                     ({} have one)",
+                     (only for {})",
                     knows.join(", ")
                 );
                 let remedy = "write your own hook, like hooks: { before_run: { request: POST /PATH } }; or launch the \

@@ -22,7 +22,7 @@ impl Checker<'_> {
         let Some(until) = repeats.until else {
             self.outside(table, field, "1 or more", (repeats.at_most == 0).then_some(0));
             if !repeats.metrics.is_empty() && !self.is_given(&at, "until") {
-                let message = "`metrics` lists the means that `until` applies to, but there is no `until`";
+                let message = "`metrics` lists the metrics whose means `until` applies to, but there is no `until`";
                 let remedy = "add `until: 2%`, or remove `metrics`";
                 let at = [&at[..], &steps!["metrics"]].concat();
                 self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));

@@ -236,7 +236,7 @@ pub const DIALECTS: [Dialect; 7] = [
         engine: Engine::Llamacpp,
         title: "llama.cpp",
         source: "llama.cpp's `tools/server/README.md` (commit 00dc805), and a recorded stream. The server accepts \
-                 `ignore_eos`, but sweepline does not send it, so that earlier results keep their ids",
+                 `ignore_eos`, but sweepline does not send it, because that would change the ids of earlier results",
         ignore_eos: Some(true),
         sends_ignore_eos: false,
         min_tokens: Some(false),

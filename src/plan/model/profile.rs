@@ -83,7 +83,8 @@ pub struct Bursts {
 }
 
 impl Bursts {
-    /// Rate of a burst as a factor of `qps`, so that the mean, including pauses, is `qps`.
+    /// Rate of a burst as a multiple of `qps`, chosen so that the mean rate, including pauses, equals
+    /// `qps`.
     pub fn high(&self) -> f64 {
         let (on, off) = (self.on.secs(), self.off.secs());
         (on + off * (1.0 - self.low.to_f64())) / on
@@ -155,7 +156,7 @@ pub enum Rate {
 
 /// The maximum rate in requests per second, which is the same as for `qps`.
 pub(crate) const MOST_PER_SECOND: u32 = 1_000_000;
-/// The maximum share, as a factor of `qps`.
+/// The maximum share, as a multiple of `qps`.
 const MOST_SHARE: u32 = 100;
 
 impl Rate {

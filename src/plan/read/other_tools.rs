@@ -38,8 +38,8 @@ const SPREAD: Here = Said(
      128 }",
 );
 const SERVER: Here = Said(
-    "write a flag of a server that the plan launches as an axis `server.FLAG`; define servers that are already \
-     running as separate endpoints, each with its `server: { … }` facts",
+    "to vary a flag of a server that the plan launches, use an axis `server.FLAG`; define servers that are already \
+     running as separate endpoints, and describe each of them in its `server: { … }`",
 );
 const PRECISION: Here = Said("set the precision of a model with `precision: bf16`");
 

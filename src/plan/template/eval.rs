@@ -100,7 +100,7 @@ impl Evaluator {
         parts(template).unwrap_or_default().into_iter().flat_map(names).collect()
     }
 
-    /// Whether a template uses a name that each cell defines.
+    /// Whether a template uses a name whose value is defined by the cell rather than by the plan.
     pub(super) fn names_a_cell(&self, template: &str) -> bool {
         self.uses(template).iter().any(|name| self.is_of_cell(name))
     }
