@@ -18,7 +18,7 @@ endpoints: { a: { engine: mock, mock: { ttft: 20ms, itl: 10ms, slots: 4 } } }
 models: { m: { id: demo } }
 scenarios: { short: { prompt_tokens: 20, output_tokens: 5 } }
 slo: { ttft: { p50: 50ms } }
-phases: { fill: 0s, stabilize: 100ms, measure: 2500ms, drain: 5s }
+phases: { fill: 0s, stabilize: 100ms, measure: 3500ms, drain: 5s }
 # A busy machine sends late; what is asked here is which runs are made.
 validity: { client_late: { suspect: 100%, invalid: 100% } }
 sweeps:
@@ -215,7 +215,7 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
 #[timed_test]
 fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     let lab = Lab::new();
-    let head = HEAD.split("  ladder:").next().unwrap().replace("measure: 2500ms", "measure: 700ms");
+    let head = HEAD.split("  ladder:").next().unwrap().replace("measure: 3500ms", "measure: 700ms");
     let plan = |gate: &str| {
         format!(
             "{head}  smoke: {{ matrix: {{ scenario: short, batch_size: 4 }}, repeats: 3 }}\n  checked: {{ matrix: {{ scenario: short, \
@@ -259,7 +259,7 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
 #[timed_test]
 fn run_numbers_go_on_in_a_later_stage_and_calibrate_knows_a_load_once_it_is_found() {
     let lab = Lab::new();
-    let quick = HEAD.replace("p50: 50ms", "p50: 900ms").replace("2500ms", "1500ms").replace("[2, 4, 8]", "[2, 4]");
+    let quick = HEAD.replace("p50: 50ms", "p50: 900ms").replace("3500ms", "1500ms").replace("[2, 4, 8]", "[2, 4]");
     lab.write("plan.yaml", &format!("{quick}{}\n", SUSTAINED.replace(", repeats: 2", "")));
     let calibrate =
         || lab.ok(&["calibrate", "plan.yaml", "--for", "200ms", "--within", "0s", "--no-search", "--format", "json"]);
@@ -279,7 +279,7 @@ fn run_numbers_go_on_in_a_later_stage_and_calibrate_knows_a_load_once_it_is_foun
 #[timed_test]
 fn an_invalid_probe_that_its_search_made_again_is_named_and_changes_no_exit_code() {
     let lab = Lab::new();
-    let head = HEAD.split("  ladder:").next().unwrap().replace("measure: 2500ms", "measure: 2s");
+    let head = HEAD.split("  ladder:").next().unwrap().replace("measure: 3500ms", "measure: 2s");
     let plan = |least: u32| {
         format!(
             "{head}  limit: {{ matrix: {{ scenario: short }}, search: {{ batch_size: {{ from: 2, to: 16, within: 50% }}, confirm: 0s }} }}\n  \
