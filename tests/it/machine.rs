@@ -92,6 +92,12 @@ fn waited_for_cpu() -> Option<u64> {
     pressure.lines().find(|line| line.starts_with("some"))?.rsplit_once("total=")?.1.trim().parse().ok()
 }
 
+/// Uses a CPU for this long. Reading the pressure all the time would not: its readers wait for each other.
+fn spin(time: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < time {}
+}
+
 #[test]
 fn a_test_that_fails_on_a_busy_machine_is_run_again_and_a_defect_fails_each_time() {
     use std::cell::Cell;
@@ -99,13 +105,18 @@ fn a_test_that_fails_on_a_busy_machine_is_run_again_and_a_defect_fails_each_time
     let spun = |tries: &Cell<usize>, holds_at: usize| {
         tries.set(tries.get() + 1);
         // Makes the machine busy with more threads than cores, until it is so beyond doubt: the share of the
-        // time in which something waited sinks again once the threads have ended.
+        // time in which something waited falls again while the threads end one after another.
         let (watch, begin) = (&Watch::begin(), &Instant::now());
+        let is_pressed = || watch.waiting().is_some_and(|share| share > 4.0 * WAITING);
         let clearly_busy =
-            || watch.overslept() > Duration::ZERO || watch.waiting().is_some_and(|share| share > 4.0 * WAITING);
+            || begin.elapsed() > Duration::from_millis(500) && (watch.overslept() > Duration::ZERO || is_pressed());
         std::thread::scope(|scope| {
             for _ in 0..4 * std::thread::available_parallelism().map_or(2, usize::from) {
-                scope.spawn(|| while !clearly_busy() && begin.elapsed() < crate::lab::DEADLINE {});
+                scope.spawn(|| {
+                    while !clearly_busy() && begin.elapsed() < crate::lab::DEADLINE {
+                        spin(Duration::from_millis(20));
+                    }
+                });
             }
         });
         assert!(tries.get() >= holds_at, "a failure");

@@ -157,7 +157,11 @@ fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
         assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{words}: {told}");
     };
     let goodput = "optimize: { for: goodput, budget: 2h }";
-    wrong("check", goodput, "`for: goodput` counts good requests, but the plan does not define which requests are good");
+    wrong(
+        "check",
+        goodput,
+        "`for: goodput` counts good requests, but the plan does not define which requests are good",
+    );
     wrong("check", "optimize: { for: cost_per_million, budget: 2h }", "needs a price, but no endpoint has one");
     wrong(
         "check",

@@ -329,8 +329,8 @@ fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
         assert_eq!(lab.run(&["run", name]).code, Some(2), "{said}");
     };
     let budget = |time: &str| format!("{}budget: {{ time: {time} }}\n", behind(""));
-    refused("time.yaml", &budget("1s"), "error[E029]: `budget.time` is 1s, and one run takes 2.6s");
-    lab.write("enough.yaml", &budget("10s"));
+    refused("time.yaml", &budget("1s"), "error[E029]: `budget.time` is 1s, and one run takes 3.6s");
+    lab.write("enough.yaml", &budget("15s"));
     lab.ok(&["check", "enough.yaml"]);
     let launched = HEAD.replace(
         "{ engine: mock, mock: { ttft: 20ms, itl: 10ms, slots: 4 } }",
@@ -342,7 +342,7 @@ fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
              output_throughput, budget: {budget} }} }}\n"
         )
     };
-    let said = "error[E029]: a budget of 5s is less than the time of one run for each of the 3 settings, 7.8s";
+    let said = "error[E029]: a budget of 5s is less than the time of one run for each of the 3 settings, 10.8s";
     refused("tuned.yaml", &tuned("5s"), said);
     lab.write("enough.yaml", &tuned("1m"));
     lab.ok(&["check", "enough.yaml"]);
