@@ -13,7 +13,7 @@ pub(super) struct AskedBy {
     sweep: String,
     /// The name of the cell, without the load.
     cell: String,
-    /// What requests the runs: search, ladder or optimize.
+    /// What asked for the runs: search, ladder or optimize.
     chooses: &'static str,
     /// The number of the step that the run is part of, counted from 1; null if the run is not part of a
     /// step.

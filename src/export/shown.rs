@@ -186,8 +186,9 @@ const BEFORE_AXES: &str = "scenario";
 /// The column that the percentiles limited by the objective are inserted after.
 const BEFORE_LIMITED: &str = "e2e_p99_ms";
 
-/// Returns the names of the columns for the percentiles that an objective limits, and for the lower bounds of
-/// such percentiles that lie among failed requests. The names cover the tables of all kinds of rows.
+/// Returns the names of the columns of the percentiles that an objective limits. If such a percentile lies
+/// among the failed requests, only a lower bound is known; the columns of these bounds are included. No
+/// single table has all of these columns, because the names are those of all kinds of tables.
 pub(crate) fn limited(slo: Option<&Slo>) -> Vec<String> {
     let of = |reading: &Ordinate| {
         let percentile = reading.percentile.map(quantile::column).unwrap_or_default();

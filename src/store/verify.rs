@@ -294,7 +294,7 @@ fn file_problem(
     Ok(table.and_then(|table| page_problem(file, record, table)))
 }
 
-/// Returns the problem of a file's rows; `None` if they have none.
+/// Describes what is wrong with a file's rows; `None` if nothing is.
 fn page_problem(file: RowFile, record: &RunRecord, table: Table) -> Option<String> {
     let name = table.file();
     if table == Table::Requests {

@@ -81,7 +81,7 @@ pub(crate) struct Part {
     names: [Vec<String>; 2],
 }
 
-/// Whether a plan executes a run whatever the results are.
+/// Whether a plan executes a run regardless of the results of earlier runs.
 fn is_certain(side: &Side, run: &PlannedRun) -> bool {
     side.expansion.pools.is_empty() || side.expansion.runs.iter().any(|certain| certain.id == run.id)
 }

@@ -93,7 +93,7 @@ impl Checker<'_> {
         if endpoint.engine != Engine::Mock {
             let message =
                 format!("`mock` describes the embedded server, but the engine is `{}`", endpoint.engine.name());
-            let remedy = "write `engine: mock` and no `url`, or remove `mock`";
+            let remedy = "write `engine: mock` and remove `url`, or remove `mock`";
             self.report_key(&mock, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         } else if endpoint.launch.is_some() {
             let message = "`mock` describes the embedded server, but `launch` starts another one";
@@ -201,7 +201,7 @@ impl Checker<'_> {
         self.outside(&owned, "lifetime_years", "a number above 0", Some(lifetime_years).filter(is_not_positive));
         self.outside(&owned, "energy_price_per_kwh", "0 or more", energy_price_per_kwh.filter(is_negative));
         if energy_price_per_kwh.is_some() && hardware.watts.is_none() {
-            let message = "energy has a price, but the power of the endpoint is not set";
+            let message = "`energy_price_per_kwh` is set, but the power of the endpoint (`watts`) is not";
             let remedy = "add `watts` to `hardware`: the power of the whole endpoint under load";
             let at = steps!["endpoints", name, "hardware", "owned", "energy_price_per_kwh"];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));

@@ -137,7 +137,8 @@ impl Checker<'_> {
         if let (Some(suspect), Some(invalid)) = (limits.suspect, limits.invalid)
             && suspect > invalid
         {
-            let message = format!("`{reason}` is suspect above {suspect} but already invalid above {invalid}");
+            let message =
+                format!("`{reason}` makes a run suspect above {suspect}, but already invalid above {invalid}");
             let remedy = "`suspect` must not be above `invalid`: swap the two thresholds";
             let at = steps!["validity", reason, "suspect"];
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));

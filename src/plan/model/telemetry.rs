@@ -70,7 +70,8 @@ impl Telemetry {
         }
     }
 
-    /// The canonical series that the plan maps itself, without invalid entries, which `check` reports.
+    /// The canonical series that the plan's own `map` defines. Invalid entries are skipped, because `check`
+    /// reports them.
     pub fn mapped(&self) -> impl Iterator<Item = (&str, Selector)> {
         self.map.iter().filter_map(|(key, selector)| Some((key.as_str(), selector.parse().ok()?)))
     }

@@ -69,7 +69,7 @@ fn of_axis_table(table: &Node) -> String {
     match ["from", "to", "step", "times"].iter().any(|key| table.get(key).is_some()) {
         true => "a range has `from`, `to` and one of `step` and `times`, and optionally a `when`".to_owned(),
         false => "write a range { from: 1, to: 64, times: 2 }, a value with a condition { value: 8, when: { … } }, or \
-                  axes by name { prompt_tokens: 256, output_tokens: 1024 }"
+                  one value for each of several axes { prompt_tokens: 256, output_tokens: 1024 }"
             .to_owned(),
     }
 }
