@@ -13,7 +13,7 @@ pub(super) struct AskedBy {
     sweep: String,
     /// The name of the cell, without the load.
     cell: String,
-    /// What asked for the runs: search, ladder or optimize.
+    /// The part of the plan that requests the runs: search, ladder or optimize.
     chooses: &'static str,
     /// The number of the step that the run is part of, counted from 1; null if the run is not part of a
     /// step.
