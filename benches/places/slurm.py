@@ -136,6 +136,10 @@ class Slurm:
         """
         for line in self.call("squeue", "-h", "-t", "pending", "-o", "%A %T %r").splitlines():
             job, state, reason = line.split(" ", 2)
+            # As `status` advises. A controller that was killed may try to launch a job that has already run.
+            if "held" in reason.lower():
+                self.call("scontrol", "release", job)
+                return True
             # A job that is still COMPLETING would be restarted before it has ended.
             if (state, reason) == ("PENDING", "BeginTime"):
                 if time.monotonic() < self.seen.setdefault(job, time.monotonic()) + 3:
@@ -263,7 +267,7 @@ def restarted_controller(slurm, lab, ids):
     lab.run("status", "plan.yaml", codes=(2,))
     slurm.controller()
     wait_for("the controller", lambda: "UP" in slurm.call("scontrol", "ping"))
-    lab.until("done")
+    lab.until("done", meanwhile=slurm.at_once)
     lab.whole(ids, 0)
     return "the controller killed and restarted: jobs continued, nothing was interrupted"
 

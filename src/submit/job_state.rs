@@ -32,6 +32,12 @@ impl JobState {
         self.is_live() && self.state != "PENDING" && !self.state.starts_with("REQUEUE")
     }
 
+    /// Whether the job is held, so that it does not start until it is released. Slurm reports the reasons
+    /// JobHeldUser, JobHeldAdmin, and `launch failed requeued held` (squeue(1), JOB REASON CODES).
+    pub fn is_held(&self) -> bool {
+        self.state == "REQUEUE_HOLD" || self.state == "PENDING" && self.reason.to_lowercase().contains("held")
+    }
+
     /// Whether the job has ended successfully.
     pub fn is_completed(&self) -> bool {
         self.state == "COMPLETED"

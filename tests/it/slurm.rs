@@ -228,6 +228,15 @@ fn a_plan_on_two_nodes_gives_the_runs_of_a_local_one() {
     let (code, stdout, stderr) = slurm.sweepline(&lab, &["submit", "plan.yaml", "--on", "slurm", "--format", "json"]);
     assert_eq!(code, Some(0), "{stdout}{stderr}");
     lab.follows("submit", &serde_json::from_str(&stdout).unwrap());
+    // A held job does not start until it is released; `status` prints how to release it.
+    let second = |status: &Value| elements(status)[2].clone();
+    let job = second(&slurm.status(&lab))["job"].as_str().unwrap().to_owned();
+    slurm.call("scontrol", &["hold", &job]);
+    let held =
+        second(&wait_for("a held job", || Some(slurm.status(&lab)).filter(|all| second(all)["next"].is_string())));
+    let release = held["next"].as_str().unwrap().split_once(": scontrol ").expect("a command").1;
+    assert_eq!((held["state"].as_str(), release), (Some("queued"), &*format!("release {job}")), "{held:#}");
+    slurm.call("scontrol", &release.split(' ').collect::<Vec<_>>());
     let status = slurm.wait_until(&lab, "done");
     lab.follows("status", &status);
     let runs: Vec<(&Value, &Value)> = elements(&status).iter().map(|one| (&one["done"], &one["all"])).collect();

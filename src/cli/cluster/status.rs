@@ -193,6 +193,9 @@ fn next(args: &StatusArgs, state: State, job: Option<&Job>, exit_code: Option<u8
         State::Waiting if job.is_some_and(|job| !job.element.is_handed_over) => {
             Some(format!("run sweepline status {plan} --advance{folder} to submit it once its dependencies have ended"))
         }
+        State::Queued => job
+            .filter(|job| job.state.as_ref().is_some_and(JobState::is_held))
+            .map(|job| format!("the job is held and does not start by itself: scontrol release {}", job.element.job)),
         State::Done if exit_code == Some(3) => {
             Some(format!("some runs are invalid or given up: see sweepline list{folder}"))
         }
