@@ -263,6 +263,10 @@ def lost_node(slurm, lab, ids):
 
 def restarted_controller(slurm, lab, ids):
     begun(lab)
+    # slurmctld writes its state every few seconds. One that is killed before it has written that the jobs run would
+    # launch them a second time; slurmd refuses that, and Slurm then drains the nodes or holds the jobs.
+    now = time.time()
+    wait_for("a saved state", lambda: os.path.getmtime(f"{slurm.base}/state/job_state") > now)
     end(slurm.daemons["controller"], signal.SIGKILL)
     lab.run("status", "plan.yaml", codes=(2,))
     slurm.controller()
