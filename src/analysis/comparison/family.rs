@@ -19,7 +19,7 @@ pub enum Adjusted {
     /// Holm's method: the chance of any false finding among all tests is at most 5 %.
     #[default]
     Holm,
-    /// The method of Benjamini and Hochberg: on average, 5 % of the findings are false. Suitable for
+    /// The method of Benjamini and Hochberg: on average, at most 5 % of the findings are false. Suitable for
     /// exploration, never for a gate.
     BenjaminiHochberg,
 }
