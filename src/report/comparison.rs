@@ -109,7 +109,7 @@ fn title(comparison: &Comparison, family: &Family, quoted: impl Fn(&str) -> Stri
 fn method(adjusted: Adjusted) -> &'static str {
     match adjusted {
         Adjusted::Holm => "Holm",
-        Adjusted::BenjaminiHochberg => "Benjamini–Hochberg: on average, 5 % of the findings are false",
+        Adjusted::BenjaminiHochberg => "Benjamini–Hochberg: on average, at most 5 % of the findings are false",
     }
 }
 
