@@ -1,6 +1,9 @@
 //! The run's clock. It counts nanoseconds since the run's start on the monotonic clock, and measures how
 //! far the system's other clocks have moved in the same time.
 
+#[cfg(debug_assertions)]
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rustix::time::{ClockId, clock_gettime};
 
 /// Returns the time of a system clock, in nanoseconds.
@@ -24,6 +27,9 @@ pub(crate) fn wall() -> i64 {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     start: ClockSample,
+    /// The time of a simulated run, in nanoseconds since its start; `None` if the run is measured.
+    #[cfg(debug_assertions)]
+    simulated: Option<&'static AtomicU64>,
 }
 
 /// The times of all clocks, read at nearly the same moment, in nanoseconds.
@@ -87,7 +93,36 @@ pub(crate) struct Passed {
 impl Clock {
     /// Creates a clock that reads 0 now.
     pub(crate) fn start() -> Clock {
-        Clock { start: ClockSample::now() }
+        Clock::from_sample(ClockSample::now())
+    }
+
+    fn from_sample(start: ClockSample) -> Clock {
+        Clock {
+            start,
+            #[cfg(debug_assertions)]
+            simulated: None,
+        }
+    }
+
+    /// Creates the clock of a simulated run, which reads 0 until it is moved.
+    #[cfg(debug_assertions)]
+    pub(super) fn simulated() -> Clock {
+        // A few bytes are leaked for each simulated run, so that clocks of all runs can be copied.
+        Clock { simulated: Some(Box::leak(Box::default())), ..Clock::start() }
+    }
+
+    /// Whether the run is simulated.
+    #[cfg(debug_assertions)]
+    pub(super) fn is_simulated(&self) -> bool {
+        self.simulated.is_some()
+    }
+
+    /// Moves the clock of a simulated run forward to `at`, in nanoseconds since the run's start.
+    #[cfg(debug_assertions)]
+    pub(super) fn jump_to(&self, at: u64) {
+        if let Some(simulated) = self.simulated {
+            simulated.fetch_max(at, Ordering::Relaxed);
+        }
     }
 
     /// Creates a clock whose zero is the instant at which the monotonic clock read `origin`, shortly before
@@ -96,11 +131,16 @@ impl Clock {
         let ClockSample { monotonic, wall, boottime, cpu } = ClockSample::now();
         let late = monotonic.saturating_sub(origin);
         let boottime = boottime.map(|boottime| boottime.saturating_sub(late));
-        (Clock { start: ClockSample { monotonic: origin, wall: wall - late as i64, boottime, cpu } }, late)
+        let start = ClockSample { monotonic: origin, wall: wall - late as i64, boottime, cpu };
+        (Clock::from_sample(start), late)
     }
 
     /// Returns the time since the run's start, in nanoseconds.
     pub(crate) fn now(&self) -> u64 {
+        #[cfg(debug_assertions)]
+        if let Some(simulated) = self.simulated {
+            return simulated.load(Ordering::Relaxed);
+        }
         monotonic().saturating_sub(self.start.monotonic)
     }
 
@@ -116,6 +156,11 @@ impl Clock {
 
     /// Returns how far each clock has moved since the run's start.
     pub(crate) fn passed(&self) -> Passed {
+        #[cfg(debug_assertions)]
+        if self.is_simulated() {
+            let now = self.now();
+            return Passed { monotonic: now, wall: now as i64, boottime: Some(now), cpu: 0 };
+        }
         let now = ClockSample::now();
         Passed {
             monotonic: now.monotonic - self.start.monotonic,

@@ -21,6 +21,8 @@ use super::feed::Ticket;
 use super::links::Links;
 use super::observe::Membership;
 use super::share::Share;
+#[cfg(debug_assertions)]
+use super::simulated::{SimulatedRun, SimulatedServer};
 use super::threads;
 use super::workers::{Completed, Handed, Workers};
 
@@ -35,6 +37,9 @@ pub(crate) enum Hands {
     Here(Rc<Workers>),
     /// Separate threads.
     Threads(Threads),
+    /// A server inside this process, in virtual time.
+    #[cfg(debug_assertions)]
+    Simulated(SimulatedServer),
 }
 
 impl Hands {
@@ -43,6 +48,17 @@ impl Hands {
         match self {
             Hands::Here(workers) => workers.perform((order, ticket, ended.clone())),
             Hands::Threads(threads) => threads.perform(order, ticket, ended),
+            #[cfg(debug_assertions)]
+            Hands::Simulated(server) => server.perform(order, ticket, ended),
+        }
+    }
+
+    /// The simulated server that performs the requests; `None` if they are sent.
+    #[cfg(debug_assertions)]
+    pub(super) fn simulated(&self) -> Option<&SimulatedServer> {
+        match self {
+            Hands::Simulated(server) => Some(server),
+            _ => None,
         }
     }
 }
@@ -67,6 +83,9 @@ pub(crate) enum Opened {
     Here(Links),
     /// Separate threads, each waiting for the run to begin.
     Threads(Vec<(Thread, oneshot::Sender<Arc<Common>>)>),
+    /// A server inside this process, in virtual time.
+    #[cfg(debug_assertions)]
+    Simulated(SimulatedRun),
 }
 
 impl Opened {
@@ -101,6 +120,8 @@ impl Opened {
     /// Starts this share of the run.
     pub(crate) fn begin(self, common: &Arc<Common>, share: Share) -> Hands {
         match self {
+            #[cfg(debug_assertions)]
+            Opened::Simulated(run) => Hands::Simulated(SimulatedServer::new(Arc::clone(common), run)),
             Opened::Here(mut links) => {
                 links.begin(common.clock);
                 canary::attend(&common.observer, common.clock, "io");

@@ -256,7 +256,7 @@ impl Executor {
     /// Cancels requests in flight, because the attempt is spoiled and must not send anything more to the
     /// server.
     async fn cut_short(&mut self) {
-        self.common.cut.now();
+        self.cut();
         while self.counts.in_flight > 0 {
             let Some((ended, _)) = self.ended.recv().await else { break };
             self.counts.leaves(&ended);
@@ -264,6 +264,14 @@ impl Executor {
             if self.keep(ended.entry).is_err() {
                 break;
             }
+        }
+    }
+
+    fn cut(&self) {
+        self.common.cut.now();
+        #[cfg(debug_assertions)]
+        if let Some(server) = self.hands.simulated() {
+            server.cut();
         }
     }
 
@@ -277,6 +285,14 @@ impl Executor {
         due: Option<u64>,
         now: u64,
     ) -> Result<Event, EngineError> {
+        #[cfg(debug_assertions)]
+        if let Some(server) = self.hands.simulated() {
+            let is_stopped = poll_fn(|cx| Poll::Ready(stopped.as_mut().poll(cx).is_ready())).await;
+            return match (is_stopped, server.advance(due)) {
+                (true, _) => Ok(Event::Stopped),
+                (false, _) => Ok(self.ended.try_recv().map_or(Event::Due, Event::Ended)),
+            };
+        }
         let lead = if self.spins { SPIN_LEAD_NS } else { LEAD_NS };
         let left = due.map_or(0, |at| at.saturating_sub(now));
         if due.is_some() && left <= lead && (self.spins || self.led == due) {
@@ -472,7 +488,7 @@ impl Executor {
         let now = self.common.clock.now();
         let end = self.ending.as_ref().map_or(now, |ending| now.min(ending.end(self.phases.deadline())));
         self.tell(end);
-        self.common.cut.now();
+        self.cut();
         while self.counts.in_flight > 0 {
             let Some((ended, _)) = self.ended.recv().await else { break };
             self.counts.leaves(&ended);

@@ -40,6 +40,8 @@ mod recorder;
 mod schedule;
 mod sessions;
 mod share;
+#[cfg(debug_assertions)]
+mod simulated;
 mod sink;
 mod socket;
 mod sse;
@@ -132,6 +134,9 @@ pub struct Job {
     pub check: Check,
     /// The share of the load that this process sends; `None` if it sends the whole load.
     pub part: Option<Part>,
+    /// Whether a model of the embedded mock, in virtual time, stands in for the server, as far as it can.
+    /// Builds without debug assertions ignore this.
+    pub virtual_time: bool,
 }
 
 /// A completed run.
@@ -156,7 +161,8 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
 }
 
 async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
-    let Job { spec, target, id_prefix, nonce_key, tokenizer, trace, sink, samples, texts, check, part } = job;
+    let Job { spec, target, id_prefix, nonce_key, tokenizer, trace, sink, samples, texts, check, part, virtual_time } =
+        job;
     let share = part.as_ref().map_or(Share::WHOLE, |part| part.share);
     let observer = Observer::new(Arc::clone(&progress));
     let prompt_count = match tokenizer.as_deref().map(Tokenizer::is_learned) {
@@ -168,7 +174,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let feed = Feed::start(&spec, share, nonce_key, counting.as_ref(), &observer)?;
     let shortest_prompt = feed.shortest_prompt();
     let target = Arc::new(target);
-    let began = begin((&spec, share, part), &target, &progress, stop.clone()).await?;
+    let began = begin((&spec, share, part), virtual_time, &target, &progress, stop.clone()).await?;
     let Began { opened, clock, ending } = began;
     progress.starts(clock.origin());
     let watch = Watch::start(observer.clone(), clock, samples).map_err(EngineError::Setup)?;
@@ -223,10 +229,20 @@ struct Began {
 /// for the coordinator's cues to open connections and to start the clock.
 async fn begin(
     (spec, share, part): (&Arc<RunSpec>, Share, Option<Part>),
+    virtual_time: bool,
     target: &Arc<Target>,
     progress: &Progress,
     stop: watch::Receiver<bool>,
 ) -> Result<Began, EngineError> {
+    #[cfg(not(debug_assertions))]
+    let _ = virtual_time;
+    #[cfg(debug_assertions)]
+    if virtual_time
+        && part.is_none()
+        && let Some(run) = simulated::model(spec)
+    {
+        return Ok(Began { opened: Opened::Simulated(run), clock: Clock::simulated(), ending: None });
+    }
     let Some(Part { open, start, finish, tell, .. }) = part else {
         leave_idle(spec, progress, stop.clone()).await?;
         let opened = open_ahead(spec, share, target, stop).await?;

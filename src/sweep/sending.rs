@@ -67,6 +67,8 @@ impl Sending<'_> {
             texts: self.texts,
             check: self.check,
             part: None,
+            // Scraped metrics are those of a real server.
+            virtual_time: virtual_time_is_requested() && self.endpoint.telemetry.is_none(),
         };
         engine::execute(job, progress, stop)
     }
@@ -86,4 +88,10 @@ impl Sending<'_> {
         };
         workers::execute(load, progress, stop)
     }
+}
+
+/// Whether runs on embedded mocks take place in virtual time. In builds with debug assertions,
+/// `SWEEPLINE_VIRTUAL_TIME=1` requests this, for tests of everything behind the engine.
+fn virtual_time_is_requested() -> bool {
+    cfg!(debug_assertions) && std::env::var_os("SWEEPLINE_VIRTUAL_TIME").is_some_and(|value| value == "1")
 }

@@ -49,6 +49,7 @@ fn job(order: Order, outlets: Outlets) -> Result<Job, String> {
         texts: spec.record.text.then_some(texts),
         check: check(&question),
         part: Some(part),
+        virtual_time: false,
         spec,
     })
 }

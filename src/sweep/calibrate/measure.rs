@@ -86,6 +86,7 @@ pub(super) fn measure(
         texts: None,
         check,
         part: None,
+        virtual_time: false,
     };
     let finished = match engine::execute(job, Arc::new(Progress::default()), stop.clone()) {
         Ok(finished) => finished,
