@@ -1,5 +1,5 @@
-//! `cargo test` also runs this benchmark, as one test of the ratios to the bare reader, so that a lost
-//! optimization is detected. The test is a separate program, so that no other test runs in parallel.
+//! `cargo test --bench ingest` runs this benchmark as one test of the ratios to the bare reader, so that a lost
+//! optimization is detected. The measured suite contains it.
 
 use crate::args::{Args, Part};
 

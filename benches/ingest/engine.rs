@@ -59,6 +59,7 @@ pub fn run(order: &Order) -> Seen {
         texts: None,
         check: Arc::new(|_| Checked::Well),
         part: None,
+        virtual_time: false,
     };
     // The sender stays alive until the run is over: without it the engine would treat the run as stopped.
     let (_running, stop) = watch::channel(false);

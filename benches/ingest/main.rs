@@ -10,7 +10,7 @@
 //! users of the machine affect both sides.
 //!
 //! `cargo bench --bench ingest -- [PART…] [--rounds N] [--quick] [--check FACTOR]`; the parts are in
-//! `args`. `cargo test` runs it as a test (`as_test`).
+//! `args`. `cargo test --bench ingest` runs it as a test (`as_test`).
 
 mod args;
 mod as_test;

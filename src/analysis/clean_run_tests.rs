@@ -28,9 +28,9 @@ use crate::analysis::synthetic::{Pace, Run, fail, verdict};
 use crate::rows::{ProbePrompt, PromptCount, Record, Spread};
 use crate::units::Nanos;
 
-/// Returns the number of runs: 2 000, or the number in `SWEEPLINE_SIMULATIONS`.
+/// Returns the number of runs: 500 in the plain suite, 2 000 in the measured one.
 fn runs() -> u64 {
-    std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
+    crate::analysis::synthetic::number_of_simulations(500, 2_000) as u64
 }
 
 const MS: f64 = 1e6;

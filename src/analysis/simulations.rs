@@ -22,7 +22,7 @@ use crate::rows::{Facts, Measured, Record};
 use crate::units::Nanos;
 
 fn times() -> usize {
-    std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
+    crate::analysis::synthetic::number_of_simulations(500, 2_000)
 }
 
 /// Returns how far the share of `count` simulations may fall short by chance alone: two standard errors.

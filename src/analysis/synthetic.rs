@@ -321,3 +321,12 @@ pub fn verdict(records: &[Record], facts: &Facts, validity: &Validity, slo: Opti
     let (run, events) = read(records, facts, slo);
     judge((run.rows(), &[]), &events, facts, validity, slo)
 }
+
+/// Returns the number of simulations of a test: the number in `SWEEPLINE_SIMULATIONS`, or `many` with
+/// `SWEEPLINE_WHOLE=1`, as in the measured suite, otherwise `few`.
+#[cfg(test)]
+pub(crate) fn number_of_simulations(few: usize, many: usize) -> usize {
+    let requested = std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok());
+    let is_whole = std::env::var("SWEEPLINE_WHOLE").is_ok_and(|whole| whole == "1");
+    requested.unwrap_or(if is_whole { many } else { few })
+}

@@ -13,9 +13,9 @@ use sweepline::rows::{Facts, Phase, Record, RequestRow, Sample};
 use sweepline::units::NonceSeed;
 use sweepline::workload::NonceKey;
 
-use super::lab::{Lab, Run};
-use super::mock::Mock;
 use super::truth::{Experiment, scheduled, tell};
+use lab::mock::Mock;
+use lab::{Lab, Run};
 
 const MS: u64 = 1_000_000;
 /// Delay that a busy machine may add between the schedule and the server for half of the requests, in
@@ -33,11 +33,37 @@ sweeps:
   gamma: { arrivals: { gamma: { burstiness: 0.25 } }, matrix: { endpoint: a, scenario: short, qps: [42] } }
 ";
 
-fn of_sweep<'a>(experiment: &'a Experiment, kind: &str) -> Vec<&'a Run> {
+fn of_sweep<'a>(runs: &'a [Run], kind: &str) -> Vec<&'a Run> {
     let arrivals = |run: &&Run| run.json["spec"]["load"]["open"]["arrivals"].get(kind).is_some();
-    let found: Vec<&Run> = experiment.runs.iter().filter(arrivals).collect();
+    let found: Vec<&Run> = runs.iter().filter(arrivals).collect();
     assert!(!found.is_empty(), "no run of {kind}");
     found
+}
+
+/// Runs the sweeps in virtual time.
+fn simulated() -> Vec<Run> {
+    let lab = Lab::new();
+    let mock = "{ engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 64 } }";
+    let endpoints = format!("endpoints: {{ a: {mock}, b: {mock} }}\n");
+    let head = "sweepline: 1\nname: arrivals\nseed: 5\nmodels: { m: { id: tiny } }\n";
+    lab.write("plan.yaml", &format!("{head}{endpoints}{SWEEPS}"));
+    lab::sweeps::honest(&lab.run(&["run", "plan.yaml"]));
+    lab.runs().into_values().collect()
+}
+
+/// Runs the sweeps against a server, and compares its log with the schedules.
+fn measured() -> Vec<Run> {
+    let experiment = Experiment::new(&["--ttft", "2ms", "--itl", "1ms", "--slots", "64"], SWEEPS);
+    for run in &experiment.runs {
+        let both = experiment.both(run);
+        let origin = run.json["facts"]["start_monotonic_ns"].as_u64().unwrap();
+        let late: Vec<i64> =
+            both.values().map(|both| (both.arrival() - origin) as i64 - both.row.scheduled_ns as i64).collect();
+        assert!(late.iter().all(|late| *late >= 0), "no request arrives before its scheduled time");
+        let p50 = tell("from the schedule to the server's arrival", late);
+        assert!(p50 < GENEROUS, "{p50} ms");
+    }
+    experiment.runs
 }
 
 /// Asserts that evenly spaced arrivals occur where the expected number of arrivals, which the caller
@@ -57,36 +83,29 @@ fn before(t: f64, first: f64) -> f64 {
     if t < 0.2 { first * t * t / 0.4 } else { first * (t - 0.1) }
 }
 
-#[timed_test]
+#[test]
 fn arrivals_reach_the_server_as_the_profile_says() {
-    let experiment = Experiment::new(&["--ttft", "2ms", "--itl", "1ms", "--slots", "64"], SWEEPS);
-    for run in &experiment.runs {
-        let both = experiment.both(run);
-        let origin = run.json["facts"]["start_monotonic_ns"].as_u64().unwrap();
-        let late: Vec<i64> =
-            both.values().map(|both| (both.arrival() - origin) as i64 - both.row.scheduled_ns as i64).collect();
-        assert!(late.iter().all(|late| *late >= 0), "no request arrives before its scheduled time");
-        let p50 = tell("from the schedule to the server's arrival", late);
-        assert!(p50 < GENEROUS, "{p50} ms");
+    let runs = if lab::is_whole() { measured() } else { simulated() };
+    for run in &runs {
         assert!(scheduled(run).is_sorted());
     }
 
-    constant_follows(of_sweep(&experiment, "ramp")[0], |t| match t - 0.6 {
+    constant_follows(of_sweep(&runs, "ramp")[0], |t| match t - 0.6 {
         before_window if before_window < 0.0 => before(t, 10.0),
         w => 5.0 + 10.0 * w.min(2.0) + 20.0 * w.min(2.0).powi(2) + 90.0 * (w - 2.0).max(0.0),
     });
-    constant_follows(of_sweep(&experiment, "steps")[0], |t| match t - 0.6 {
+    constant_follows(of_sweep(&runs, "steps")[0], |t| match t - 0.6 {
         before_window if before_window < 0.0 => before(t, 20.0),
         w => 10.0 + 20.0 * w.min(0.5) + 60.0 * (w - 0.5).max(0.0),
     });
-    constant_follows(of_sweep(&experiment, "curve")[0], |t| match t - 0.6 {
+    constant_follows(of_sweep(&runs, "curve")[0], |t| match t - 0.6 {
         before_window if before_window < 0.0 => before(t, 20.0),
         w if w < 1.0 => 10.0 + 20.0 * w + 30.0 * w * w,
         w => 60.0 + 80.0 * (w - 1.0).min(1.0) - 30.0 * (w - 1.0).min(1.0).powi(2) + 20.0 * (w - 2.0).max(0.0),
     });
 
     // Bursts are aligned with the window, and also occur before it; no request arrives in a pause.
-    let bursts = of_sweep(&experiment, "bursts");
+    let bursts = of_sweep(&runs, "bursts");
     for run in &bursts {
         let after_fill = scheduled(run).into_iter().filter(|at| *at >= 200 * MS);
         let in_cycle: Vec<u64> = after_fill.map(|at| (at + 400 * MS) % (500 * MS)).collect();
@@ -100,7 +119,7 @@ fn arrivals_reach_the_server_as_the_profile_says() {
     let shared = both[0].len().min(both[1].len());
     assert_eq!(both[0][..shared], both[1][..shared], "one schedule for all endpoints");
 
-    let gamma = of_sweep(&experiment, "gamma")[0];
+    let gamma = of_sweep(&runs, "gamma")[0];
     assert!(gamma.json["facts"].get("window_qps").is_none(), "its rate is the value of qps");
     assert_eq!(gamma.json["spec"]["load"]["open"]["arrivals"], serde_json::json!({ "gamma": { "cv": 2 } }));
 }
@@ -124,7 +143,7 @@ fn ids(preview: &Value) -> Vec<&str> {
     runs.iter().map(|run| run["id"].as_str().unwrap()).collect()
 }
 
-#[timed_test]
+#[test]
 fn one_process_has_one_id_however_it_is_written() {
     let of = |sweep: &str| {
         let preview = preview(&format!("  s: {{ {sweep} }}\n"));
@@ -156,7 +175,7 @@ fn one_process_has_one_id_however_it_is_written() {
     assert_eq!(distinct.len(), others.len(), "{others:?}");
 }
 
-#[timed_test]
+#[test]
 fn requests_are_counted_by_the_profile_and_sweeps_are_told_apart() {
     let lab = Lab::new();
     let count = |sweep: &str| {
@@ -225,6 +244,7 @@ fn replay(trace: Trace, phases: &str, axes: &str) -> (Vec<RequestRow>, Facts) {
         texts: None,
         check: Arc::new(|_| Checked::Well),
         part: None,
+        virtual_time: false,
     };
     let (_running, stop) = tokio::sync::watch::channel(false);
     let finished = engine::execute(job, Arc::new(Progress::default()), stop).unwrap();
@@ -235,7 +255,7 @@ fn replay(trace: Trace, phases: &str, axes: &str) -> (Vec<RequestRow>, Facts) {
     (rows, finished.facts)
 }
 
-#[timed_test]
+#[test]
 fn a_trace_is_replayed_and_its_end_is_the_end_of_the_load() {
     // The trace was recorded over 1 s, from 10 s on, and is replayed at twice the speed, from 100
     // ms on.
@@ -253,7 +273,7 @@ fn a_trace_is_replayed_and_its_end_is_the_end_of_the_load() {
     assert_eq!((facts.scheduled, facts.never_sent), (32, 0));
 }
 
-#[timed_test]
+#[test]
 fn a_repeated_trace_goes_on_and_waits_for_a_cap() {
     let trace = Trace::new([0, 0, 0, 50 * MS].into()).repeated(100 * MS);
     let (rows, facts) =

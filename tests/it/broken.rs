@@ -42,7 +42,7 @@ fn arguments(name: &str) -> Vec<String> {
 }
 
 fn check(name: &str, more: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sweepline"));
+    let mut command = Command::new(lab::program());
     command.arg("check").arg(name).args(arguments(name)).args(more).current_dir(folder()).env("NO_COLOR", "1");
     command.output().unwrap()
 }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::lab::{Ended, Lab, wait_for};
+use lab::calibrations::{is_consistent, number};
+use lab::{Ended, Lab, wait_for};
 
 const PLAN: &str = "sweepline: 1
 name: calibrated
@@ -49,40 +50,9 @@ fn kept(lab: &Lab) -> Vec<PathBuf> {
     folder.map(|entry| entry.unwrap().path()).collect()
 }
 
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
-}
-
-/// Asserts properties that every load has on any machine.
-fn is_consistent(measured: &Value) {
-    let errors = &measured["errors"];
-    let requests = errors["requests"].as_u64().unwrap();
-    assert!(requests > 0, "{measured}");
-    for none in ["failed", "unseen", "unknown"] {
-        assert_eq!(errors[none], 0, "{none}: {measured}");
-    }
-    for name in ["ttft", "lateness", "late", "server_delay"] {
-        let spread = &errors[name];
-        assert_eq!(spread["n"], requests, "every request has its line: {name} in {measured}");
-        let parts = ["p50_ms", "p99_ms", "max_ms"].map(|part| spread[part].as_f64());
-        assert!(parts.iter().flatten().is_sorted(), "{name} in {measured}");
-        assert_eq!((parts[0].is_some(), parts[1].is_some()), (requests >= 6, requests >= 368), "{measured}");
-        assert!(parts[2].unwrap() >= number(&spread["mean_ms"]).abs(), "{name} in {measured}");
-    }
-    // A request is sent before it arrives, and its first token is written before it is received, with
-    // a tolerance because the kernel's timestamps are converted between two clocks.
-    assert!(number(&errors["lateness"]["mean_ms"]) < 0.1 && number(&errors["late"]["mean_ms"]) > -0.1, "{measured}");
-    assert!(number(&errors["ttft"]["mean_ms"]) > -0.1, "{measured}");
-    for part in ["in_flight", "requests_per_second", "events_per_second"] {
-        assert!(number(&measured["pressure"][part]) > 0.0, "{part} in {measured}");
-    }
-    assert!(number(&measured["cost"]["cpu_s_per_1000_requests"]) > 0.0 && number(&measured["cost"]["cores"]) > 0.0);
-    assert_eq!(measured["stamps"]["client"], requests, "{measured}");
-}
-
-#[timed_test]
+#[test]
 fn the_loads_of_a_plan_are_measured_and_kept() {
-    let lab = Lab::new();
+    let lab = Lab::real_time();
     lab.write("plan.yaml", PLAN);
     let said = calibrated(&lab, &["plan.yaml", "--no-search"]);
     let calibration = &said["calibration"];
@@ -125,9 +95,9 @@ fn the_loads_of_a_plan_are_measured_and_kept() {
     assert_eq!(kept(&lab).len(), 2, "earlier calibrations remain");
 }
 
-#[timed_test]
+#[test]
 fn flags_say_a_load_too() {
-    let lab = Lab::new();
+    let lab = Lab::real_time();
     let flags =
         ["--batch-size", "3", "--batch-size", "1", "--qps", "55.5", "--prompt-tokens", "20", "--output-tokens", "5"];
     let timing = ["--ttft", "7ms", "--itl", "2ms", "--no-search", "--results", "elsewhere", "--quiet"];
@@ -162,9 +132,9 @@ fn flags_say_a_load_too() {
     assert!(!lab.results().exists(), "nothing was started");
 }
 
-#[timed_test]
+#[test]
 fn answers_are_no_longer_than_a_window_and_time_is_bounded() {
-    let lab = Lab::new();
+    let lab = Lab::real_time();
     let flags = ["--batch-size", "2", "--qps", "30", "--output-tokens", "5000", "--ttft", "10ms", "--itl", "2ms"];
     let ended =
         lab.ok(&[&["calibrate"], &flags[..], &["--for", "100ms", "--within", "0s", "--format", "json"]].concat());
@@ -188,9 +158,9 @@ fn answers_are_no_longer_than_a_window_and_time_is_bounded() {
     );
 }
 
-#[timed_test]
+#[test]
 fn nothing_is_kept_of_what_measured_nothing() {
-    let lab = Lab::new();
+    let lab = Lab::real_time();
     // With one request in a hundred thousand seconds, none falls into the window.
     let ended = lab.run(&[&["calibrate", "--qps", "0.00001", "--output-tokens", "2"], &SHORT[..]].concat());
     assert_eq!(ended.code, Some(3), "{ended:?}");
@@ -199,9 +169,9 @@ fn nothing_is_kept_of_what_measured_nothing() {
     assert_eq!(kept(&lab), Vec::<PathBuf>::new());
 }
 
-#[timed_test]
+#[test]
 fn the_search_ends_between_what_held_and_what_did_not() {
-    let lab = Lab::new();
+    let lab = Lab::real_time();
     let flags = ["calibrate", "--batch-size", "2", "--output-tokens", "3", "--ttft", "30ms", "--itl", "5ms"];
     let ended = lab.ok(&[&flags[..], &["--for", "100ms", "--within", "8s", "--format", "json"]].concat());
     let calibration = &ended.json()["calibration"];
@@ -225,34 +195,9 @@ fn the_search_ends_between_what_held_and_what_did_not() {
     }
 }
 
-#[timed_test]
-fn a_stopped_client_shows_as_error() {
-    let lab = Lab::new();
-    let flags = ["--qps", "100", "--output-tokens", "2", "--ttft", "2ms", "--itl", "1ms", "--no-search", "--for", "4s"];
-    let running = lab.start(&[&["calibrate"], &flags[..], &["--format", "json"]].concat());
-    let log = lab.results().join("calibrations/.scratch/mock.jsonl");
-    wait_for("requests of the window", || {
-        let lines = std::fs::read_to_string(&log).map_or(0, |text| text.lines().count());
-        (lines > 100).then_some(())
-    });
-    running.signal(Signal::STOP);
-    std::thread::sleep(std::time::Duration::from_millis(400));
-    running.signal(Signal::CONT);
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    let measured = &ended.json()["calibration"]["loads"][0];
-    is_consistent(measured);
-    let late = &measured["errors"]["late"];
-    assert!(number(&late["max_ms"]) > 300.0, "requests that came due meanwhile were sent late: {measured}");
-    assert!(number(&late["p99_ms"]) > 100.0, "and more than one in a hundred: {measured}");
-    // The rows also show this: they contain the same lateness as the server's log, except for the
-    // network.
-    assert!(number(&measured["errors"]["lateness"]["mean_ms"]).abs() < number(&late["mean_ms"]), "{measured}");
-}
-
-#[timed_test]
+#[test]
 fn an_interrupted_calibration_keeps_nothing() {
-    let lab = Lab::new();
+    let lab = Lab::real_time();
     let running = lab.start(&["calibrate", "--batch-size", "2", "--for", "60s", "--within", "600s"]);
     let log = lab.results().join("calibrations/.scratch/mock.jsonl");
     wait_for("the mock", || log.exists().then_some(()));
@@ -262,9 +207,9 @@ fn an_interrupted_calibration_keeps_nothing() {
     assert_eq!(kept(&lab), Vec::<PathBuf>::new());
 }
 
-#[timed_test]
+#[test]
 fn nothing_is_calibrated_beside_a_run() {
-    let lab = Lab::new();
+    let lab = Lab::real_time();
     let writer = sweepline::store::Store::lock(lab.results()).unwrap();
     let refused = lab.run(&["calibrate", "--batch-size", "1"]);
     assert_eq!(refused.code, Some(5), "{}", refused.stderr);
@@ -272,9 +217,9 @@ fn nothing_is_calibrated_beside_a_run() {
     drop(writer);
 }
 
-#[timed_test]
+#[test]
 fn a_run_shows_what_its_generator_was_calibrated_for() {
-    let lab = Lab::new();
+    let lab = Lab::real_time();
     lab.write("plan.yaml", ONE);
     let talk = || lab.ok(&["run", "plan.yaml"]).stderr;
     let hint = |talk: &str| talk.contains("the generator's error   ") && talk.contains(" calibrate plan.yaml\n");

@@ -7,10 +7,10 @@
 
 use serde_json::Value;
 
-use super::lab::Lab;
-use super::mock::Mock;
-use super::sweeps::honest;
 use super::telemetry::FakePage;
+use lab::Lab;
+use lab::mock::Mock;
+use lab::sweeps::honest;
 
 const PLAN: &str = "\
 sweepline: 1
@@ -38,25 +38,14 @@ sweeps:
     phases: { measure: { for: 2s, min_requests: 60, at_most: 20s } }
 ";
 
-/// Returns the results of the plan. If the machine stalls for part of a second, more requests are in flight
-/// at the end of a window than at its start, and no load is shown to be sustained. In that case the results
-/// are measured again, at most twice.
+/// Returns the results of the plan.
 fn measured() -> Lab {
     let lab = Lab::new();
     // The power that the mock's GPU reports.
     let page = FakePage::of(|_| "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 50\n".to_owned());
     let one = "slots: 1, jitter: 50% }\n";
     lab.write("plan.yaml", &PLAN.replace(one, &format!("{one}    telemetry: \"{}\"\n", page.url)));
-    honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2"]));
-    for _ in 0..2 {
-        let curves = &json(&lab, &["curves", "plan.yaml"])["curves"];
-        let kept_up = |endpoint| of(curves, "ladder", endpoint)["saturation"]["kept_up"].as_f64();
-        if kept_up("two") == Some(30.0) && kept_up("one") == Some(10.0) {
-            break;
-        }
-        eprintln!("measured again: {:?} and {:?} sustained", kept_up("two"), kept_up("one"));
-        honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2", "--force"]));
-    }
+    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2"]));
     lab
 }
 
@@ -72,7 +61,7 @@ fn of<'v>(entries: &'v Value, sweep: &str, endpoint: &str) -> &'v Value {
     entries.as_array().unwrap().iter().find(is).unwrap_or_else(|| panic!("no {sweep} of {endpoint}: {entries:#}"))
 }
 
-#[timed_test]
+#[test]
 fn known_capacity_is_found_within_the_ladder_and_priced() {
     let lab = measured();
 
@@ -119,7 +108,7 @@ fn known_capacity_is_found_within_the_ladder_and_priced() {
     assert_eq!(of(entries, "closed", "two")["closed_loop"]["holds"], 8.0, "60 ms at 8: {entries:#}");
 }
 
-#[timed_test]
+#[test]
 fn curves_say_where_servers_bend() {
     let lab = measured();
     let curves = &json(&lab, &["curves", "plan.yaml"])["curves"];
@@ -177,7 +166,7 @@ fn curves_say_where_servers_bend() {
     assert_eq!(state("far_below_prediction"), "not_seen", "250 of 300: {found:#}");
 }
 
-#[timed_test]
+#[test]
 fn what_cannot_be_answered_is_refused_in_words() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -196,7 +185,7 @@ fn what_cannot_be_answered_is_refused_in_words() {
         .replace("[10, 30, 200]", "[10]")
         .replace("[1, 2, 4, 8]", "[1]");
     lab.write("plan.yaml", &bare);
-    honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2", "--set", "phases.measure=300ms"]));
+    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2", "--set", "phases.measure=300ms"]));
     let without = lab.run(&["capacity", "plan.yaml", "--set", "phases.measure=300ms"]);
     assert!(without.code == Some(2) && without.stderr.contains("add `slo`"), "{}", without.stderr);
     let few =
@@ -205,7 +194,7 @@ fn what_cannot_be_answered_is_refused_in_words() {
     assert!(words.contains("299 needed"), "undecided objectives never count as met: {words}");
 }
 
-#[timed_test]
+#[test]
 fn answers_take_chosen_runs_of_a_changed_plan_from_any_folder() {
     let lab = Lab::new();
     let models = "models: { m: { id: m, parameters: 1e9, precision: bf16 } }\n";
@@ -232,7 +221,7 @@ fn answers_take_chosen_runs_of_a_changed_plan_from_any_folder() {
     }
 }
 
-#[timed_test]
+#[test]
 fn invalid_runs_are_left_out_and_that_is_said() {
     let lab = Lab::new();
     let rest = PLAN.split("sweeps:").next().unwrap();
@@ -256,7 +245,7 @@ fn invalid_runs_are_left_out_and_that_is_said() {
     assert!(curve["slo"].is_null() && curve["rungs"][0]["figures"]["ttft_p50_ms"].is_null(), "{curve:#}");
 }
 
-#[timed_test]
+#[test]
 fn equal_servers_are_equally_cheap_and_requests_of_another_length_are_another_matter() {
     let lab = Lab::new();
     let server = "{ engine: mock, mock: { ttft: 20ms, itl: 4ms, slots: 8, jitter: 50% }, hardware: { gpus: 1, price_per_hour: 3 } }";
@@ -275,11 +264,11 @@ sweeps:
 "
     );
     lab.write("plan.yaml", &plan);
-    honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2", "--skip", "endpoint == 'b'"]));
+    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2", "--skip", "endpoint == 'b'"]));
     // The cost of the other endpoint is still unknown.
     let one = lab.ok(&["capacity", "plan.yaml"]).stdout;
     assert!(one.contains("4 of the plan's runs have no result yet: b · s 4 of 4"), "{one}");
-    honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2"]));
+    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2"]));
 
     let args = ["capacity", "plan.yaml", "--target-qps", "100"];
     let answer = json(&lab, &args);
@@ -310,7 +299,7 @@ sweeps:
     assert!(dear.contains("cost_per_million misses ("), "{dear}");
 }
 
-#[timed_test]
+#[test]
 fn a_burst_of_errors_in_one_repeat_decides_nothing() {
     // Each run has about 160 requests. In one run, a fifth of them fail in a row, and no others.
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "4ms", "--jitter", "50%", "--fault", "http:500@60-89"]);

@@ -1,9 +1,9 @@
 //! Tests unreadable root certificates that the user chose. `.ci/release-check` tests a system without
 //! certificates in a chroot.
 
-use super::lab::Lab;
+use lab::Lab;
 
-#[timed_test]
+#[test]
 fn a_file_of_certificates_that_cannot_be_read_is_named() {
     let lab = Lab::new();
     let nowhere = lab.path().join("nowhere.pem");

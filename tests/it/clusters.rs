@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::lab::Lab;
+use lab::Lab;
 
 /// Returns a plan with these endpoints and sweeps.
 fn plan(endpoints: &str, rest: &str) -> String {
@@ -36,7 +36,7 @@ fn elements(lab: &Lab, plan: &str) -> (Vec<String>, Vec<String>) {
     (texts("elements", "name"), texts("files", "command").into_iter().map(waits).collect())
 }
 
-#[timed_test]
+#[test]
 fn parts_follow_from_what_endpoints_share() {
     let lab = Lab::new();
     let endpoints = "  a: { url: \"http://127.0.0.1:9/v1\" }
@@ -54,7 +54,7 @@ fn parts_follow_from_what_endpoints_share() {
     assert_eq!(names, ["a", "c", "e"], "endpoints compared until they can be distinguished stay together");
 }
 
-#[timed_test]
+#[test]
 fn elements_wait_for_what_other_parts_make() {
     let lab = Lab::new();
     let endpoints = "  a: { engine: mock }\n  b: { engine: mock }";
@@ -81,7 +81,7 @@ fn elements_wait_for_what_other_parts_make() {
     assert_eq!(waits, ["", "afterany:JOB1_0"]);
 }
 
-#[timed_test]
+#[test]
 fn a_script_and_manifests_say_what_the_plan_asks_for() {
     let lab = Lab::new();
     let endpoints = "  big:
@@ -111,8 +111,7 @@ fn a_script_and_manifests_say_what_the_plan_asks_for() {
         let text = String::from_utf8(bytes).unwrap();
         assert!(!text.contains("hidden-value"), "scripts contain no secret");
         let text = text.replace(concat!("sweepline ", env!("CARGO_PKG_VERSION")), "sweepline VERSION");
-        text.replace(env!("CARGO_BIN_EXE_sweepline"), "/bin/sweepline")
-            .replace(&lab.path().display().to_string(), "/lab")
+        lab::with_program_at("/bin/sweepline", &text).replace(&lab.path().display().to_string(), "/lab")
     };
     insta::assert_snapshot!("slurm_script", text(output.stdout));
     let ended = lab.ok(&["submit", "plan.yaml", "--on", "kubernetes", "--dry-run"]);
@@ -121,7 +120,7 @@ fn a_script_and_manifests_say_what_the_plan_asks_for() {
     assert!(!lab.results().exists(), "a dry run writes nothing");
 }
 
-#[timed_test]
+#[test]
 fn what_a_cluster_needs_and_a_plan_lacks_is_named() {
     let lab = Lab::new();
     let refused = |endpoints: &str, on: &str, words: &str| {
@@ -174,7 +173,7 @@ case $1 in
 esac
 "#;
 
-#[timed_test]
+#[test]
 fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     let lab = Lab::new();
     let kubectl = lab.write("bin/kubectl", KUBECTL);
@@ -182,7 +181,7 @@ fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     let pod = "resources: { kubernetes: { image: i, claim: c } }";
     // Servers launched on one machine take turns; on a cluster, each has its own job.
     let launched = |name: &str| {
-        let command = format!("[{}, mock, --port, '{{{{ port }}}}']", env!("CARGO_BIN_EXE_sweepline"));
+        let command = "[sweepline, mock, --port, '{{ port }}']";
         format!("  {name}: {{ engine: mock, launch: {{ command: {command}, port: auto }}, {pod} }}\n")
     };
     let endpoints = launched("a") + launched("b").trim_end();
@@ -191,7 +190,7 @@ fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     lab.write("plan.yaml", &plan(&endpoints, sweeps));
     let call = |args: &[&str]| {
         let mut command: Command = lab.command(args);
-        let path = format!("{}:{}", lab.path().join("bin").display(), std::env::var("PATH").unwrap());
+        let path = format!("{}:{}", lab.path().join("bin").display(), lab::path_with_program().display());
         let output = command.env("PATH", path).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         serde_json::from_str::<Value>(&text)
@@ -240,7 +239,7 @@ fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     run_pod(&lab, 1);
     assert_eq!(states(&[]), ["done", "done", "done"]);
     lab.ok(&["verify", "--results", "there"]);
-    lab.measured(&["run", "plan.yaml"]);
+    lab.run(&["run", "plan.yaml"]);
     let names = |folder: &str| -> BTreeSet<std::ffi::OsString> {
         std::fs::read_dir(lab.path().join(folder).join("runs")).unwrap().map(|run| run.unwrap().file_name()).collect()
     };
@@ -260,7 +259,7 @@ fn run_pod(lab: &Lab, at: usize) {
     let mounted =
         |arg: &Value| arg.as_str().unwrap().replace("/sweepline/plan", "pod").replace("/sweepline/results", "there");
     let args: Vec<String> = args.iter().map(mounted).collect();
-    lab.measured(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    lab.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
 /// Creates a program that stands in for a cluster's program.
@@ -271,7 +270,7 @@ fn stand_in(lab: &Lab, name: &str, script: &str) {
 
 /// Runs sweepline with the stand-ins; returns its JSON document.
 fn with_stand_ins(lab: &Lab, args: &[&str]) -> Value {
-    let path = format!("{}:{}", lab.path().join("bin").display(), std::env::var("PATH").unwrap());
+    let path = format!("{}:{}", lab.path().join("bin").display(), lab::path_with_program().display());
     let output = lab.command(&[args, &["--format", "json"]].concat()).env("PATH", path).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
@@ -283,7 +282,7 @@ fn states(document: &Value) -> Vec<(&str, Option<&str>)> {
     elements.map(|one| (one["state"].as_str().unwrap(), one["queue"].as_str())).collect()
 }
 
-#[timed_test]
+#[test]
 fn accounting_tells_the_end_of_jobs_that_the_queue_has_forgotten() {
     let lab = Lab::new();
     let endpoints = "  a: { engine: mock }\n  b: { engine: mock }\n  c: { engine: mock }";
@@ -314,7 +313,7 @@ fn accounting_tells_the_end_of_jobs_that_the_queue_has_forgotten() {
     assert_eq!(states(&look()), [("failed", None); 3]);
 }
 
-#[timed_test]
+#[test]
 fn kubernetes_cancels_what_needs_the_result_of_a_failed_job() {
     let lab = Lab::new();
     stand_in(&lab, "kubectl", KUBECTL);
@@ -366,9 +365,9 @@ fn the_last_element_of_an_array_is_requeued_alone() {
     with_stand_ins(&lab, &["submit", "plan.yaml", "--on", "slurm"]);
     let script = std::fs::read_to_string(lab.results().join("submit/0001/job-1.sh")).unwrap();
     let stopped = lab.path().join("bin/stopped").display().to_string();
-    let script = lab.write("job.sh", &script.replace(env!("CARGO_BIN_EXE_sweepline"), &stopped));
+    let script = lab.write("job.sh", &lab::with_program_at(&stopped, &script));
     let mut job = Command::new("bash");
-    let path = format!("{}:{}", lab.path().join("bin").display(), std::env::var("PATH").unwrap());
+    let path = format!("{}:{}", lab.path().join("bin").display(), lab::path_with_program().display());
     job.arg(&script).current_dir(lab.path()).env("PATH", path);
     for (name, value) in [("SLURM_JOB_ID", "12"), ("SLURM_ARRAY_JOB_ID", "12"), ("SLURM_ARRAY_TASK_ID", "1")] {
         job.env(name, value);

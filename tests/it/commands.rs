@@ -1,13 +1,20 @@
 //! Tests that every command and every flag has an effect: exit codes, text on stdout and stderr,
 //! JSON.
 
-use std::collections::BTreeMap;
+mod cases;
+mod datasets;
+mod plans;
+mod results;
+mod running;
+
+use std::collections::BTreeSet;
 use std::process::Stdio;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::lab::{Lab, Run, Server, wait_for};
+use cases::Case;
+use lab::{Lab, Run, Server, wait_for};
 
 /// A plan with two endpoints, each with its own server, that is short enough to be run.
 const PLAN: &str = "sweepline: 1
@@ -47,338 +54,6 @@ sweeps:
   b: { after: c, matrix: { endpoint: [demo], model: [m], batch_size: [2] } }
   c: { after: a, matrix: { endpoint: [demo], model: [m], batch_size: [3] } }
 ";
-
-/// The test that shows the effect of each command and flag. The flags of `mock` are looked up in the
-/// tests of the mock.
-const SHOWN_BY: &[(&str, &str)] = &[
-    ("run", "only_and_skip_choose_runs"),
-    ("run --workers", "two_and_seven_workers_send_the_requests_of_one"),
-    ("run --markdown", "gates_stop_and_skip_if_leaves_out_by_what_was_found"),
-    ("search", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --url", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --model", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --engine", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --api", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --api-key-env", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --slo", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --of", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --from", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --to", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --within", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --measure", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --confirm", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --name", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --output", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --force", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --plan-only", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --results", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --progress", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("search --quiet", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
-    ("run --part", "a_lost_node_a_new_controller_and_cancelled_jobs_cost_no_run"),
-    ("submit", "a_plan_on_two_nodes_gives_the_runs_of_a_local_one"),
-    ("submit --on", "a_script_and_manifests_say_what_the_plan_asks_for"),
-    ("submit --dry-run", "a_script_and_manifests_say_what_the_plan_asks_for"),
-    ("submit --format", "elements_wait_for_what_other_parts_make"),
-    ("submit --results", "kubernetes_gets_what_waits_once_its_turn_has_come"),
-    ("submit --set", "every_command_with_a_plan_takes_values"),
-    ("submit --allow-outside", "every_command_with_a_plan_takes_values"),
-    ("status", "a_plan_on_two_nodes_gives_the_runs_of_a_local_one"),
-    ("status --advance", "kubernetes_gets_what_waits_once_its_turn_has_come"),
-    ("status --format", "kubernetes_gets_what_waits_once_its_turn_has_come"),
-    ("status --results", "kubernetes_gets_what_waits_once_its_turn_has_come"),
-    ("status --set", "every_command_with_a_plan_takes_values"),
-    ("status --allow-outside", "every_command_with_a_plan_takes_values"),
-    ("cancel", "a_lost_node_a_new_controller_and_cancelled_jobs_cost_no_run"),
-    ("cancel --format", "kubernetes_gets_what_waits_once_its_turn_has_come"),
-    ("cancel --results", "kubernetes_gets_what_waits_once_its_turn_has_come"),
-    ("run --only", "only_and_skip_choose_runs"),
-    ("run --skip", "only_and_skip_choose_runs"),
-    ("run --force", "force_runs_again_and_dry_run_only_says_so"),
-    ("run --redo", "invalid_runs_are_cached_until_they_are_to_be_redone"),
-    ("run --jobs", "jobs_overlap_except_on_one_resource"),
-    ("run --fail-fast", "a_dead_endpoint_fails_alone_unless_told_to_fail_fast"),
-    ("run --gate", "a_gate_holds_runs_against_the_objective"),
-    ("run --dry-run", "force_runs_again_and_dry_run_only_says_so"),
-    ("run --results", "results_go_where_they_are_told_to"),
-    ("run --set", "a_plan_of_fragments_and_variables_runs"),
-    ("run --allow-outside", "every_command_with_a_plan_takes_values"),
-    ("run --frozen", "a_plan_that_differs_from_its_lock_is_refused"),
-    ("run --verbose", "talk_is_loud_or_quiet"),
-    ("run --quiet", "talk_is_loud_or_quiet"),
-    ("run --color", "colour_comes_when_told"),
-    ("preview", "only_and_skip_choose_runs"),
-    ("preview --only", "only_and_skip_choose_runs"),
-    ("preview --skip", "only_and_skip_choose_runs"),
-    ("preview --force", "force_runs_again_and_dry_run_only_says_so"),
-    ("preview --redo", "invalid_runs_are_cached_until_they_are_to_be_redone"),
-    ("preview --probe", "probes_tell_what_servers_say"),
-    ("preview --exit-code", "preview_tells_work_by_its_exit_code"),
-    ("preview --all", "runs_with_one_reason_stand_together_unless_all_are_wanted"),
-    ("preview --jobs", "figures_come_with_their_rules"),
-    ("preview --format", "only_and_skip_choose_runs"),
-    ("preview --results", "results_go_where_they_are_told_to"),
-    ("preview --set", "every_command_with_a_plan_takes_values"),
-    ("preview --allow-outside", "every_command_with_a_plan_takes_values"),
-    ("preview --frozen", "a_plan_that_differs_from_its_lock_is_refused"),
-    ("new", "a_first_plan_runs_as_it_is"),
-    ("new --url", "a_server_says_what_it_is"),
-    ("new --model", "servers_with_many_models_or_none_need_a_name"),
-    ("new --engine", "flags_say_more_than_the_server"),
-    ("new --api", "flags_say_more_than_the_server"),
-    ("new --api-key-env", "a_key_is_named_and_never_written"),
-    ("new --batch-size", "a_first_plan_runs_as_it_is"),
-    ("new --qps", "flags_say_more_than_the_server"),
-    ("new --name", "flags_say_more_than_the_server"),
-    ("new --output", "files_are_not_overwritten_unasked"),
-    ("new --force", "files_are_not_overwritten_unasked"),
-    ("import", "every_fixture_becomes_a_plan_that_says_where_it_came_from"),
-    ("import --output", "files_are_not_overwritten_unasked"),
-    ("import --force", "files_are_not_overwritten_unasked"),
-    ("import --format", "what_is_wrong_is_named_with_its_place_and_remedy"),
-    ("import --strict", "strict_writes_no_plan_where_something_is_not_in_it"),
-    ("import --quick", "quick_has_short_phases_beside_the_full_ones"),
-    ("import --model", "parameter_files_go_with_a_command_or_with_flags"),
-    ("import --url", "parameter_files_go_with_a_command_or_with_flags"),
-    ("import --entry", "entries_of_a_master_file_are_chosen"),
-    ("check", "check_tells_the_mistakes_of_all_plans"),
-    ("check --format", "check_tells_the_mistakes_of_all_plans"),
-    ("check --strict", "strict_fails_on_warnings_and_only_there"),
-    ("check --results", "what_calibrate_showed_of_this_host_counts"),
-    ("check --color", "colour_comes_when_told"),
-    ("check --set", "every_command_with_a_plan_takes_values"),
-    ("check --allow-outside", "every_command_with_a_plan_takes_values"),
-    ("explain", "codes_are_explained"),
-    ("graph", "graphs_are_drawn"),
-    ("graph --format", "graphs_are_drawn"),
-    ("graph --results", "readers_answer_in_text_and_json"),
-    ("graph --set", "every_command_with_a_plan_takes_values"),
-    ("graph --allow-outside", "every_command_with_a_plan_takes_values"),
-    ("freeze", "a_lock_says_where_every_value_comes_from"),
-    ("freeze --output", "a_frozen_plan_gives_the_same_runs_and_freezes_to_itself"),
-    ("freeze --force", "a_plan_is_replaced_by_nothing"),
-    ("freeze --set", "every_command_with_a_plan_takes_values"),
-    ("freeze --allow-outside", "every_command_with_a_plan_takes_values"),
-    ("why", "readers_answer_in_text_and_json"),
-    ("why --plan", "readers_answer_in_text_and_json"),
-    ("why --format", "readers_answer_in_text_and_json"),
-    ("why --results", "results_go_where_they_are_told_to"),
-    ("why --set", "every_command_with_a_plan_takes_values"),
-    ("why --allow-outside", "every_command_with_a_plan_takes_values"),
-    ("diff", "edits_are_told_with_the_runs_that_they_cost"),
-    ("diff --format", "a_pull_request_gets_markdown_and_programs_json"),
-    ("diff --set", "a_plan_is_compared_with_what_is_set_in_it"),
-    ("diff --allow-outside", "every_command_with_a_plan_takes_values"),
-    ("show", "readers_answer_in_text_and_json"),
-    ("show --plan", "readers_answer_in_text_and_json"),
-    ("show --definitions", "readers_answer_in_text_and_json"),
-    ("show --format", "readers_answer_in_text_and_json"),
-    ("show --results", "results_go_where_they_are_told_to"),
-    ("show --color", "colour_comes_when_told"),
-    ("show --set", "every_command_with_a_plan_takes_values"),
-    ("show --allow-outside", "every_command_with_a_plan_takes_values"),
-    ("list", "readers_answer_in_text_and_json"),
-    ("list --attempts", "a_dead_endpoint_fails_alone_unless_told_to_fail_fast"),
-    ("list --format", "readers_answer_in_text_and_json"),
-    ("push", "what_a_colleague_pushed_is_a_hit_and_the_first_result_stays"),
-    ("push --format", "what_a_colleague_pushed_is_a_hit_and_the_first_result_stays"),
-    ("push --plan", "what_a_colleague_pushed_is_a_hit_and_the_first_result_stays"),
-    ("push --results", "of_32_writers_of_one_run_one_wins_and_31_are_kept_as_attempts"),
-    ("push --set", "what_a_colleague_pushed_is_a_hit_and_the_first_result_stays"),
-    ("push --allow-outside", "what_a_colleague_pushed_is_a_hit_and_the_first_result_stays"),
-    ("pull", "what_a_colleague_pushed_is_a_hit_and_the_first_result_stays"),
-    ("pull --format", "what_a_colleague_pushed_is_a_hit_and_the_first_result_stays"),
-    ("pull --plan", "what_a_colleague_pushed_is_a_hit_and_the_first_result_stays"),
-    ("pull --results", "what_a_colleague_pushed_is_a_hit_and_the_first_result_stays"),
-    ("pull --set", "what_a_colleague_pushed_is_a_hit_and_the_first_result_stays"),
-    ("pull --allow-outside", "what_a_colleague_pushed_is_a_hit_and_the_first_result_stays"),
-    ("list --results", "results_go_where_they_are_told_to"),
-    ("export", "exports_have_a_row_for_each_run_or_request"),
-    ("export --format", "exports_have_a_row_for_each_run_or_request"),
-    ("export --rows", "exports_have_a_row_for_each_run_or_request"),
-    ("export --columns", "columns_are_chosen_by_name_and_pattern"),
-    ("export --only", "chosen_runs_are_exported"),
-    ("export --skip", "chosen_runs_are_exported"),
-    ("export --wide", "a_pivot_has_loads_across_and_metrics_down"),
-    ("export --output", "exports_have_a_row_for_each_run_or_request"),
-    ("export --force", "a_plan_is_replaced_by_nothing"),
-    ("export --results", "results_go_where_they_are_told_to"),
-    ("export --set", "every_command_with_a_plan_takes_values"),
-    ("export --allow-outside", "every_command_with_a_plan_takes_values"),
-    ("probe", "probes_tell_what_servers_say"),
-    ("probe --format", "probes_tell_what_servers_say"),
-    ("probe --set", "every_command_with_a_plan_takes_values"),
-    ("probe --allow-outside", "every_command_with_a_plan_takes_values"),
-    ("calibrate", "the_loads_of_a_plan_are_measured_and_kept"),
-    ("run --progress", "programs_follow_a_sweep_in_json"),
-    ("run --metrics-addr", "prometheus_reads_a_running_sweep_and_every_query_of_the_dashboard_finds_data"),
-    ("run --events", "events_are_whole_lines_though_the_sweep_is_killed"),
-    ("run --progress-every", "a_log_has_a_line_now_and_then"),
-    ("calibrate --batch-size", "flags_say_a_load_too"),
-    ("calibrate --qps", "flags_say_a_load_too"),
-    ("calibrate --prompt-tokens", "flags_say_a_load_too"),
-    ("calibrate --output-tokens", "flags_say_a_load_too"),
-    ("calibrate --ttft", "flags_say_a_load_too"),
-    ("calibrate --itl", "flags_say_a_load_too"),
-    ("calibrate --for", "answers_are_no_longer_than_a_window_and_time_is_bounded"),
-    ("calibrate --within", "answers_are_no_longer_than_a_window_and_time_is_bounded"),
-    ("calibrate --no-search", "the_loads_of_a_plan_are_measured_and_kept"),
-    ("calibrate --format", "the_loads_of_a_plan_are_measured_and_kept"),
-    ("calibrate --results", "flags_say_a_load_too"),
-    ("calibrate --set", "every_command_with_a_plan_takes_values"),
-    ("calibrate --allow-outside", "every_command_with_a_plan_takes_values"),
-    ("calibrate --verbose", "answers_are_no_longer_than_a_window_and_time_is_bounded"),
-    ("calibrate --quiet", "flags_say_a_load_too"),
-    ("verify", "readers_answer_in_text_and_json"),
-    ("verify --forget", "a_deleted_run_is_reported_until_it_is_measured_again_or_forgotten"),
-    ("verify --format", "readers_answer_in_text_and_json"),
-    ("verify --results", "results_go_where_they_are_told_to"),
-    ("schema", "readers_answer_in_text_and_json"),
-    ("completions", "bash_completes_commands_flags_values_and_files"),
-    ("man", "the_manual_has_a_page_for_the_program_and_for_each_command"),
-    ("man --output", "the_manual_has_a_page_for_the_program_and_for_each_command"),
-    ("dataset", "a_file_is_looked_into"),
-    ("dataset inspect", "a_file_is_looked_into"),
-    ("dataset inspect --map", "flags_say_how_a_file_is_read"),
-    ("dataset inspect --time-unit", "flags_say_how_a_file_is_read"),
-    ("dataset inspect --skip-bad", "flags_say_how_a_file_is_read"),
-    ("dataset inspect --max-entry", "flags_say_how_a_file_is_read"),
-    ("dataset inspect --as", "flags_say_how_a_file_is_read"),
-    ("dataset inspect --prompt-tokens", "flags_say_how_a_file_is_read"),
-    ("dataset inspect --prompt-chars", "flags_say_how_a_file_is_read"),
-    ("dataset inspect --output-tokens", "flags_say_how_a_file_is_read"),
-    ("dataset inspect --turns", "flags_say_how_a_file_is_read"),
-    ("dataset inspect --language", "flags_say_how_a_file_is_read"),
-    ("dataset inspect --format", "a_file_is_looked_into"),
-    ("dataset convert", "every_format_becomes_one_that_is_read_alike"),
-    ("dataset convert --map", "flags_say_how_a_file_is_read"),
-    ("dataset convert --time-unit", "flags_say_how_a_file_is_read"),
-    ("dataset convert --skip-bad", "flags_say_how_a_file_is_read"),
-    ("dataset convert --max-entry", "flags_say_how_a_file_is_read"),
-    ("dataset convert --as", "flags_say_how_a_file_is_read"),
-    ("dataset convert --prompt-tokens", "flags_say_how_a_file_is_read"),
-    ("dataset convert --prompt-chars", "flags_say_how_a_file_is_read"),
-    ("dataset convert --output-tokens", "flags_say_how_a_file_is_read"),
-    ("dataset convert --turns", "flags_say_how_a_file_is_read"),
-    ("dataset convert --language", "flags_say_how_a_file_is_read"),
-    ("dataset convert --output", "every_format_becomes_one_that_is_read_alike"),
-    ("dataset convert --force", "data_sets_and_profiles_are_kept"),
-    ("dataset sample", "a_sample_is_a_matter_of_its_seed"),
-    ("dataset sample --map", "flags_say_how_a_file_is_read"),
-    ("dataset sample --time-unit", "flags_say_how_a_file_is_read"),
-    ("dataset sample --skip-bad", "flags_say_how_a_file_is_read"),
-    ("dataset sample --max-entry", "flags_say_how_a_file_is_read"),
-    ("dataset sample --as", "flags_say_how_a_file_is_read"),
-    ("dataset sample --prompt-tokens", "flags_say_how_a_file_is_read"),
-    ("dataset sample --prompt-chars", "flags_say_how_a_file_is_read"),
-    ("dataset sample --output-tokens", "flags_say_how_a_file_is_read"),
-    ("dataset sample --turns", "flags_say_how_a_file_is_read"),
-    ("dataset sample --language", "flags_say_how_a_file_is_read"),
-    ("dataset sample --n", "a_sample_is_a_matter_of_its_seed"),
-    ("dataset sample --seed", "a_sample_is_a_matter_of_its_seed"),
-    ("dataset sample --output", "a_sample_is_a_matter_of_its_seed"),
-    ("dataset sample --force", "data_sets_and_profiles_are_kept"),
-    ("dataset profile", "a_profile_is_made_of_ranges"),
-    ("dataset profile --map", "flags_say_how_a_file_is_read"),
-    ("dataset profile --time-unit", "flags_say_how_a_file_is_read"),
-    ("dataset profile --skip-bad", "flags_say_how_a_file_is_read"),
-    ("dataset profile --max-entry", "flags_say_how_a_file_is_read"),
-    ("dataset profile --as", "flags_say_how_a_file_is_read"),
-    ("dataset profile --prompt-tokens", "flags_say_how_a_file_is_read"),
-    ("dataset profile --prompt-chars", "flags_say_how_a_file_is_read"),
-    ("dataset profile --output-tokens", "flags_say_how_a_file_is_read"),
-    ("dataset profile --turns", "flags_say_how_a_file_is_read"),
-    ("dataset profile --language", "flags_say_how_a_file_is_read"),
-    ("dataset profile --k", "a_profile_is_made_of_ranges"),
-    ("dataset profile --output", "a_profile_is_made_of_ranges"),
-    ("dataset profile --force", "data_sets_and_profiles_are_kept"),
-    // Three commands that read results have the same flags.
-    ("compare", "a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so"),
-    ("compare --by", "a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so"),
-    ("compare --baseline", "a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so"),
-    ("compare --metrics", "a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so"),
-    ("compare --gate", "a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so"),
-    ("compare --format", "a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so"),
-    ("compare --against", "results_are_held_against_a_file_of_earlier_ones"),
-    ("compare --write-baseline", "results_are_held_against_a_file_of_earlier_ones"),
-    ("compare --force", "a_plan_is_replaced_by_nothing"),
-    ("compare --include-invalid", "results_are_held_against_a_file_of_earlier_ones"),
-    ("compare --margin", "a_margin_is_shown_or_exceeded_or_takes_more_repeats"),
-    ("compare --explore", "exploring_is_not_for_gates"),
-    ("compare --see", "results_are_held_against_a_file_of_earlier_ones"),
-    ("compare --results", "an_earlier_folder_is_matched_by_names_where_ids_have_changed"),
-    ("compare --class", "a_class_is_answered_for_alone"),
-    ("compare --only", "chosen_runs_are_compared"),
-    ("compare --skip", "chosen_runs_are_compared"),
-    ("compare --set", "every_command_with_a_plan_takes_values"),
-    ("compare --allow-outside", "every_command_with_a_plan_takes_values"),
-    ("report", "a_report_has_the_numbers_of_every_answer"),
-    ("report --output", "a_report_has_the_numbers_of_every_answer"),
-    ("report --figures", "a_report_has_the_numbers_of_every_answer"),
-    ("report --force", "a_report_has_the_numbers_of_every_answer"),
-    ("report --watch", "a_sweep_is_watched_while_it_runs_and_when_it_is_over"),
-    ("report --port", "only_who_has_the_address_may_look_and_nobody_may_change_anything"),
-    ("report --set", "a_report_names_what_it_does_not_have"),
-    ("report --allow-outside", "a_report_names_what_it_does_not_have"),
-    ("report --only", "a_report_names_what_it_does_not_have"),
-    ("report --skip", "a_report_names_what_it_does_not_have"),
-    ("report --results", "a_report_names_what_it_does_not_have"),
-    ("curves", "curves_say_where_servers_bend"),
-    ("curves --class", "a_class_is_answered_for_alone"),
-    ("curves --plot", "curves_are_drawn_with_what_was_measured_and_no_more"),
-    ("curves --format", "curves_say_where_servers_bend"),
-    ("curves --set", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("curves --allow-outside", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("curves --only", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("curves --skip", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("curves --results", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("curves --include-invalid", "invalid_runs_are_left_out_and_that_is_said"),
-    ("capacity", "known_capacity_is_found_within_the_ladder_and_priced"),
-    ("capacity --format", "known_capacity_is_found_within_the_ladder_and_priced"),
-    ("capacity --set", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("capacity --allow-outside", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("capacity --only", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("capacity --skip", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("capacity --results", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("capacity --include-invalid", "invalid_runs_are_left_out_and_that_is_said"),
-    ("decide", "a_decision_is_recorded_with_the_numbers_of_the_results"),
-    ("decide --accept", "a_decision_is_recorded_with_the_numbers_of_the_results"),
-    ("decide --because", "a_decision_is_recorded_with_the_numbers_of_the_results"),
-    ("decide --by", "another_acceptance_keeps_the_earlier_one"),
-    ("decide --output", "damaged_markers_are_named_and_nothing_is_overwritten"),
-    ("decide --check", "a_check_tells_numbers_that_are_no_longer_those_of_the_results"),
-    ("decide --format", "a_decision_is_recorded_with_the_numbers_of_the_results"),
-    ("decide --force", "damaged_markers_are_named_and_nothing_is_overwritten"),
-    ("decide --set", "prose_is_kept_and_numbers_are_made_anew"),
-    ("decide --allow-outside", "a_decision_takes_chosen_runs_from_any_folder"),
-    ("decide --only", "a_decision_takes_chosen_runs_from_any_folder"),
-    ("decide --skip", "a_decision_takes_chosen_runs_from_any_folder"),
-    ("decide --results", "a_decision_takes_chosen_runs_from_any_folder"),
-    ("run --explain", "rules_stand_once_below_an_answer"),
-    ("curves --explain", "rules_stand_once_below_an_answer"),
-    ("capacity --explain", "rules_stand_once_below_an_answer"),
-    ("compare --explain", "rules_stand_once_below_an_answer"),
-    ("diff --explain", "rules_stand_once_below_an_answer"),
-    ("diff --results", "closed_loops_cost_what_earlier_results_say"),
-    ("diagnose", "curves_say_where_servers_bend"),
-    ("diagnose --format", "curves_say_where_servers_bend"),
-    ("diagnose --set", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("diagnose --allow-outside", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("diagnose --only", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("diagnose --skip", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("diagnose --results", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
-    ("diagnose --include-invalid", "invalid_runs_are_left_out_and_that_is_said"),
-    ("capacity --target-qps", "known_capacity_is_found_within_the_ladder_and_priced"),
-    ("capacity --headroom", "known_capacity_is_found_within_the_ladder_and_priced"),
-    ("mock", "a_finished_plan_sends_nothing"),
-    ("mock --bind", "the_mock_listens_where_it_is_told_to"),
-    ("mock --reuse-port", "mocks_that_share_a_port_share_its_connections"),
-    ("mock --port", "the_mock_listens_where_it_is_told_to"),
-    // Each embedded server is started with this flag; without it every run of the embedded mock would leave
-    // a process behind.
-    ("mock --tell-times", "llama_cpp_tells_prefill_and_decode_in_the_last_chunk"),
-    ("mock --trace-ids", "llama_cpp_tells_prefill_and_decode_in_the_last_chunk"),
-    ("mock --parent-pipe", "embedded_servers_are_gone_with_their_runs"),
-];
 
 /// Returns the commands and subcommands of the program, from its own help.
 fn commands(lab: &Lab) -> Vec<String> {
@@ -426,33 +101,63 @@ fn sources(folder: &str) -> String {
     rust.map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
-#[timed_test]
-fn every_command_and_flag_has_a_test() {
-    let lab = Lab::new();
-    let table: BTreeMap<&str, &str> = SHOWN_BY.iter().copied().collect();
-    let here = sources("tests/it");
-    let of_mock = sources("tests/it/mock");
-    let mut offered = Vec::new();
-    for command in commands(&lab) {
-        offered.extend(flags(&lab, &command).into_iter().map(|flag| format!("{command} --{flag}")));
-        offered.push(command);
-    }
-    for offer in &offered {
-        match (table.get(offer.as_str()), offer.strip_prefix("mock ")) {
-            (Some(test), _) => assert!(here.contains(&format!("fn {test}()")), "{offer}: test {test} not found"),
-            (None, Some(flag)) => assert!(
-                of_mock.contains(&format!("\"{flag}\"")) || of_mock.contains(&format!("\"{flag}=")),
-                "{flag} of the mock has no test"
-            ),
-            (None, None) => panic!("`{offer}` is in --help, but not in any test"),
-        }
-    }
-    for entry in table.keys() {
-        assert!(offered.iter().any(|offer| offer == entry), "`{entry}` is tested, but not in --help");
-    }
+/// Returns the command of a command line.
+fn command_of<'c>(line: &str, commands: &'c [String]) -> &'c str {
+    let begins = |command: &&String| format!("{line} ").starts_with(&format!("{command} "));
+    // A subcommand is longer than its command.
+    let command = commands.iter().filter(begins).max_by_key(|command| command.len());
+    command.unwrap_or_else(|| panic!("`{line}` is not in --help"))
 }
 
-#[timed_test]
+/// Returns the long flags in a part of a command line, each after its command.
+fn flags_in(part: &str, command: &str) -> Vec<String> {
+    let flags = part.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 2);
+    flags.map(|flag| format!("{command} {flag}")).collect()
+}
+
+/// Returns the cases of all files.
+fn all_cases() -> impl Iterator<Item = &'static Case> {
+    let groups = [results::CASES, plans::CASES, running::CASES, datasets::CASES];
+    groups.into_iter().flatten().copied().flatten()
+}
+
+/// Every command, and every flag after its command, has a case. The flags of `mock` have tests instead.
+#[test]
+fn every_command_and_flag_has_a_case() {
+    let lab = Lab::new();
+    let commands = commands(&lab);
+    let (mut shown, mut used) = (BTreeSet::new(), BTreeSet::new());
+    for case in all_cases() {
+        let command = command_of(case.line, &commands);
+        shown.insert(command.to_owned());
+        shown.extend(flags_in(case.flag, command));
+        used.extend(flags_in(case.line, command));
+    }
+    // `lab::mock` starts each mock with a log, which its tests read.
+    let of_mock = [include_str!("commands.rs"), include_str!("request_times.rs"), include_str!("../lab/mock.rs")];
+    let of_mock = sources("tests/it/mock") + &of_mock.concat();
+    let mut offered = BTreeSet::new();
+    for command in &commands {
+        let is_group = commands.iter().any(|other| other.starts_with(&format!("{command} ")));
+        if !is_group {
+            offered.insert(command.clone());
+        }
+        for flag in flags(&lab, command) {
+            offered.insert(format!("{command} --{flag}"));
+            let is_tested = of_mock.contains(&format!("\"--{flag}\"")) || of_mock.contains(&format!("\"--{flag}="));
+            if command == "mock" && is_tested {
+                shown.extend([command.clone(), format!("mock --{flag}")]);
+            }
+        }
+    }
+    let missing: Vec<&String> = offered.difference(&shown).collect();
+    assert!(missing.is_empty(), "no case shows what these do: {missing:#?}");
+    used.extend(shown);
+    let unknown: Vec<&String> = used.difference(&offered).collect();
+    assert!(unknown.is_empty(), "cases use what is not in --help: {unknown:#?}");
+}
+
+#[test]
 fn help_reads_well() {
     let lab = Lab::new();
     insta::assert_snapshot!("help", lab.ok(&["--help"]).stdout);
@@ -469,7 +174,7 @@ fn previewed(lab: &Lab, args: &[&str]) -> Vec<Value> {
     runs.into_iter().filter(|run| run["state"] != "orphan").collect()
 }
 
-#[timed_test]
+#[test]
 fn only_and_skip_choose_runs() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -525,7 +230,7 @@ fn only_and_skip_choose_runs() {
     assert!(open.contains("never committed") && !open.contains("added"), "{open}");
 }
 
-#[timed_test]
+#[test]
 fn force_runs_again_and_dry_run_only_says_so() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
@@ -543,7 +248,7 @@ fn force_runs_again_and_dry_run_only_says_so() {
     assert_eq!(std::fs::read_dir(lab.results().join("superseded")).unwrap().count(), 1);
 }
 
-#[timed_test]
+#[test]
 fn invalid_runs_are_cached_until_they_are_to_be_redone() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--fault", "empty@every:2"]);
@@ -604,7 +309,7 @@ sweeps:
   s: { matrix: { endpoint: [a, b], model: [m], scenario: [s], batch_size: [1, 2] } }
 ";
 
-#[timed_test]
+#[test]
 fn jobs_overlap_except_on_one_resource() {
     let lab = Lab::new();
     let plan = PARALLEL.replace("RESOURCE ", "").replace("MEASURE", "2s").replace("COOLDOWN", "0s");
@@ -634,7 +339,7 @@ fn jobs_overlap_except_on_one_resource() {
     assert!(runs.windows(2).all(|pair| !overlap(&pair[0], &pair[1])), "{runs:?}");
 }
 
-#[timed_test]
+#[test]
 fn a_resource_rests_between_runs() {
     let lab = Lab::new();
     let plan = PARALLEL.replace("RESOURCE", "resource: node,").replace("MEASURE", "150ms").replace("COOLDOWN", "700ms");
@@ -659,7 +364,7 @@ fn a_resource_rests_between_runs() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_sweep_waits_for_those_it_comes_after() {
     let lab = Lab::new();
     let plan = PARALLEL.replace("RESOURCE ", "").replace("MEASURE", "200ms").replace("COOLDOWN", "0s");
@@ -693,7 +398,7 @@ fn dead_address() -> String {
     format!("http://{}/v1", listener.local_addr().unwrap())
 }
 
-#[timed_test]
+#[test]
 fn a_dead_endpoint_fails_alone_unless_told_to_fail_fast() {
     let plan = ONE.replace("endpoints: {", &format!("endpoints: {{ dead: {{ url: \"{}\", ready: {{ within: 0s }} }},", dead_address())).replace(
         "sweeps:\n  s: {",
@@ -737,7 +442,7 @@ fn a_dead_endpoint_fails_alone_unless_told_to_fail_fast() {
     assert!(why.contains("new: failed: ") && why.contains("attempt 1 "), "{why}");
 }
 
-#[timed_test]
+#[test]
 fn results_go_where_they_are_told_to() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
@@ -766,7 +471,7 @@ fn results_go_where_they_are_told_to() {
     assert!(file.stderr.contains("file") && !file.stderr.contains("panicked"), "{}", file.stderr);
 }
 
-#[timed_test]
+#[test]
 fn talk_is_loud_or_quiet() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
@@ -782,7 +487,7 @@ fn talk_is_loud_or_quiet() {
     assert_eq!(lab.run(&["run", "plan.yaml", "-q", "-v"]).code, Some(2), "not both flags");
 }
 
-#[timed_test]
+#[test]
 fn colour_comes_when_told() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
@@ -801,7 +506,7 @@ fn colour_comes_when_told() {
     }
 }
 
-#[timed_test]
+#[test]
 fn preview_tells_work_by_its_exit_code() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
@@ -812,7 +517,7 @@ fn preview_tells_work_by_its_exit_code() {
     assert_eq!(lab.run(&["preview", "none.yaml", "--exit-code"]).code, Some(2));
 }
 
-#[timed_test]
+#[test]
 fn check_tells_the_mistakes_of_all_plans() {
     let lab = Lab::new();
     lab.write("good.yaml", ONE);
@@ -848,7 +553,7 @@ fn check_tells_the_mistakes_of_all_plans() {
     assert_eq!(lab.run(&["nonsense"]).code, Some(2));
 }
 
-#[timed_test]
+#[test]
 fn graphs_are_drawn() {
     let lab = Lab::new();
     lab.write("plan.yaml", &PLAN.replace("open: {", "open: { after: closed,"));
@@ -893,7 +598,7 @@ fn what_lies_in_a_folder_is_drawn(lab: &Lab) {
     }
 }
 
-#[timed_test]
+#[test]
 fn readers_answer_in_text_and_json() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
@@ -963,7 +668,7 @@ fn readers_answer_in_text_and_json() {
     }
 }
 
-#[timed_test]
+#[test]
 fn exports_have_a_row_for_each_run_or_request() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
@@ -1000,7 +705,7 @@ fn exports_have_a_row_for_each_run_or_request() {
     assert!(std::fs::read(lab.path().join("requests.parquet")).unwrap().starts_with(b"PAR1"));
 }
 
-#[timed_test]
+#[test]
 fn probes_tell_what_servers_say() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--model", "tiny"]);
@@ -1039,7 +744,7 @@ fn probes_tell_what_servers_say() {
     assert!(unknown.stdout.contains("does not have the model `huge`; it lists tiny"), "{}", unknown.stdout);
 }
 
-#[timed_test]
+#[test]
 fn a_finished_plan_sends_nothing() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
@@ -1065,7 +770,7 @@ fn a_finished_plan_sends_nothing() {
     );
 }
 
-#[timed_test]
+#[test]
 fn the_mock_listens_where_it_is_told_to() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--bind", "127.0.0.2"]);
@@ -1081,7 +786,7 @@ fn the_mock_listens_where_it_is_told_to() {
 
 /// The kernel gives each connection to one of the mocks. With a new connection for each of 40 requests, the
 /// probability that all go to the same mock is 2^-39.
-#[timed_test]
+#[test]
 fn mocks_that_share_a_port_share_its_connections() {
     let [lab, second] = [Lab::new(), Lab::new()];
     let one = Server::start(&lab, &["--reuse-port"]);
@@ -1106,7 +811,7 @@ fn mocks_that_share_a_port_share_its_connections() {
     }
 }
 
-#[timed_test]
+#[test]
 fn embedded_servers_are_gone_with_their_runs() {
     let lab = Lab::new();
     let path = lab.path().join("the-program");
@@ -1123,7 +828,7 @@ fn embedded_servers_are_gone_with_their_runs() {
     assert_eq!(std::fs::read_dir("/proc").unwrap().filter_map(of_this).count(), 0);
 }
 
-#[timed_test]
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);

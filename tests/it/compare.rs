@@ -3,15 +3,15 @@
 
 use serde_json::{Value, json};
 
-use super::lab::{Ended, Lab};
+use lab::{Ended, Lab};
 
 /// Two arms, one of which is 3 % slower, in eight repeats. Times are long compared with the delays of a
 /// busy machine, and a stalled generator does not make runs invalid.
 const ARMS: &str = "sweepline: 1
 name: engines
 endpoints:
-  base: { engine: mock, mock: { ttft: 400ms, itl: 40ms } }
-  slow: { engine: mock, mock: { ttft: 412ms, itl: 41200us } }
+  base: { engine: mock, mock: { ttft: 400ms, itl: 40ms, jitter: 2% } }
+  slow: { engine: mock, mock: { ttft: 412ms, itl: 41200us, jitter: 2% } }
 models: { m: { id: tiny } }
 scenarios: { short: { base: B1, output_tokens: 3 } }
 validity: { client_late: { suspect: 100%, invalid: 100% } }
@@ -26,7 +26,7 @@ fn quick(repeats: u32, more: &str) -> String {
     format!(
         "sweepline: 1
 name: nightly
-endpoints: {{ a: {{ engine: mock, mock: {{ ttft: 15ms, itl: 2ms }} }} }}
+endpoints: {{ a: {{ engine: mock, mock: {{ ttft: 15ms, itl: 2ms, jitter: 5% }} }} }}
 models: {{ m: {{ id: tiny }} }}
 scenarios: {{ short: {{ base: B1, output_tokens: 4 }} }}
 validity: {{ client_late: {{ suspect: 100%, invalid: 100% }} }}
@@ -55,7 +55,7 @@ fn test<'a>(answer: &'a Value, metric: &str) -> &'a Value {
     tests.iter().find(|test| test["metric"] == metric).unwrap_or_else(|| panic!("{metric}: {answer}"))
 }
 
-#[timed_test]
+#[test]
 fn a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so() {
     let lab = Lab::new();
     lab.write("plan.yaml", ARMS);
@@ -119,7 +119,7 @@ fn rounds_turn(lab: &Lab) {
     }
 }
 
-#[timed_test]
+#[test]
 fn results_are_held_against_a_file_of_earlier_ones() {
     let lab = Lab::new();
     lab.write("plan.yaml", &quick(5, ""));
@@ -184,7 +184,7 @@ fn results_are_held_against_a_file_of_earlier_ones() {
     assert_eq!(gate(&["--include-invalid"]).code, Some(4));
 }
 
-#[timed_test]
+#[test]
 fn an_earlier_folder_is_matched_by_names_where_ids_have_changed() {
     let lab = Lab::new();
     lab.write("plan.yaml", &quick(3, "seed: 1\n"));
@@ -206,10 +206,10 @@ fn an_earlier_folder_is_matched_by_names_where_ids_have_changed() {
     assert!(notes.contains("sent different requests in repeat 0, 1, 2"), "another seed sends other texts: {notes}");
 }
 
-#[timed_test]
+#[test]
 fn chosen_runs_are_compared() {
     let lab = Lab::new();
-    let arm = "{ engine: mock, mock: { ttft: 15ms, itl: 2ms } }";
+    let arm = "{ engine: mock, mock: { ttft: 15ms, itl: 2ms, jitter: 5% } }";
     let plan = quick(3, "compare: { by: endpoint, baseline: a }\n")
         .replace("{ a: ", &format!("{{ b: {arm}, c: {arm}, a: "))
         .replace("endpoint: a,", "endpoint: [a, b, c],")
@@ -248,7 +248,7 @@ fn chosen_runs_are_compared() {
     assert!(wrong.code == Some(2) && wrong.stderr.contains("put quotes around it"), "{}", wrong.stderr);
 }
 
-#[timed_test]
+#[test]
 fn a_gate_holds_runs_against_the_objective() {
     let lab = Lab::new();
     // Requests that a busy machine slows down together carry little information, which is enough for a
@@ -277,7 +277,7 @@ fn a_gate_holds_runs_against_the_objective() {
     assert!(undecided.stderr.contains("ttft p99 ≤ 10s: ") && undecided.stderr.contains("299 needed; a window of"));
 }
 
-#[timed_test]
+#[test]
 fn mistakes_name_what_is_there() {
     let lab = Lab::new();
     lab.write("plan.yaml", &quick(1, ""));

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use sweepline::rows::{Phase, RequestRow};
 
-use super::lab::{Lab, Run};
-use super::mock::Mock;
+use lab::mock::Mock;
+use lab::{Lab, Run};
 
 const MS: u64 = 1_000_000;
 
@@ -97,7 +97,7 @@ const TALK: &str = "scenarios:
 phases: { fill: 100ms, stabilize: 100ms, measure: 1500ms, drain: 30s }
 ";
 
-#[timed_test]
+#[test]
 fn users_think_between_an_answer_and_their_next_turn() {
     let sweeps =
         "sweeps: { s: { matrix: { endpoint: a, model: m, scenario: [plain, slow, people], batch_size: 6 } } }\n";
@@ -137,7 +137,7 @@ fn users_think_between_an_answer_and_their_next_turn() {
     }
 }
 
-#[timed_test]
+#[test]
 fn think_times_are_the_same_for_every_server() {
     let sweeps = "sweeps: { s: { matrix: { endpoint: [a, b], model: m, scenario: people, batch_size: [3, 6] } } }\n";
     let flags = ["--ttft", "3ms", "--itl", "1ms", "--slots", "16", "--jitter", "50%"];
@@ -158,7 +158,7 @@ fn think_times_are_the_same_for_every_server() {
     assert!(twice > 20, "{twice} turns on several servers or at several loads");
 }
 
-#[timed_test]
+#[test]
 fn real_answers_stand_in_the_history_and_scripted_ones_are_the_same_everywhere() {
     let all = told(
         &["--ttft", "2ms", "--itl", "1ms", "--slots", "16", "--fault", "http:503@20"],
@@ -204,7 +204,7 @@ sweeps: { s: { matrix: { endpoint: [a, b, c], model: m, scenario: [real, scripte
     assert!(deep > 10, "{deep} responses are part of later requests");
 }
 
-#[timed_test]
+#[test]
 fn conversations_arrive_at_their_rate_and_go_on_by_themselves() {
     let all = told(
         &["--ttft", "5ms", "--itl", "1ms", "--slots", "64"],
@@ -253,7 +253,7 @@ sweeps:
     assert_eq!(by_chance[0][..length], by_chance[1][..length], "two servers get conversations at the same instants");
 }
 
-#[timed_test]
+#[test]
 fn an_arrival_takes_the_conversation_that_has_waited_longest() {
     let all = told(
         &["--ttft", "5ms", "--itl", "1ms", "--slots", "64"],
@@ -280,7 +280,7 @@ sweeps: { s: { arrivals: constant, matrix: { endpoint: a, model: m, scenario: [p
     }
 }
 
-#[timed_test]
+#[test]
 fn a_history_is_cut_at_the_context() {
     let all = told(
         &["--ttft", "2ms", "--itl", "1ms", "--slots", "16"],

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::lab::{Ended, Lab, wait_for};
-use super::sweeps::{files, honest, lab, names, unchanged, wait_for_attempt};
+use lab::sweeps::{files, honest, lab, names, unchanged, wait_for_attempt};
+use lab::{Ended, Lab, wait_for};
 
 /// Returns a lab with two finished runs, and their short ids.
 fn two_runs() -> (Lab, [String; 2]) {
@@ -45,7 +45,7 @@ fn says(ended: &Ended, code: i32, words: &[&str]) {
     words.iter().for_each(|word| assert!(all.contains(word), "{word:?} is missing: {all}"));
 }
 
-#[timed_test]
+#[test]
 fn any_tool_recomputes_the_digest() {
     let (lab, ids) = two_runs();
     for file in [run_json(&lab, &ids[0]), entry(&lab, &ids[0])] {
@@ -60,7 +60,7 @@ fn any_tool_recomputes_the_digest() {
 
 /// Flips one bit at a time, in files drawn with equal probability, and restores the bit after the check.
 /// This is done for forty bits, or for the number in `SWEEPLINE_FLIPS`.
-#[timed_test]
+#[test]
 fn verify_finds_every_flipped_bit() {
     let flips: usize = std::env::var("SWEEPLINE_FLIPS").map_or(40, |flips| flips.parse().unwrap());
     let (lab, _) = two_runs();
@@ -85,7 +85,7 @@ fn verify_finds_every_flipped_bit() {
     lab.ok(&["verify"]);
 }
 
-#[timed_test]
+#[test]
 fn an_edited_window_is_found_by_every_reader() {
     let (lab, [bad, good]) = two_runs();
     let path = run_json(&lab, &bad);
@@ -112,7 +112,7 @@ fn an_edited_window_is_found_by_every_reader() {
     lab.ok(&["verify"]);
 }
 
-#[timed_test]
+#[test]
 fn records_of_earlier_programs_are_not_covered_and_get_entries() {
     let (lab, [old, new]) = two_runs();
     let run = &lab.runs()[&old];
@@ -141,7 +141,7 @@ fn records_of_earlier_programs_are_not_covered_and_get_entries() {
     says(&lab.run(&["show", &new]), 5, &["it has no digest"]);
 }
 
-#[timed_test]
+#[test]
 fn a_hit_gets_its_entry_where_the_folder_can_be_written() {
     let (lab, [id, other]) = two_runs();
     let whole = files(&lab, "inventory");
@@ -183,19 +183,19 @@ fn a_hit_gets_its_entry_where_the_folder_can_be_written() {
     mode(0o444);
     again();
     mode(0o644);
-    lab.write("hour.yaml", &super::sweeps::PLAN.replace("measure: 200ms", "measure: 1h"));
+    lab.write("hour.yaml", &lab::sweeps::PLAN.replace("measure: 200ms", "measure: 1h"));
     let holder = lab.start(&["run", "hour.yaml"]);
     wait_for_attempt(&lab);
     let _ = std::fs::remove_file(entry(&lab, &id));
     again();
     assert!(!entry(&lab, &id).exists(), "the folder belongs to another user");
     holder.signal(Signal::KILL);
-    super::sweeps::end(holder);
+    lab::sweeps::end(holder);
     again();
     unchanged(&whole, &files(&lab, "inventory"));
 }
 
-#[timed_test]
+#[test]
 fn what_is_no_inventory_stops_no_reader() {
     let (lab, [id, _]) = two_runs();
     let (inventory, aside) = (lab.results().join("inventory"), lab.path().join("aside"));
@@ -229,7 +229,7 @@ fn what_is_no_inventory_stops_no_reader() {
     }
 }
 
-#[timed_test]
+#[test]
 fn remedies_name_the_folder_and_do_what_they_say() {
     let (lab, [gone, kept]) = two_runs();
     std::fs::rename(lab.results(), lab.path().join("fo")).unwrap();
@@ -254,7 +254,7 @@ fn remedies_name_the_folder_and_do_what_they_say() {
     says(&lab.run(&["show", "0123456789", "--results", "fo"]), 2, &["`sweepline list --results fo` shows all"]);
 }
 
-#[timed_test]
+#[test]
 fn a_lost_name_of_the_digest_is_damage_also_without_an_entry() {
     let (lab, [bad, _]) = two_runs();
     let path = run_json(&lab, &bad);
@@ -268,7 +268,7 @@ fn a_lost_name_of_the_digest_is_damage_also_without_an_entry() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_deleted_run_is_reported_until_it_is_measured_again_or_forgotten() {
     let (lab, [gone, kept]) = two_runs();
     std::fs::remove_dir_all(lab.results().join("runs").join(&gone)).unwrap();
@@ -296,19 +296,19 @@ fn a_deleted_run_is_reported_until_it_is_measured_again_or_forgotten() {
     says(&lab.run(&["verify", "--forget", &kept]), 2, &["still exists"]);
     says(&lab.run(&["verify", "--forget", "0123456789abcdef"]), 2, &["no run in results"]);
     says(&lab.run(&["verify", "--forget", ""]), 2, &["several run ids"]);
-    lab.write("hour.yaml", &super::sweeps::PLAN.replace("measure: 200ms", "measure: 1h"));
+    lab.write("hour.yaml", &lab::sweeps::PLAN.replace("measure: 200ms", "measure: 1h"));
     let holder = lab.start(&["run", "hour.yaml"]);
     wait_for_attempt(&lab);
     says(&lab.run(&["verify", "--forget", &gone]), 5, &["results is in use"]);
     holder.signal(Signal::KILL);
-    super::sweeps::end(holder);
+    lab::sweeps::end(holder);
     says(&lab.run(&["verify", "--forget", &gone[..6].to_uppercase()]), 0, &[&format!("forgot run {gone}")]);
     lab.ok(&["verify"]);
     says(&lab.run(&["list"]), 0, &[&kept]);
     assert!(lab.ok(&["list", "--format", "json"]).json()["deleted"].as_array().unwrap().is_empty());
 }
 
-#[timed_test]
+#[test]
 fn a_bad_entry_is_reported_and_made_anew() {
     let (lab, [id, other]) = two_runs();
     let whole = files(&lab, "inventory");
@@ -341,7 +341,7 @@ fn fifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-#[timed_test]
+#[test]
 fn what_is_no_regular_file_is_refused_in_bounded_time_and_stops_nobody_else() {
     let (lab, [bad, good]) = two_runs();
     let keep = lab.path().join("keep");
@@ -387,10 +387,10 @@ fn what_is_no_regular_file_is_refused_in_bounded_time_and_stops_nobody_else() {
     lab.ok(&["verify"]);
 }
 
-#[timed_test]
+#[test]
 fn a_comparison_goes_on_without_a_bad_run() {
     let lab = lab();
-    let plan = super::sweeps::PLAN
+    let plan = lab::sweeps::PLAN
         .replace("\nsweeps:", "\ncompare: { by: endpoint, baseline: demo }\nsweeps:")
         .replace(
             "demo: { engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 4 } }",
@@ -448,7 +448,7 @@ sweeps: { s: { matrix: { endpoint: [demo], model: [m], scenario: [short], batch_
 
 /// Readers poll while a run is replaced, and none of them ever reports it as damaged. Tested with and
 /// without a file system that can exchange folders.
-#[timed_test]
+#[test]
 fn readers_beside_a_forced_run_never_call_it_damaged() {
     let times: u32 = std::env::var("SWEEPLINE_REPLACEMENTS").map_or(8, |times| times.parse().unwrap());
     let lab = Lab::new();
@@ -500,7 +500,7 @@ fn readers_beside_a_forced_run_never_call_it_damaged() {
     lab.ok(&["verify"]);
 }
 
-#[timed_test]
+#[test]
 fn folders_with_the_last_numbers_are_not_ours() {
     let (lab, [id, _]) = two_runs();
     for folder in ["attempts", "superseded"] {

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::lab::Lab;
+use lab::Lab;
 
 fn plan(currency: &str) -> String {
     format!(
@@ -19,7 +19,7 @@ sweeps: {{ s: {{ matrix: {{ scenario: short, qps: 20 }} }} }}
     )
 }
 
-#[timed_test]
+#[test]
 fn money_has_a_currency_where_the_plan_names_it() {
     let lab = Lab::new();
     lab.write("plan.yaml", &plan("currency: EUR\n"));
@@ -41,7 +41,7 @@ fn money_has_a_currency_where_the_plan_names_it() {
     assert!(lab.ok(&["preview", "plan.yaml"]).stdout.contains(" EUR"), "the cost of the remaining runs");
     assert!(!lab.ok(&["preview", "plain.yaml"]).stdout.contains("EUR"));
 
-    lab.measured(&["run", "plan.yaml", "-q"]);
+    lab.run(&["run", "plan.yaml", "-q"]);
     let of = |plan: &str| lab.ok(&["export", plan, "--format", "json"]).json()[0].clone();
     let (named, plain) = (of("plan.yaml"), of("plain.yaml"));
     assert_eq!((&named["currency"], &named["price_per_hour"]), (&"EUR".into(), &3.6.into()));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::lab::Lab;
+use lab::Lab;
 
 /// Returns a plan over one embedded mock whose scenario `s` has these fields.
 fn plan(scenario: &str, load: &str) -> String {
@@ -42,7 +42,7 @@ fn preview(lab: &Lab) -> Value {
     lab.ok(&["preview", "plan.yaml", "--format", "json"]).json()
 }
 
-#[timed_test]
+#[test]
 fn what_is_left_out_is_counted_and_told() {
     let lab = Lab::new();
     lab.write("data.jsonl", &mixed());
@@ -81,7 +81,7 @@ fn what_is_left_out_is_counted_and_told() {
     assert!(check.contains("data of s: 3 records of data.jsonl; 3 skipped: 2 filtered by length"), "{check}");
 }
 
-#[timed_test]
+#[test]
 fn a_run_is_what_it_sends_wherever_that_stood() {
     let lab = Lab::new();
     let id = |scenario: &str| {
@@ -113,7 +113,7 @@ fn a_run_is_what_it_sends_wherever_that_stood() {
     assert_eq!(lock["runs"][0]["id"], first.as_str());
 }
 
-#[timed_test]
+#[test]
 fn lengths_of_a_data_set_keep_prompts_and_answers_together() {
     let lab = Lab::new();
     let pairs = [(40, 7), (40, 9), (120, 3), (300, 1)];
@@ -161,7 +161,7 @@ fn lengths_of_a_data_set_keep_prompts_and_answers_together() {
     assert_eq!(id(table), run.json["id"]);
 }
 
-#[timed_test]
+#[test]
 fn a_data_set_that_cannot_be_sent_is_a_mistake_of_the_plan() {
     let lab = Lab::new();
     let good = "{\"prompt\": \"One.\", \"output\": \"Two.\"}\n";

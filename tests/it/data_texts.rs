@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use sweepline::rows::RequestRow;
 
-use super::lab::{Lab, Run};
-use super::mock::Mock;
-use super::tokens::{bpe, folder};
+use lab::exact_prompts::{bpe, folder};
+use lab::mock::Mock;
+use lab::{Lab, Run};
 
 /// The request bodies that one server saw, by request number.
 type Log = BTreeMap<u64, Value>;
@@ -116,7 +116,7 @@ fn number(text: &str) -> usize {
     digits(rest).parse().unwrap()
 }
 
-#[timed_test]
+#[test]
 fn both_servers_get_the_texts_of_the_data_set_in_one_order() {
     let lab = Lab::new();
     lab.write("data/chats.json", &sharegpt(12));
@@ -159,7 +159,7 @@ fn both_servers_get_the_texts_of_the_data_set_in_one_order() {
     assert!(!frozen.contains("visitor") && frozen.contains("file: data/chats.json"), "{frozen}");
 }
 
-#[timed_test]
+#[test]
 fn the_order_of_the_file_is_kept_where_it_is_asked_for_and_texts_stand_alone_without_a_nonce() {
     let lab = Lab::new();
     lab.write("chats.json", &sharegpt(5));
@@ -181,7 +181,7 @@ fn the_order_of_the_file_is_kept_where_it_is_asked_for_and_texts_stand_alone_wit
     }
 }
 
-#[timed_test]
+#[test]
 fn conversations_carry_their_own_turns() {
     let lab = Lab::new();
     lab.write("chats.json", &sharegpt(7));
@@ -227,7 +227,7 @@ fn conversations_carry_their_own_turns() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_data_set_may_be_a_class_of_a_mix_and_have_a_cold_twin() {
     let lab = Lab::new();
     lab.write("chats.json", &sharegpt(9));
@@ -266,7 +266,7 @@ fn a_data_set_may_be_a_class_of_a_mix_and_have_a_cold_twin() {
     }
 }
 
-#[timed_test]
+#[test]
 fn texts_and_answers_are_counted_by_the_tokenizer_of_the_model() {
     let lab = Lab::new();
     lab.write("chats.json", &sharegpt(8));

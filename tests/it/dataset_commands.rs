@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::dataset::fixture;
-use super::lab::Lab;
+use lab::Lab;
 
 fn path(name: &str) -> String {
     fixture(name).to_str().unwrap().to_owned()
@@ -31,7 +31,7 @@ fn records(lab: &Lab, file: &str, flags: &[&str]) -> Value {
     found
 }
 
-#[timed_test]
+#[test]
 fn a_file_is_looked_into() {
     let lab = Lab::new();
     std::fs::copy(fixture("sharegpt.json"), lab.path().join("chat.json")).unwrap();
@@ -75,7 +75,7 @@ fn a_file_is_looked_into() {
     assert!(absent.stderr.contains("cannot read absent.json: No such file"), "{}", absent.stderr);
 }
 
-#[timed_test]
+#[test]
 fn flags_say_how_a_file_is_read() {
     let lab = Lab::new();
     let count = |file: &str, flags: &[&str]| {
@@ -111,7 +111,7 @@ fn flags_say_how_a_file_is_read() {
     assert!(!lab.path().join("out.jsonl").exists());
 }
 
-#[timed_test]
+#[test]
 fn every_format_becomes_one_that_is_read_alike() {
     let lab = Lab::new();
     for name in ["sharegpt.json", "longbench.json", "oasst.trees.jsonl", "mooncake.jsonl", "burstgpt_sessions.csv"] {
@@ -161,7 +161,7 @@ fn parquet_file(lab: &Lab) {
     writer.close().unwrap();
 }
 
-#[timed_test]
+#[test]
 fn parquet_is_read_by_its_columns() {
     let lab = Lab::new();
     parquet_file(&lab);
@@ -213,7 +213,7 @@ fn trace(count: u64) -> String {
     (0..count).map(|at| format!("{}\n", line(at))).collect()
 }
 
-#[timed_test]
+#[test]
 fn a_sample_is_a_matter_of_its_seed() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(100));
@@ -237,7 +237,7 @@ fn a_sample_is_a_matter_of_its_seed() {
     assert!(said.contains("100 of 100 records in some.parquet, all of the file"), "{said}");
 }
 
-#[timed_test]
+#[test]
 fn a_profile_is_made_of_ranges() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(400));
@@ -303,7 +303,7 @@ proptest! {
     /// A profile does not contain any text of its log: no words, no names and no dates. Its only strings
     /// are those of its format. The log's numbers are longer than any length or count in the profile, so
     /// they cannot coincide by chance.
-    #[timed_test]
+    #[test]
     fn no_word_of_the_input_is_in_a_profile(
         talks in prop::collection::vec((prop::collection::vec("[a-zA-Zäöü]{1,12}", 1..30), "[a-z]{4,9}-[0-9]{9,12}", 0u32..3), 3..40),
     ) {

@@ -4,8 +4,8 @@
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use serde_json::Value;
 
-use super::lab::{Ended, Lab};
-use super::sweeps::honest;
+use lab::sweeps::honest;
+use lab::{Ended, Lab};
 
 /// Two servers, one of which is twice as fast. Some names and texts look like markers, and a header
 /// is confidential.
@@ -37,7 +37,7 @@ const RECORD: &str = "plan.decision.md";
 fn lab() -> Lab {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
-    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
+    honest(&lab.run(&["run", "plan.yaml", "-q"]));
     lab
 }
 
@@ -95,7 +95,7 @@ fn digits(value: &Value) -> String {
     format!("{value:.decimals$}")
 }
 
-#[timed_test]
+#[test]
 fn a_decision_is_recorded_with_the_numbers_of_the_results() {
     let lab = lab();
     refused(&lab, &["decide", "plan.yaml"], "there is no record plan.decision.md yet");
@@ -155,7 +155,7 @@ fn a_decision_is_recorded_with_the_numbers_of_the_results() {
     assert_eq!(read(&lab, RECORD), text, "no change");
 }
 
-#[timed_test]
+#[test]
 fn prose_is_kept_and_numbers_are_made_anew() {
     let lab = lab();
     let text = accepted(&lab);
@@ -199,7 +199,7 @@ fn prose_is_kept_and_numbers_are_made_anew() {
     assert_eq!(read(&lab, RECORD), now);
 }
 
-#[timed_test]
+#[test]
 fn damaged_markers_are_named_and_nothing_is_overwritten() {
     let lab = lab();
     let text = accepted(&lab);
@@ -259,7 +259,7 @@ fn damaged_markers_are_named_and_nothing_is_overwritten() {
     assert!(read(&lab, RECORD).starts_with("# Decision: "));
 }
 
-#[timed_test]
+#[test]
 fn another_acceptance_keeps_the_earlier_one() {
     let lab = lab();
     accepted(&lab);
@@ -304,7 +304,7 @@ fn another_acceptance_keeps_the_earlier_one() {
     );
 }
 
-#[timed_test]
+#[test]
 fn what_misses_or_is_undecided_is_said_in_the_first_lines() {
     let lab = lab();
     let bare = PLAN.replace("slo: { ttft: { p50: 500ms } }\n", "");
@@ -313,8 +313,8 @@ fn what_misses_or_is_undecided_is_said_in_the_first_lines() {
         ("plan.yaml", "slo={ ttft: { p50: 5ms } }", "**It misses the objective** (ttft p50 ≤ 5ms)", "misses"),
         (
             "plan.yaml",
-            "slo={ ttft: { p99: 5s } }",
-            "**Undecided: it is not shown to meet the objective** (ttft p99 ≤ 5s)",
+            "slo={ ttft: { p99.9: 5s } }",
+            "**Undecided: it is not shown to meet the objective** (ttft p99.9 ≤ 5s)",
             "undecided",
         ),
         ("bare.yaml", "notes=none", "**Nothing was judged:** the plan has no objective.", "not_judged"),
@@ -332,7 +332,7 @@ fn what_misses_or_is_undecided_is_said_in_the_first_lines() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_check_tells_numbers_that_are_no_longer_those_of_the_results() {
     let lab = lab();
     let text = accepted(&lab);
@@ -352,13 +352,13 @@ fn a_check_tells_numbers_that_are_no_longer_those_of_the_results() {
     assert_eq!(read(&lab, RECORD), forged, "a check writes nothing");
     // Results that were measured again are different results.
     lab.write(RECORD, &text);
-    honest(&lab.measured(&["run", "plan.yaml", "-q", "--force", "--only", QUICK]));
+    honest(&lab.run(&["run", "plan.yaml", "-q", "--force", "--only", QUICK]));
     assert!(is_current(4).1.contains("differs from the current plan and results"));
     lab.ok(&["decide", "plan.yaml"]);
     assert_eq!(is_current(0).0, true);
 }
 
-#[timed_test]
+#[test]
 fn names_of_others_are_inert_and_secrets_stay_out() {
     let lab = lab();
     let because = "See <img src=x onerror=alert(1)> and\n- [a](http://evil.example)\n| a |\n|---|\n<!-- sweepline:end decision -->";
@@ -388,14 +388,14 @@ fn names_of_others_are_inert_and_secrets_stay_out() {
     assert_eq!(read(&lab, RECORD), text);
 }
 
-#[timed_test]
+#[test]
 fn a_decision_takes_chosen_runs_from_any_folder() {
     let lab = Lab::new();
     let models = "models: { m: { id: \"tiny](x) *b* <u>\", precision: bf16 } }\n";
     lab.write("parts.yaml", models);
     lab.write("plans/plan.yaml", &PLAN.replace(models, "use: ../parts.yaml\n"));
     let asked = ["plans/plan.yaml", "--allow-outside", "--results", "elsewhere"];
-    honest(&lab.measured(&[&["run", "-q"][..], &asked].concat()));
+    honest(&lab.run(&[&["run", "-q"][..], &asked].concat()));
     let chosen = ["--only", "batch_size == 4", "--skip", "repeat == 1"];
     // One configuration and one load remain, so the expression can be empty.
     let accept = ["--accept", QUICK, "--because", "It is twice as fast."];
@@ -414,7 +414,7 @@ fn a_decision_takes_chosen_runs_from_any_folder() {
     assert_eq!(lab.run(&[&["decide", "--check"][..], &asked, &record].concat()).code, Some(4), "belongs to other runs");
 }
 
-#[timed_test]
+#[test]
 fn rules_stand_once_below_an_answer() {
     let lab = lab();
     let rules = lab.ok(&["explain", "counting"]).stdout;

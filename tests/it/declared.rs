@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use tokenizers::Tokenizer as Library;
 
-use super::lab::{Ended, Lab, Run};
-use super::mock::Mock;
-use super::tokens::{bpe, folder};
+use lab::exact_prompts::{bpe, folder};
+use lab::mock::Mock;
+use lab::{Ended, Lab, Run};
 
 /// Returns a plan with these scenarios, whose only sweep has this matrix.
 fn plan(scenarios: &str, matrix: &str) -> String {
@@ -28,7 +28,7 @@ fn is_run(ended: &Ended) {
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
 }
 
-#[timed_test]
+#[test]
 fn the_only_scenario_is_what_the_server_is_sent() {
     let (lab, mut mock) = (Lab::new(), Mock::start(&[]));
     let on_mock = |plan: String| {
@@ -66,7 +66,7 @@ fn the_only_scenario_is_what_the_server_is_sent() {
     assert!(bodies > 0 && told > 0, "{bodies} of {told}");
 }
 
-#[timed_test]
+#[test]
 fn several_scenarios_and_no_axis_are_a_mistake() {
     let lab = Lab::new();
     let refused = |text: &str, wanted: &[&str]| {
@@ -94,7 +94,7 @@ fn several_scenarios_and_no_axis_are_a_mistake() {
     assert_eq!(none["runs"][0]["cell"]["scenario"], "B1");
 }
 
-#[timed_test]
+#[test]
 fn what_is_declared_and_never_used_is_told() {
     let lab = Lab::new();
     lab.write("plan.yaml", &plan(BOTH, "scenario: short, batch_size: 1"));
@@ -125,7 +125,7 @@ fn measured(lab: &Lab, tokenizer: &str, scenario: &str, load: &str) -> (BTreeMap
     let text = format!(
         "sweepline: 1\nname: lengths\nendpoints:\n  chat: {{ url: \"http://127.0.0.1:{port}/v1\", resource: one }}\n  \
          text: {{ url: \"http://127.0.0.1:{port}/v1\", api: completions, resource: one }}\n\
-         models: {{ m: {{ id: m{tokenizer} }} }}\nphases: {{ fill: 0s, stabilize: 0s, measure: 600ms, drain: 60s }}\n\
+         models: {{ m: {{ id: m{tokenizer} }} }}\nphases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 300ms, min_requests: 24, at_most: 60s }}, drain: 60s }}\n\
          validity: {{ client_late: {{ suspect: 99%, invalid: 100% }}, unsteady: {{ suspect: 99% }} }}\n\
          scenarios: {{ it: {scenario} }}\nsweeps: {{ s: {{ matrix: {{ endpoint: [chat, text], {load} }} }} }}\n",
         port = mock.port
@@ -184,7 +184,7 @@ fn trace_file() -> String {
     trace().into_iter().enumerate().map(line).collect()
 }
 
-#[timed_test]
+#[test]
 fn a_trace_is_as_long_as_the_models_tokenizer_counts() {
     let (lab, library) = (Lab::new(), bpe());
     folder(&lab, &library);
@@ -218,7 +218,7 @@ fn a_trace_is_as_long_as_the_models_tokenizer_counts() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_scripted_history_is_as_long_as_the_models_tokenizer_counts() {
     let (lab, library) = (Lab::new(), bpe());
     folder(&lab, &library);
@@ -241,7 +241,7 @@ fn a_scripted_history_is_as_long_as_the_models_tokenizer_counts() {
 }
 
 /// If the server counts, its usage equals the lengths of the trace and of the script.
-#[timed_test]
+#[test]
 fn traces_and_histories_are_as_long_as_the_server_counts() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace_file());
@@ -269,7 +269,7 @@ fn traces_and_histories_are_as_long_as_the_server_counts() {
 }
 
 /// Without a tokenizer, the server's count shows the error of the estimate.
-#[timed_test]
+#[test]
 fn an_estimate_that_is_far_off_is_told() {
     let lab = Lab::new();
     let (runs, _) = measured(&lab, "", "{ prompt_tokens: 800, output_tokens: 2 }", "batch_size: 2");
@@ -291,7 +291,7 @@ fn an_estimate_that_is_far_off_is_told() {
 
 /// Texts of a data set are sent verbatim, so a wrong estimate of their length does not count against the
 /// run.
-#[timed_test]
+#[test]
 fn an_estimate_of_a_data_set_is_not_held_against_it() {
     let lab = Lab::new();
     let record = |k: usize| format!("{{\"prompt\": \"{}\", \"output_tokens\": 2}}\n", "a bc de ".repeat(60 + k));
@@ -309,7 +309,7 @@ fn an_estimate_of_a_data_set_is_not_held_against_it() {
 }
 
 /// A text that one class of a mix shares does not contradict the data set of another class.
-#[timed_test]
+#[test]
 fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
     let lab = Lab::new();
     let record = |k: usize| format!("{{\"prompt\": \"{}\", \"output_tokens\": 2}}\n", "some words ".repeat(9 + k));
@@ -348,7 +348,7 @@ fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
 
 /// The lints that `check` reports for a sweep's requests also apply to every class of a mix, as far as the
 /// plan shows.
-#[timed_test]
+#[test]
 fn what_is_said_of_a_mix_is_true_of_its_classes() {
     let lab = Lab::new();
     let record = |k: usize| format!("{{\"prompt\": \"{}\", \"output_tokens\": 2}}\n", "some words ".repeat(9 + k));

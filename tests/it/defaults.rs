@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::lab::Lab;
+use lab::Lab;
 
 /// Returns the defaults of a table of the schema.
 fn defaults(schema: &Value, table: &str) -> Value {
@@ -27,7 +27,7 @@ fn ids(lab: &Lab, plan: &Value) -> Vec<Value> {
     preview["runs"].as_array().unwrap().iter().map(|run| run["id"].clone()).collect()
 }
 
-#[timed_test]
+#[test]
 fn the_schemas_defaults_are_what_runs_get() {
     let lab = Lab::new();
     let schema = lab.ok(&["schema"]).json();

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::lab::Lab;
+use lab::Lab;
 
 const PLAN: &str = "sweepline: 1
 name: nightly
@@ -38,7 +38,7 @@ fn lab() -> Lab {
     lab
 }
 
-#[timed_test]
+#[test]
 fn edits_are_told_with_the_runs_that_they_cost() {
     let lab = lab();
     insta::assert_snapshot!(lab.ok(&["diff", "a.yaml", "b.yaml"]).stdout);
@@ -50,7 +50,7 @@ fn edits_are_told_with_the_runs_that_they_cost() {
     assert!(alone.stderr.contains("a.yaml@main"), "{}", alone.stderr);
 }
 
-#[timed_test]
+#[test]
 fn tokens_and_money_are_told_beside_each_other() {
     let lab = Lab::new();
     let open = PLAN
@@ -106,7 +106,7 @@ fn tokens_and_money_are_told_beside_each_other() {
     assert!(text.contains("neither price_per_hour nor owned is declared for slow"), "{text}");
 }
 
-#[timed_test]
+#[test]
 fn closed_loops_cost_what_earlier_results_say() {
     let lab = Lab::new();
     let plan = PLAN
@@ -119,7 +119,7 @@ fn closed_loops_cost_what_earlier_results_say() {
     assert!(unknown["cost"]["change"]["requests"].is_null(), "{unknown:#}");
     let text = lab.ok(&["diff", "a.yaml", "b.yaml"]).stdout;
     assert!(text.contains("the number of requests of 4 runs before and 2 runs after is unknown"), "{text}");
-    let ended = lab.measured(&["run", "a.yaml", "-q", "--results", "elsewhere"]);
+    let ended = lab.run(&["run", "a.yaml", "-q", "--results", "elsewhere"]);
     assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
     let known = lab.ok(&["diff", "a.yaml", "b.yaml", "--results", "elsewhere", "--format", "json"]).json();
     assert_eq!(known["cost"]["before"]["runs_with_unknown_requests"], 0);
@@ -128,7 +128,7 @@ fn closed_loops_cost_what_earlier_results_say() {
     assert!(change < -8 && known["cost"]["change"]["requests"] == change, "{known:#}");
 }
 
-#[timed_test]
+#[test]
 fn a_pull_request_gets_markdown_and_programs_json() {
     let lab = lab();
     insta::assert_snapshot!(lab.ok(&["diff", "a.yaml", "b.yaml", "--format", "markdown"]).stdout);
@@ -160,7 +160,7 @@ fn told(lab: &Lab, a: &str, b: &str) -> Vec<(String, usize, usize)> {
     diff["edits"].as_array().unwrap().iter().map(part).collect()
 }
 
-#[timed_test]
+#[test]
 fn values_repeats_sweeps_and_rules_come_and_go() {
     let lab = Lab::new();
     let row = |text: &str, come, go| (text.to_owned(), come, go);
@@ -209,7 +209,7 @@ fn repository() -> Option<Lab> {
     Some(lab)
 }
 
-#[timed_test]
+#[test]
 fn a_plan_is_compared_with_what_it_was() {
     let Some(lab) = repository() else { return };
     lab.write("plans/nightly.yaml", &edited());
@@ -236,7 +236,7 @@ fn a_plan_is_compared_with_what_it_was() {
     );
 }
 
-#[timed_test]
+#[test]
 fn fragments_are_those_of_the_revision() {
     let Some(lab) = repository() else { return };
     let (head, phases) =
@@ -255,7 +255,7 @@ fn fragments_are_those_of_the_revision() {
     assert!(wrong.code == Some(2) && wrong.stderr.contains("did you mean `parts/times.yaml`?"), "{}", wrong.stderr);
 }
 
-#[timed_test]
+#[test]
 fn what_git_cannot_give_is_said() {
     let Some(lab) = repository() else { return };
     let says = |args: &[&str], words: &str| {
@@ -274,7 +274,7 @@ fn what_git_cannot_give_is_said() {
     says(&["diff", "plans/broken.yaml@HEAD"], "plans/broken.yaml@HEAD has errors:");
     let outside = Lab::new();
     outside.write("plan.yaml", PLAN);
-    let ended = Command::new(env!("CARGO_BIN_EXE_sweepline"))
+    let ended = Command::new(lab::program())
         .args(["diff", "plan.yaml@HEAD"])
         .current_dir(outside.path())
         .env("GIT_CEILING_DIRECTORIES", outside.path().parent().unwrap())
@@ -302,7 +302,7 @@ sweeps:
   gated: { matrix: { scenario: B1, qps: 3 }, gate: { sweep: limit, metric: max_qps_under_slo, at_least: 3 } }
 ";
 
-#[timed_test]
+#[test]
 fn edits_that_decide_which_runs_are_made_leave_none_alone() {
     let lab = Lab::new();
     for (old, new, edit) in [

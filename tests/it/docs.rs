@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::lab::Lab;
+use lab::Lab;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -74,7 +74,7 @@ fn code(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-#[timed_test]
+#[test]
 fn every_command_that_the_docs_show_exists_with_its_options() {
     let lab = Lab::new();
     let commands = lab.ok(&["--help"]).stdout;

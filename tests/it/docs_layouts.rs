@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::lab::Lab;
-use super::pages::block;
-use super::sweeps::{PLAN, honest};
+use lab::Lab;
+use lab::pages::block;
+use lab::sweeps::{PLAN, honest};
 
 /// Paths below `results/` that commands other than `run` create, and the modules that test them.
 const OTHERS: [(&str, &str); 2] = [("calibrations/", "calibrate"), ("servers/", "launch")];
@@ -27,7 +27,7 @@ fn files(folder: &Path, below: &str) -> Vec<String> {
     entries.flat_map(of).collect()
 }
 
-#[timed_test]
+#[test]
 fn a_results_folder_has_the_layout_of_the_docs() {
     let lab = measured();
     let (id, run) = lab.runs().pop_first().unwrap();
@@ -55,7 +55,7 @@ fn a_results_folder_has_the_layout_of_the_docs() {
 }
 
 /// The layout shows every object that `push` writes.
-#[timed_test]
+#[test]
 fn a_store_has_the_layout_of_the_docs() {
     let lab = measured();
     lab.ok(&["push", &format!("file://{}", lab.path().join("store").display()), "--plan", "plan.yaml"]);

@@ -6,10 +6,11 @@ use std::process::Command;
 
 use super::docs_plans::{is_plan, keys_of_a_plan};
 use super::docs_words::strange;
-use super::lab::{Ended, Lab, Server};
-use super::pages::Figures::{Exact, Vary};
-use super::pages::{Block, Figures, block, blocks, missing, root};
-use super::sweeps::honest;
+use lab::pages::Figures::{Exact, Vary};
+use lab::pages::{Block, Figures, block, blocks, missing};
+use lab::root;
+use lab::sweeps::honest;
+use lab::{Ended, Lab, Server};
 
 /// A page and the beginning of a block on it.
 type Name = (&'static str, &'static str);
@@ -101,7 +102,7 @@ fn read(file: &str) -> String {
     std::fs::read_to_string(root().join(file)).unwrap()
 }
 
-#[timed_test]
+#[test]
 fn every_block_is_a_command_a_plan_or_listed() {
     let keys = keys_of_a_plan(&Lab::new());
     let printed = PRINTED.iter().flat_map(|(_, outputs)| outputs.iter().map(|(name, _)| *name));
@@ -122,7 +123,7 @@ fn every_block_is_a_command_a_plan_or_listed() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_shell_reads_every_block_of_commands() {
     let lab = Lab::new();
     let mut wrong = Vec::new();
@@ -136,7 +137,7 @@ fn a_shell_reads_every_block_of_commands() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-#[timed_test]
+#[test]
 fn every_output_of_the_docs_is_printed_again() {
     let printed = std::thread::scope(|scope| {
         let started: Vec<_> = PRINTED.iter().map(|(print, outputs)| (scope.spawn(print), outputs)).collect();
@@ -277,7 +278,7 @@ sweeps:
 "
         ),
     );
-    let path = format!("{}:{}", lab.path().join("bin").display(), std::env::var("PATH").unwrap());
+    let path = format!("{}:{}", lab.path().join("bin").display(), lab::path_with_program().display());
     let call = |args: &[&str]| {
         let ended = Ended::from(lab.command(args).env("PATH", &path).output().unwrap());
         format!("{}{}", ended.stdout, ended.stderr)

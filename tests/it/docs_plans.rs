@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::lab::Lab;
-use super::pages::{Block, blocks};
+use lab::Lab;
+use lab::pages::{Block, blocks};
 
 /// Defaults for the keys that an excerpt omits.
 const REST: [(&str, &str); 5] = [
@@ -85,7 +85,7 @@ fn completed(excerpt: &str, (head, indentation): (&str, usize)) -> String {
     format!("{part}{}", rest.collect::<String>())
 }
 
-#[timed_test]
+#[test]
 fn every_plan_of_the_docs_is_correct_as_far_as_it_goes() {
     let lab = Lab::new();
     let keys = keys_of_a_plan(&lab);
@@ -115,7 +115,7 @@ fn every_plan_of_the_docs_is_correct_as_far_as_it_goes() {
 }
 
 /// An excerpt that contains an error is rejected.
-#[timed_test]
+#[test]
 fn an_excerpt_with_an_unknown_key_is_found() {
     let lab = Lab::new();
     let keys = keys_of_a_plan(&lab);

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::lab::{Ended, Lab};
-use super::pages::block;
-use super::sweeps::{PLAN, honest};
+use lab::pages::block;
+use lab::sweeps::{PLAN, honest};
+use lab::{Ended, Lab};
 
 /// Runs a block of a page in the lab, with `sweepline` in the `PATH`.
 fn run(lab: &Lab, page: &str, begin: &str, change: (&str, &str)) -> Ended {
@@ -15,9 +15,9 @@ fn run(lab: &Lab, page: &str, begin: &str, change: (&str, &str)) -> Ended {
     assert!(script.contains(change.0), "{script}");
     lab.write("block.sh", &script.replace(change.0, change.1));
     let bin = lab.path().join("bin");
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let path = format!("{}:{}", bin.display(), lab::path_with_program().display());
     std::fs::create_dir_all(&bin).unwrap();
-    let _ = symlink(env!("CARGO_BIN_EXE_sweepline"), bin.join("sweepline"));
+    let _ = symlink(lab::program(), bin.join("sweepline"));
     let mut sh = Command::new("sh");
     Ended::from(sh.arg("block.sh").current_dir(lab.path()).env("PATH", path).output().unwrap())
 }
@@ -31,7 +31,7 @@ fn has_jq() -> bool {
     is_there
 }
 
-#[timed_test]
+#[test]
 fn findings_become_annotations() {
     if !has_jq() {
         return;
@@ -52,7 +52,7 @@ fn findings_become_annotations() {
     assert_eq!((&axis["severity"], &axis["location"]["range"]["start"]["line"]), (&"ERROR".into(), &13.into()));
 }
 
-#[timed_test]
+#[test]
 fn events_become_lines() {
     if !has_jq() {
         return;

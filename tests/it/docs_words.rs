@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use super::pages::pages;
 use super::words::{files, literals};
+use lab::pages::pages;
 
 /// Names in the plans whose outputs are quoted.
 const NAMES: [&str; 8] =

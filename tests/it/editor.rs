@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
 
-use super::lab::{DEADLINE, Lab};
+use lab::{DEADLINE, Lab};
 
 /// Returns the language server as installed by `.ci/run`; `None`, with a message, if it is missing.
 fn program() -> Option<PathBuf> {
@@ -190,7 +190,7 @@ fn folder() -> Lab {
     lab
 }
 
-#[timed_test]
+#[test]
 fn an_editor_has_nothing_to_say_about_our_plans_and_explains_their_fields() {
     let Some(program) = program() else { return };
     let lab = folder();
@@ -238,7 +238,7 @@ sweeps:
       q
 ";
 
-#[timed_test]
+#[test]
 fn an_editor_underlines_mistakes_and_completes_keys_and_values() {
     let Some(program) = program() else { return };
     let lab = folder();

@@ -1,9 +1,9 @@
 //! Tests `environment: match | pin | ignore` with a server that differs from the one that was measured,
 //! and with a server that changes.
 
-use super::front::{Front, Mood};
-use super::lab::{Ended, Lab, wait_for};
-use super::mock::Mock;
+use lab::front::{Front, Mood};
+use lab::mock::Mock;
+use lab::{Ended, Lab, wait_for};
 
 /// Returns a plan with two loads on the endpoint `a`; `more` extends the endpoint, `top` the plan.
 fn plan(port: u16, more: &str, top: &str) -> String {
@@ -42,7 +42,7 @@ fn says(ended: &Ended, text: &str) {
 
 /// Returns the recorded version and the attempt of each committed run.
 fn versions(lab: &Lab) -> Vec<(String, u64)> {
-    let one = |run: &super::lab::Run| {
+    let one = |run: &lab::Run| {
         let version = run.json["environment"]["fingerprint"]["version"].as_str().unwrap_or("none").to_owned();
         (version, run.json["attempt"].as_u64().unwrap())
     };
@@ -58,7 +58,7 @@ fn both(version: &str, attempt: u64) -> [(String, u64); 2] {
     [(version.to_owned(), attempt), (version.to_owned(), attempt)]
 }
 
-#[timed_test]
+#[test]
 fn match_measures_again_once_and_says_which_version_was_and_is() {
     let old = mock("0.11.0", &[]);
     let lab = lab(&old, "", "");
@@ -89,7 +89,7 @@ fn match_measures_again_once_and_says_which_version_was_and_is() {
     assert_eq!(versions(&lab), both("0.11.1", 2));
 }
 
-#[timed_test]
+#[test]
 fn pin_ends_before_anything_is_sent() {
     let old = mock("0.11.0", &[]);
     let lab = lab(&old, "", "environment: pin\n");
@@ -110,7 +110,7 @@ fn pin_ends_before_anything_is_sent() {
     assert_eq!(versions(&lab), both("0.11.0", 1));
 }
 
-#[timed_test]
+#[test]
 fn ignore_compares_nothing_and_asks_nobody() {
     let old = mock("0.11.0", &[]);
     let lab = lab(&old, "", "environment: ignore\n");
@@ -125,7 +125,7 @@ fn ignore_compares_nothing_and_asks_nobody() {
     assert_eq!(versions(&lab), both("0.11.0", 1));
 }
 
-#[timed_test]
+#[test]
 fn preview_asks_only_when_it_is_told_to_and_shows_what_run_does() {
     let old = mock("0.11.0", &[]);
     let lab = lab(&old, "", "");
@@ -149,7 +149,7 @@ fn preview_asks_only_when_it_is_told_to_and_shows_what_run_does() {
     assert_eq!(json["runs"][0]["state"], "redo");
 }
 
-#[timed_test]
+#[test]
 fn builds_of_one_release_are_one_server() {
     let old = mock("0.11.0", &[]);
     let lab = lab(&old, ", server: { version: v0.11.0 }", "");
@@ -165,7 +165,7 @@ fn builds_of_one_release_are_one_server() {
     says(&ended, "reports version 0.11.1.dev12+gabc1234, but its results were measured on 0.11.0");
 }
 
-#[timed_test]
+#[test]
 fn a_declared_version_that_the_server_contradicts_is_an_error() {
     let mock = mock("0.11.1+cu128", &[]);
     let lab = lab(&mock, ", server: { version: 0.11.0 }", "");
@@ -188,7 +188,7 @@ fn a_declared_version_that_the_server_contradicts_is_an_error() {
     measured(&lab.run(&["run", "plan.yaml"]));
 }
 
-#[timed_test]
+#[test]
 fn two_versions_behind_a_balancer_end_the_endpoint() {
     let balanced = mock("0.11.0,0.11.1", &[]);
     let lab = lab(&balanced, "", "");
@@ -206,7 +206,7 @@ fn two_versions_behind_a_balancer_end_the_endpoint() {
     assert!(why.stdout.contains("reports two versions"), "{}", why.stdout);
 }
 
-#[timed_test]
+#[test]
 fn other_endpoints_go_on_beside_a_balancer() {
     let (balanced, fine) = (mock("0.11.0,0.11.1", &[]), mock("0.11.0", &[]));
     let lab = Lab::new();
@@ -222,7 +222,7 @@ fn other_endpoints_go_on_beside_a_balancer() {
     assert_eq!(versions(&lab), both("0.11.0", 1));
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_does_not_answer_changes_nothing() {
     let lab = Lab::new();
     {
@@ -237,7 +237,7 @@ fn a_server_that_does_not_answer_changes_nothing() {
     assert_eq!(versions(&lab), both("0.11.0", 1));
 }
 
-#[timed_test]
+#[test]
 fn results_of_an_earlier_sweepline_are_left_alone() {
     let mock = mock("0.11.0", &[]);
     let lab = lab(&mock, "", "environment: pin\n");
@@ -255,7 +255,7 @@ fn results_of_an_earlier_sweepline_are_left_alone() {
     assert_eq!(mock.log_now().len(), before);
 }
 
-#[timed_test]
+#[test]
 fn results_of_two_versions_are_never_read_as_one_in_silence() {
     let old = mock("0.11.0", &[]);
     let lab = lab(&old, "", "environment: ignore\n");
@@ -284,7 +284,7 @@ fn results_of_two_versions_are_never_read_as_one_in_silence() {
     assert!(["0.11.0", "0.11.1"].iter().all(|version| versions.iter().any(|other| other == version)), "{versions:?}");
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_comes_up_late_is_compared_when_it_is_there() {
     let old = mock("0.11.0", &[]);
     for (policy, code) in [("match", None), ("pin", Some(2))] {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use super::lab::{Ended, Lab};
+use lab::{Ended, Lab};
 use sweepline::explain::PAGES;
 
 /// Defaults for the keys that an example omits.
@@ -69,7 +69,7 @@ fn codes_of_mistakes() -> Vec<String> {
     codes
 }
 
-#[timed_test]
+#[test]
 fn every_code_has_a_page() {
     let pages: Vec<&str> = PAGES.iter().map(|page| page.code).collect();
     assert!(pages.is_sorted(), "{pages:?}");
@@ -82,7 +82,7 @@ fn every_code_has_a_page() {
     assert_eq!(files, pages.iter().map(|code| format!("{code}.md")).collect::<Vec<_>>());
 }
 
-#[timed_test]
+#[test]
 fn pages_have_one_shape() {
     for page in PAGES {
         let (code, text) = (page.code, page.markdown);
@@ -100,7 +100,7 @@ fn pages_have_one_shape() {
     }
 }
 
-#[timed_test]
+#[test]
 fn examples_do_what_their_page_says() {
     for page in PAGES {
         let (wrong, said) = codes(&example(page.markdown, "Wrong"));
@@ -120,7 +120,7 @@ fn examples_do_what_their_page_says() {
     }
 }
 
-#[timed_test]
+#[test]
 fn codes_are_explained() {
     let lab = Lab::new();
     let list = lab.ok(&["explain"]).stdout;
@@ -165,7 +165,7 @@ fn reasons_of_verdicts() -> BTreeSet<String> {
     own.into_iter().chain(server).chain(labels).collect()
 }
 
-#[timed_test]
+#[test]
 fn reasons_of_verdicts_are_explained() {
     let lab = Lab::new();
     let explained: BTreeSet<String> = sweepline::explain::reasons::all().map(|reason| reason.name.to_owned()).collect();

@@ -1,14 +1,13 @@
 //! Tests exported tables in other programs: workbooks in openpyxl and LibreOffice, selected columns,
 //! pivots, token events.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
-use super::lab::{Ended, Lab};
-use super::readers::python;
-use super::sweeps::{honest, lab};
+use lab::sweeps::{honest, lab};
+use lab::workbooks::{python, recalculated};
+use lab::{Ended, Lab};
 
 /// A plan with names that a spreadsheet would execute if they were not texts, a mix, varying
 /// lengths, and an axis.
@@ -29,35 +28,18 @@ sweeps:
   mixed: { matrix: { endpoint: ['@demo'], model: ['=1+1'], scenario: [both], qps: [40] } }
 ";
 
-/// Returns LibreOffice; `None`, with a message, if it is not installed.
-pub fn office() -> Option<&'static str> {
-    let found = ["soffice", "libreoffice"]
-        .into_iter()
-        .find(|name| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success()));
-    if found.is_none() {
-        eprintln!("skipped: LibreOffice is not installed");
-    }
-    found
+/// Returns LibreOffice; `None` in the plain suite, because it takes seconds to open a workbook, or, with a
+/// message, if it is not installed.
+fn office() -> Option<&'static str> {
+    if lab::is_whole() { lab::workbooks::office() } else { None }
 }
 
-/// Opens the workbook, recalculates it, and saves it as a workbook again.
-pub fn recalculated(lab: &Lab, office: &str, book: &str) -> PathBuf {
-    let profile = format!("-env:UserInstallation=file://{}", lab.path().join("office").display());
-    let out = lab.path().join("recalculated");
-    let convert = ["--headless", "--norestore", "--convert-to", "xlsx:Calc MS Excel 2007 XML", "--outdir"];
-    let mut command = Command::new(office);
-    command.arg(profile).args(convert).arg(&out).arg(lab.path().join(book)).env("HOME", lab.path());
-    let ended = Ended::from(command.output().unwrap());
-    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
-    out.join(book)
-}
-
-#[timed_test]
+#[test]
 fn a_workbook_is_read_by_others() {
     let Some(python) = python() else { return };
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     lab.ok(&["export", "plan.yaml", "--columns", "all", "-o", "all.xlsx"]);
     for rows in ["runs", "classes", "lengths", "curves", "requests"] {
         let file = format!("{rows}.json");
@@ -79,11 +61,11 @@ fn a_workbook_is_read_by_others() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_workbook_has_the_sheets_that_are_asked_for() {
     let Some(python) = python() else { return };
     let lab = lab();
-    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     let sheets = |args: &[&str]| {
         lab.ok(&[&["export", "plan.yaml", "-o", "book.xlsx"], args].concat());
         let script = "import openpyxl, sys; print(' '.join(openpyxl.load_workbook(sys.argv[1]).sheetnames))";
@@ -109,10 +91,10 @@ fn a_workbook_has_the_sheets_that_are_asked_for() {
     }
 }
 
-#[timed_test]
+#[test]
 fn columns_are_chosen_by_name_and_pattern() {
     let lab = lab();
-    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     let header = |args: &[&str]| {
         let ended = lab.ok(&[&["export"], args].concat());
         ended.stdout.lines().next().unwrap().to_owned()
@@ -141,10 +123,10 @@ fn columns_are_chosen_by_name_and_pattern() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_pivot_has_loads_across_and_metrics_down() {
     let lab = lab();
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let wide =
         lab.ok(&["export", "plan.yaml", "--wide", "--format", "json", "--columns", "requests,e2e_p50_ms"]).json();
     let long = lab.ok(&["export", "plan.yaml", "--format", "json"]).json();
@@ -170,16 +152,16 @@ fn a_pivot_has_loads_across_and_metrics_down() {
     // Without the plan, a run with a different window length has the same name.
     let text = std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap();
     lab.write("again.yaml", &text.replace("measure: 200ms", "measure: 201ms"));
-    honest(&lab.measured(&["run", "again.yaml", "--only", "batch_size == 1"]));
+    honest(&lab.run(&["run", "again.yaml", "--only", "batch_size == 1"]));
     let ended = lab.run(&["export", "--wide"]);
     assert!(ended.code == Some(2) && ended.stderr.contains("give a PLAN"), "{ended:?}");
     lab.ok(&["export", "again.yaml", "--wide"]);
 }
 
-#[timed_test]
+#[test]
 fn token_events_are_those_of_the_rows() {
     let lab = lab();
-    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size == 2"]));
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 2"]));
     let run = lab.only_run();
     let rows = lab.ok(&["export", "--rows", "events", "--format", "json"]).json();
     let mut rows = rows.as_array().unwrap().iter();
@@ -198,10 +180,10 @@ fn token_events_are_those_of_the_rows() {
     assert!(rows.next().is_none());
 }
 
-#[timed_test]
+#[test]
 fn chosen_runs_are_exported() {
     let lab = lab();
-    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     let rows = |flags: &[&str]| {
         let rows = lab.ok(&[&["export", "plan.yaml", "--format", "json"], flags].concat()).json();
         rows.as_array().unwrap().iter().map(|row| row["batch_size"].as_u64().unwrap()).collect::<Vec<_>>()
@@ -241,11 +223,11 @@ sweeps:
   closed: { matrix: { endpoint: [one, two], model: [m], scenario: [B1], prompt_tokens: [40], output_tokens: [6], batch_size: [1, 2] }, repeats: 2 }
 ";
 
-#[timed_test]
+#[test]
 fn facts_of_servers_are_columns_and_those_that_differ_are_shown() {
     let lab = Lab::new();
     lab.write("plan.yaml", TWINS);
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let text = lab.ok(&["export", "plan.yaml"]).stdout;
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let header: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
@@ -312,12 +294,12 @@ fn facts_of_servers_are_columns_and_those_that_differ_are_shown() {
     lab.ok(&["export", "plan.yaml", "-o", "runs.csv"]);
 }
 
-#[timed_test]
+#[test]
 fn a_workbook_has_charts_of_its_own_numbers() {
     let Some(python) = python() else { return };
     let lab = Lab::new();
     lab.write("plan.yaml", TWINS);
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     lab.ok(&["export", "plan.yaml", "-o", "book.xlsx"]);
     lab.ok(&["export", "plan.yaml", "--rows", "curves", "--format", "json", "-o", "curves.json"]);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/charts.py");

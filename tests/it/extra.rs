@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::lab::Lab;
-use super::mock::Mock;
-use super::sweeps::honest;
+use lab::Lab;
+use lab::mock::Mock;
+use lab::sweeps::honest;
 
 /// One mock under the names of three engines.
 const PLAN: &str = "\
@@ -60,12 +60,12 @@ fn further(body: &str) -> Value {
     body
 }
 
-#[timed_test]
+#[test]
 fn further_fields_arrive_as_written_and_only_where_they_are_meant() {
     let lab = Lab::new();
     let mut mock = Mock::start(&[]);
     lab.write("plan.yaml", &PLAN.replace("URL", &format!("http://127.0.0.1:{}/v1", mock.port)));
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     mock.terminate();
     let bodies = bodies(&lab, &mock);
     assert_eq!(bodies.len(), 6, "{:?}", bodies.keys());
@@ -94,7 +94,7 @@ fn further_fields_arrive_as_written_and_only_where_they_are_meant() {
     }
 }
 
-#[timed_test]
+#[test]
 fn each_further_field_is_part_of_what_a_run_is() {
     let lab = Lab::new();
     let ids = |text: &str| -> Vec<String> {

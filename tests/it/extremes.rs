@@ -6,7 +6,7 @@ use sweepline::plan;
 use sweepline::rows::{Environment, Facts, Outcome, Phase, Record, RequestRow, Windows};
 use sweepline::store::{Commit, Store};
 
-use super::lab::Lab;
+use lab::Lab;
 
 const SECOND: u64 = 1_000_000_000;
 /// The largest number that a row can contain.
@@ -99,7 +99,7 @@ fn is_for_people(text: &str, what: &str) {
     assert_eq!(wide, None, "{what}");
 }
 
-#[timed_test]
+#[test]
 fn no_rows_break_an_answer() {
     let lab = Lab::new();
     commit(&lab);
@@ -107,7 +107,9 @@ fn no_rows_break_an_answer() {
     assert_eq!(table.code, Some(3), "the runs exist, and some are invalid: {}", table.stderr);
     assert!(table.stdout.contains("n/a") && table.stderr.contains("no request was sent"), "{table:?}");
     is_for_people(&table.stdout, "run");
-    for run in lab.runs().into_keys() {
+    // Repeats have the same rows.
+    let first = |run: &lab::Run| run.json["spec"]["repeat"] == 0;
+    for (run, _) in lab.runs().into_iter().filter(|(_, run)| lab::is_whole() || first(run)) {
         for args in [&["show", &run] as &[&str], &["show", &run, "--plan", "plan.yaml", "--definitions"]] {
             let shown = lab.ok(args);
             is_for_people(&shown.stdout, &run);
@@ -119,12 +121,15 @@ fn no_rows_break_an_answer() {
         }
     }
     for rows in ["runs", "classes", "lengths", "requests", "events", "curves"] {
-        for ending in ["csv", "json", "md", "xlsx", "parquet"] {
+        let endings = ["json", "xlsx", "csv", "md", "parquet"];
+        // The plain suite writes two formats of most tables.
+        let some = if lab::is_whole() || rows == "runs" { endings.len() } else { 2 };
+        for ending in &endings[..some] {
             let file = format!("{rows}.{ending}");
             lab.ok(&["export", "plan.yaml", "--rows", rows, "-o", &file]);
             let bytes = std::fs::read(lab.path().join(&file)).unwrap();
             assert!(!bytes.is_empty(), "{file}");
-            if ending == "json" {
+            if *ending == "json" {
                 serde_json::from_slice::<Vec<serde_json::Value>>(&bytes).unwrap();
             }
         }

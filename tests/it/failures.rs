@@ -3,8 +3,8 @@
 
 use std::io::Write;
 
-use super::lab::{Ended, Lab};
-use super::server::{Server, stream_of, token};
+use lab::server::{Server, stream_of, token};
+use lab::{Ended, Lab};
 
 const KEY: &str = "canary7f3a9c51d2e84b60";
 
@@ -23,7 +23,7 @@ fn run(lab: &Lab, args: &[&str]) -> Ended {
     Ended::from(lab.command(args).env("SWEEP_KEY", KEY).output().unwrap())
 }
 
-#[timed_test]
+#[test]
 fn all_requests_failed() {
     let server = Server::start(|_, stream| {
         let body = format!(
@@ -83,7 +83,7 @@ fn all_requests_failed() {
     assert!(errors.ends_with(" http_500") && rows[0]["first_error"].as_str().unwrap().starts_with("CUDA"), "{errors}");
 }
 
-#[timed_test]
+#[test]
 fn an_answer_without_words_is_said_to_have_none() {
     let server = Server::start(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n");
@@ -102,7 +102,7 @@ fn an_answer_without_words_is_said_to_have_none() {
     assert!(json["failures"][0]["message"].is_null(), "{}", json["failures"]);
 }
 
-#[timed_test]
+#[test]
 fn tokens_of_failures_are_no_figures() {
     // Each response starts, and breaks off after its first token.
     let server = Server::start(|_, stream| {
@@ -118,12 +118,12 @@ fn tokens_of_failures_are_no_figures() {
     assert_eq!(row.matches("n/a").count(), 4, "{}", ended.stdout);
 }
 
-#[timed_test]
+#[test]
 fn some_requests_failed_and_others_not() {
     let server = Server::start(|number, stream| {
         let answer = match number % 3 {
             0 => b"HTTP/1.1 503 No\r\ncontent-length: 4\r\n\r\nbusy".to_vec(),
-            _ => super::server::good(),
+            _ => lab::server::good(),
         };
         let _ = stream.write_all(&answer);
     });
@@ -135,7 +135,7 @@ fn some_requests_failed_and_others_not() {
     assert!(line.contains("srv · short · batch 1 ·"), "one model and one repeat need no name: {line}");
     assert!(ended.stdout.contains("http_503, first: busy"), "{}", ended.stdout);
 
-    lab.write("good.yaml", super::sweeps::PLAN);
+    lab.write("good.yaml", lab::sweeps::PLAN);
     // A busy machine may make it late.
     let good = lab.run(&["run", "good.yaml", "--only", "batch_size == 1", "--results", "good"]);
     assert!(

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::lab::{Ended, Lab};
-use super::mock::Mock;
+use lab::mock::Mock;
+use lab::{Ended, Lab};
 
 /// The response for a page.
 enum Page {
@@ -108,7 +108,7 @@ fn lab(port: u16, endpoint: &str) -> Lab {
              endpoints: {{ a: {{ url: 'http://127.0.0.1:{port}/v1', {endpoint} }} }}\n\
              models: {{ m: {{ id: tiny }} }}\n\
              scenarios: {{ short: {{ base: B1, output_tokens: 4 }} }}\n\
-             phases: {{ fill: 0s, stabilize: 0s, measure: 200ms, drain: 5s }}\n\
+             phases: {{ fill: 0s, stabilize: 0s, measure: 50ms, drain: 5s }}\n\
              sweeps: {{ s: {{ matrix: {{ endpoint: a, scenario: short, batch_size: 1 }} }} }}\n"
         ),
     );
@@ -127,7 +127,7 @@ fn measured(ended: &Ended) {
     assert!(matches!(ended.code, Some(0 | 3)), "{:?} {}{}", ended.code, ended.stdout, ended.stderr);
 }
 
-#[timed_test]
+#[test]
 fn a_vllm_is_recorded_shown_and_exported() {
     let mock = Mock::start(&["--ttft", "1ms"]);
     let list = json!({ "object": "list", "data": [
@@ -162,7 +162,7 @@ fn a_vllm_is_recorded_shown_and_exported() {
     assert_eq!(why["server"], fingerprint);
 }
 
-#[timed_test]
+#[test]
 fn an_undeclared_engine_is_told_and_changes_nothing_that_is_sent() {
     let mock = Mock::start(&["--ttft", "1ms"]);
     let of_sglang = json!({ "data": [{ "id": "tiny", "owned_by": "sglang", "root": "tiny", "max_model_len": 4096 }] });
@@ -204,7 +204,7 @@ fn an_undeclared_engine_is_told_and_changes_nothing_that_is_sent() {
     assert_eq!((&fingerprint["version"], &fingerprint["model"]), (&json!("b6123-4a5b6c7"), &json!("tiny.gguf")));
 }
 
-#[timed_test]
+#[test]
 fn an_engine_that_is_not_the_declared_one_is_told_and_its_version_contradicts_nothing() {
     let mock = Mock::start(&["--ttft", "1ms"]);
     let lab = lab(mock.port, "engine: vllm, server: { version: 0.33.0 }");
@@ -215,7 +215,7 @@ fn an_engine_that_is_not_the_declared_one_is_told_and_its_version_contradicts_no
     measured(&lab.run(&["run", "plan.yaml"]));
 }
 
-#[timed_test]
+#[test]
 fn a_server_without_version_is_measured_and_never_asked_for_one_alone() {
     let mock = Mock::start(&["--ttft", "1ms"]);
     let gone = || Page::Says(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_vec());
@@ -229,7 +229,7 @@ fn a_server_without_version_is_measured_and_never_asked_for_one_alone() {
     assert_eq!(mock.log_now().len(), asked);
 }
 
-#[timed_test]
+#[test]
 fn hostile_pages_are_as_good_as_none() {
     let key = "sk-0123456789abcdef";
     let mock = Mock::start(&["--ttft", "1ms"]);
@@ -239,7 +239,12 @@ fn hostile_pages_are_as_good_as_none() {
     let sentence = json!({ "version": "0.11.0 \u{1b}[2J of today" });
     let nested = json!({ "version": { "of": "0.11.0" } });
     let broken = Page::Says(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{\"version\":\"0.1".to_vec());
-    for hostile in [says(&huge), says(html), endless, page(&sentence), page(&nested), broken, Page::Silent] {
+    let mut pages = vec![says(&huge), says(html), endless, page(&sentence), page(&nested), broken];
+    if lab::is_whole() {
+        // Each of its pages is waited for two seconds.
+        pages.push(Page::Silent);
+    }
+    for hostile in pages {
         let server = Pages::before(mock.port, vec![("/version", hostile)]);
         let lab = lab(server.port, "engine: mock, api_key: { secret: env:KEY }");
         let run = |args: &[&str]| Ended::from(lab.command(args).env("KEY", key).output().unwrap());
@@ -260,7 +265,7 @@ fn hostile_pages_are_as_good_as_none() {
     assert_eq!(recorded, "0.11.0-[secret][31m");
 }
 
-#[timed_test]
+#[test]
 fn gpus_of_this_machine_are_recorded_as_its_own() {
     use std::os::unix::fs::PermissionsExt;
     let mock = Mock::start(&["--ttft", "1ms"]);
@@ -273,10 +278,14 @@ fn gpus_of_this_machine_are_recorded_as_its_own() {
         ("echo 'NVIDIA-SMI has failed'; exit 9", Value::Null, Value::Null),
         ("exec sleep 600", Value::Null, Value::Null),
     ] {
+        // It is waited for two seconds.
+        if script.contains("sleep") && !lab::is_whole() {
+            continue;
+        }
         let lab = lab(mock.port, "engine: mock");
         let tool = lab.write("bin/nvidia-smi", &format!("#!/bin/sh\n{script}\n"));
         std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let path = format!("{}:{}", lab.path().join("bin").display(), std::env::var("PATH").unwrap());
+        let path = format!("{}:{}", lab.path().join("bin").display(), lab::path_with_program().display());
         let run = |args: &[&str]| Ended::from(lab.command(args).env("PATH", &path).output().unwrap());
         measured(&run(&["run", "plan.yaml"]));
         let row = run(&["export", "plan.yaml", "--format", "json"]).json()[0].clone();

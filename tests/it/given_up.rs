@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::lab::{Lab, Run};
-use super::sweeps::honest;
+use lab::sweeps::honest;
+use lab::{Lab, Run};
 
 /// A ladder that a mock sustains easily, and two arms.
 const PLAN: &str = "\
@@ -39,7 +39,7 @@ fn measured() -> Lab {
     let once = || {
         let lab = Lab::new();
         lab.write("plan.yaml", PLAN);
-        honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2"]));
+        honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2"]));
         let holds = ladder(&json(&lab, &asked("curves", &[])), "curves")["slo"]["holds"].clone();
         (lab, holds)
     };
@@ -115,7 +115,7 @@ fn asked<'a>(command: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&[command, "plan.yaml"], more, &LADDER[..]].concat()
 }
 
-#[timed_test]
+#[test]
 fn a_load_that_was_given_up_is_not_met_wherever_it_is_shown() {
     let lab = measured();
     let run = find(&lab, "a", ("qps", 80.0), 0);
@@ -168,7 +168,7 @@ fn a_load_that_was_given_up_is_not_met_wherever_it_is_shown() {
     assert!(said(&lab, &asked("diagnose", &[])).contains("was given up: 1 for 429 (3 of 3)"));
 }
 
-#[timed_test]
+#[test]
 fn a_gate_names_a_load_that_was_given_up() {
     let lab = measured();
     let gate = |lab: &Lab| lab.run(&["run", "plan.yaml", "--gate", "--only", "sweep == 'ladder'"]);
@@ -188,7 +188,7 @@ fn a_gate_names_a_load_that_was_given_up() {
     assert!(ended.stderr.contains("gate: 1 failed") && ended.stdout.contains("given up: 404 (3 of 3)"), "{ended:?}");
 }
 
-#[timed_test]
+#[test]
 fn exports_name_what_was_given_up_and_give_it_no_number() {
     let lab = measured();
     let run = find(&lab, "a", ("qps", 100.0), 0);
@@ -242,7 +242,7 @@ fn exports_name_what_was_given_up_and_give_it_no_number() {
     assert!(Path::new(&lab.path().join("book.xlsx")).exists());
 }
 
-#[timed_test]
+#[test]
 fn an_unknown_model_says_nothing_of_the_load() {
     let lab = measured();
     let run = find(&lab, "a", ("qps", 80.0), 0);
@@ -265,7 +265,7 @@ fn an_unknown_model_says_nothing_of_the_load() {
     assert!(text.contains("no run counts: all were given up: 404 (3 of 3)"), "{text}");
 }
 
-#[timed_test]
+#[test]
 fn a_repeat_that_was_given_up_is_named_and_takes_its_pair_along() {
     let lab = measured();
     let then = lab.path().join("then");
@@ -311,7 +311,7 @@ fn a_repeat_that_was_given_up_is_named_and_takes_its_pair_along() {
     }
 }
 
-#[timed_test]
+#[test]
 fn only_what_the_plan_asks_for_and_has_no_result_counts() {
     let lab = measured();
     // A failed repetition does not affect a result, nor do failures before a success.

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::lab::{Ended, Lab};
-use super::mock::Mock;
-use super::sweeps::honest;
+use lab::mock::Mock;
+use lab::sweeps::honest;
+use lab::{Ended, Lab};
 
 /// The text that every secret contains.
 const TRACE: &[u8] = b"sekrit";
@@ -51,7 +51,7 @@ fn met(lab: &Lab, mock: &Mock) -> (BTreeMap<String, BTreeSet<String>>, Vec<Value
     (met, asked)
 }
 
-#[timed_test]
+#[test]
 fn each_arrives_as_it_is_said() {
     let lab = Lab::new();
     let mut mock = Mock::start(&["--ttft", "5ms"]);
@@ -122,7 +122,7 @@ fn is_clean(folder: &std::path::Path) {
     }
 }
 
-#[timed_test]
+#[test]
 fn missing_values_are_named_together_before_anything_is_sent() {
     let lab = Lab::new();
     let mock = Mock::start(&[]);
@@ -145,7 +145,7 @@ fn missing_values_are_named_together_before_anything_is_sent() {
     assert!(mock.log_now().is_empty());
 }
 
-#[timed_test]
+#[test]
 fn what_cannot_be_a_header_is_a_mistake_of_the_plan() {
     let lab = Lab::new();
     let text = "\

@@ -6,13 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use timed_test::timed_test;
 
-use super::lab::{Ended, Lab, Running, wait_for};
-use super::mock::Mock;
+use lab::mock::Mock;
+use lab::{Ended, Lab, Running, wait_for};
 
 /// The program, as a command in a plan.
-const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
+const SWEEPLINE: &str = "sweepline";
 
 /// Marks every process that a lab's hooks start, because the variable is inherited.
 const MARK: &str = "SWEEPLINE_TEST_HOOKS";
@@ -86,7 +85,7 @@ fn left(lab: &Lab) -> Vec<String> {
     found
 }
 
-#[timed_test]
+#[test]
 fn hooks_happen_around_runs_and_cells_and_are_told_their_circumstances() {
     let lab = lab(&plan(
         &format!(
@@ -144,7 +143,7 @@ fn hooks_happen_around_runs_and_cells_and_are_told_their_circumstances() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_hook_that_fails_before_a_run_ends_its_attempt_and_the_others_go_on() {
     let hooks = "before_run: [{ command: [./begin.sh, \"{{ model.name }}\"] }, { command: [./never.sh] }], after_run: { command: [./after.sh] }";
     let lab = lab(&plan(&format!("{EMBEDDED}, hooks: {{ {hooks} }}"), "batch_size: [1, 2]", 1));
@@ -175,7 +174,7 @@ fn a_hook_that_fails_before_a_run_ends_its_attempt_and_the_others_go_on() {
     assert_eq!((ended.code, lab.runs().len()), (Some(0), 2), "{}", ended.stderr);
 }
 
-#[timed_test]
+#[test]
 fn a_hook_that_fails_after_a_run_makes_it_suspect() {
     let lab = lab(&hooked("after_run: [{ command: [./collect.sh] }, { command: [./more.sh] }]"));
     program(&lab, "collect.sh", "seq 1 2000; echo 'disk full'; exit 1");
@@ -211,7 +210,7 @@ fn a_hook_that_fails_after_a_run_makes_it_suspect() {
     assert!(ended.stderr.contains("the after_run hook `./collect.sh` failed: exit code 1"), "{}", ended.stderr);
 }
 
-#[timed_test]
+#[test]
 fn a_failure_before_a_run_can_be_noted_and_without_hooks_there_is_nothing_to_count() {
     let lab = lab(&hooked("before_run: { request: POST /warm_up, on_failure: note }"));
     let ended = run(&lab);
@@ -231,7 +230,7 @@ fn a_failure_before_a_run_can_be_noted_and_without_hooks_there_is_nothing_to_cou
     assert!(lab.runs().values().any(|run| run.json["facts"].get("hooks").is_none()));
 }
 
-#[timed_test]
+#[test]
 fn a_hook_that_does_not_end_is_killed_with_its_children() {
     let lab = lab(&hooked("before_run: { command: [./hang.sh], within: 400ms }"));
     program(&lab, "hang.sh", "echo waiting; sleep 600 & sleep 600");
@@ -247,7 +246,7 @@ fn a_hook_that_does_not_end_is_killed_with_its_children() {
     assert!(lab.runs().is_empty());
 }
 
-#[timed_test]
+#[test]
 fn a_sweep_that_is_stopped_ends_its_hook() {
     let lab = lab(&hooked("before_run: { command: [./hang.sh] }, after_run: { command: [./after.sh] }"));
     program(&lab, "hang.sh", "touch begun; sleep 600 & wait");
@@ -262,7 +261,7 @@ fn a_sweep_that_is_stopped_ends_its_hook() {
     assert!(lab.path().join("ended").exists() && lab.runs().is_empty());
 }
 
-#[timed_test]
+#[test]
 fn a_sweep_that_is_killed_leaves_no_hook() {
     let lab = lab(&hooked("before_run: { command: [./hang.sh] }"));
     program(&lab, "hang.sh", "touch begun; sleep 600 & wait");
@@ -273,7 +272,7 @@ fn a_sweep_that_is_killed_leaves_no_hook() {
     wait_for("the end of the hook's processes", || left(&lab).is_empty().then_some(()));
 }
 
-#[timed_test]
+#[test]
 fn what_a_hook_left_running_outlives_it_until_the_plan_ends_it() {
     let lab = lab(&hooked("before_run: { command: [./begin.sh] }, after_run: { command: [./end.sh] }"));
     program(&lab, "begin.sh", "sleep 600 > /dev/null 2>&1 & echo $! > pid");
@@ -284,7 +283,7 @@ fn what_a_hook_left_running_outlives_it_until_the_plan_ends_it() {
     assert_eq!(only(&lab)["facts"]["hooks"][1]["outcome"], "ok");
 }
 
-#[timed_test]
+#[test]
 fn requests_carry_the_endpoint_s_key_and_no_record_holds_it() {
     let mock = Mock::start_with(&["--api-key-env", "MOCK_KEY"], |command| command.env("MOCK_KEY", "swordfish-key-1"));
     let endpoint = format!(
@@ -315,7 +314,7 @@ fn requests_carry_the_endpoint_s_key_and_no_record_holds_it() {
     assert!(last_probe.unwrap() < asked["arrival_ns"].as_u64().unwrap(), "{log:#?}");
 }
 
-#[timed_test]
+#[test]
 fn a_reset_empties_the_prefix_cache_before_every_run() {
     let prefixes = "prefix_cache: 100000, prefix_block: 16";
     let text = |reset: &str| {
@@ -330,7 +329,8 @@ fn a_reset_empties_the_prefix_cache_before_every_run() {
     for run in lab.runs().values() {
         let hooks = hooks(&run.json);
         assert_eq!(hooks, [("reset".to_owned(), "POST /reset_prefix_cache".to_owned(), "ok".to_owned())]);
-        let first = run.records.iter().min_by_key(|record| record.row.sent_ns).unwrap();
+        let answered = run.records.iter().filter(|record| record.row.outcome.is_ok());
+        let first = answered.min_by_key(|record| record.row.sent_ns).unwrap();
         assert_eq!(first.row.cached_tokens, Some(0), "the run started warm");
     }
     // Without the hook, the second run hits the cache that the first one filled; these are
@@ -340,12 +340,15 @@ fn a_reset_empties_the_prefix_cache_before_every_run() {
     assert_eq!(lab.runs().len(), 4);
     let warm = lab.runs().into_values().filter(|run| run.json["facts"].get("hooks").is_none());
     let firsts: Vec<u32> = warm
-        .map(|run| run.records.iter().min_by_key(|record| record.row.sent_ns).unwrap().row.cached_tokens.unwrap())
+        .map(|run| {
+            let answered = run.records.iter().filter(|record| record.row.outcome.is_ok());
+            answered.min_by_key(|record| record.row.sent_ns).unwrap().row.cached_tokens.unwrap()
+        })
         .collect();
     assert!(firsts.iter().any(|cached| *cached > 0), "{firsts:?}");
 }
 
-#[timed_test]
+#[test]
 fn warm_and_cold_twins_begin_with_an_empty_cache() {
     let endpoint =
         "engine: mock, mock: { ttft: 5ms, itl: 1ms, prefix_cache: 100000, prefix_block: 16 }, reset: prefix_cache";
@@ -363,7 +366,7 @@ fn warm_and_cold_twins_begin_with_an_empty_cache() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_reset_that_fails_ends_the_attempt() {
     // The mock does not have this path.
     let mock = Mock::start(&[]);
@@ -380,7 +383,7 @@ fn a_reset_that_fails_ends_the_attempt() {
     assert!(mock.log_now().iter().all(|line| line["request_id"] == "sweepline-probe"));
 }
 
-#[timed_test]
+#[test]
 fn a_restart_starts_a_launched_server_for_every_run() {
     let launch = format!(
         "engine: mock, launch: {{ command: [{SWEEPLINE}, mock, --ttft, 5ms, --port, '{{{{ port }}}}'], port: auto }}, reset: restart"
@@ -398,7 +401,7 @@ fn a_restart_starts_a_launched_server_for_every_run() {
     assert!(left(&lab).is_empty(), "{:?}", left(&lab));
 }
 
-#[timed_test]
+#[test]
 fn a_program_that_is_not_there_is_told_before_anything_is_sent() {
     let mock = Mock::start(&[]);
     let endpoint = format!(
@@ -416,7 +419,7 @@ fn a_program_that_is_not_there_is_told_before_anything_is_sent() {
     assert!(mock.log_now().iter().all(|line| line["request_id"] == "sweepline-probe"));
 }
 
-#[timed_test]
+#[test]
 fn what_comes_before_a_run_is_a_part_of_it_and_what_comes_after_it_is_not() {
     let lab = lab(&hooked("before_run: { command: [./begin.sh, a] }, after_run: { command: [./begin.sh] }"));
     program(&lab, "begin.sh", "true");

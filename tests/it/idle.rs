@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::lab::Lab;
-use super::mock::Mock;
+use lab::Lab;
+use lab::mock::Mock;
 
 /// Returns the value of a column in the export's only row.
 fn exported(lab: &Lab, plan: &str, column: &str) -> Value {
@@ -13,7 +13,7 @@ fn exported(lab: &Lab, plan: &str, column: &str) -> Value {
     rows[0][column].clone()
 }
 
-#[timed_test]
+#[test]
 fn the_first_request_after_a_pause_is_a_result() {
     let lab = Lab::new();
     let mut mock = Mock::start(&["--ttft", "30ms", "--itl", "2ms"]);

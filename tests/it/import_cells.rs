@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::lab::Lab;
+use lab::Lab;
 
 fn home() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import")
@@ -98,11 +98,16 @@ fn cells(lab: &Lab, columns: &[String]) -> Vec<Vec<String>> {
     rows
 }
 
-/// Imports the examples of one tool; returns their number.
+/// Imports examples of one tool; returns the number of all.
 fn examples(tool: &str) -> usize {
     let all = files(&home().join(tool));
     let mut count = 0;
     for path in all.iter().filter(|path| path.extension().is_some_and(|ending| ending == "cells")) {
+        count += 1;
+        // The plain suite imports two examples of each tool.
+        if count > 2 && !lab::is_whole() {
+            continue;
+        }
         let lab = Lab::new();
         for file in &all {
             std::fs::copy(file, lab.path().join(file.file_name().unwrap())).unwrap();
@@ -115,21 +120,22 @@ fn examples(tool: &str) -> usize {
         let ended = lab.run(&[&["import", name, "-o", "plan.yaml"], &typed[..]].concat());
         assert_eq!(ended.code, Some(0), "{tool}/{name}: {}", ended.stderr);
         assert!(ended.stderr.starts_with("import: "), "{tool}/{name}: {}", ended.stderr);
-        lab.ok(&["check", "plan.yaml"]);
         let found = cells(&lab, &expected.columns);
         expected.cells.sort();
         let plan = || std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap();
         assert_eq!(found, expected.cells, "{tool}/{name}: {:?}\n{}", expected.columns, plan());
-        let again = lab.run(&[&["import", name, "--quick", "-o", "quick.yaml"], &typed[..]].concat());
-        assert_eq!(again.code, Some(0), "{tool}/{name} --quick: {}", again.stderr);
-        lab.ok(&["check", "quick.yaml"]);
-        count += 1;
+        if lab::is_whole() {
+            lab.ok(&["check", "plan.yaml"]);
+            let again = lab.run(&[&["import", name, "--quick", "-o", "quick.yaml"], &typed[..]].concat());
+            assert_eq!(again.code, Some(0), "{tool}/{name} --quick: {}", again.stderr);
+            lab.ok(&["check", "quick.yaml"]);
+        }
     }
     count
 }
 
 /// Each tool has five examples, and each example becomes the cells in its `.cells` file.
-#[timed_test]
+#[test]
 fn public_examples_become_the_cells_that_their_owners_measure() {
     for folder in files(&home()).into_iter().filter(|path| path.is_dir()) {
         let tool = folder.file_name().unwrap().to_str().unwrap();

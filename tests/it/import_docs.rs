@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::lab::Lab;
+use lab::Lab;
 
 /// Returns the blocks of a page. A block consists of lines indented by four, with only blank lines
 /// between them.
@@ -19,7 +19,7 @@ fn blocks(page: &str) -> Vec<Vec<&str>> {
     blocks
 }
 
-#[timed_test]
+#[test]
 fn the_command_of_each_page_makes_its_plan() {
     let docs = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/COMING_FROM.md")).unwrap();
     for tool in ["SGLang", "guidellm", "genai-bench", "llmperf"] {

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::lab::{Ended, Lab};
+use lab::{Ended, Lab};
 
 /// Returns an entry of a master file.
 fn entry(key: &str, runner: &str, more: &str) -> String {
@@ -20,7 +20,7 @@ fn import(lab: &Lab, args: &[&str]) -> Ended {
 }
 
 /// A master file has entries for many machines, including servers on several nodes.
-#[timed_test]
+#[test]
 fn entries_of_a_master_file_are_chosen() {
     let lab = Lab::new();
     let mut text = String::new();
@@ -69,7 +69,7 @@ fn entries_of_a_master_file_are_chosen() {
 }
 
 /// A running server has one setting.
-#[timed_test]
+#[test]
 fn a_master_entry_is_started_or_asked() {
     let lab = Lab::new();
     lab.write("one.yaml", &entry("one", "h200", "multinode: false"));
@@ -95,7 +95,7 @@ fn a_master_entry_is_started_or_asked() {
 }
 
 /// LoadGen's own file has settings for all benchmarks.
-#[timed_test]
+#[test]
 fn models_of_an_mlperf_configuration_are_chosen() {
     let lab = Lab::new();
     let text = "resnet50.Server.target_latency = 15\n*.Server.target_qps = 1.0\nllama2-70b.Server.ttft_latency = 2000\n\
@@ -129,7 +129,7 @@ fn models_of_an_mlperf_configuration_are_chosen() {
 }
 
 /// A profile has placeholders for model and server; an experiment overrides its values.
-#[timed_test]
+#[test]
 fn experiments_lay_values_over_profiles() {
     let lab = Lab::new();
     let profile = "executable: benchmark_serving.py\nmodel: REPLACE_ENV_LLMDBENCH_DEPLOY_CURRENT_MODEL\n\
@@ -170,7 +170,7 @@ fn experiments_lay_values_over_profiles() {
 }
 
 /// The plan on each page of docs/COMING_FROM.md equals the import of the public example.
-#[timed_test]
+#[test]
 fn the_plans_of_the_pages_come_out() {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let docs = std::fs::read_to_string(home.join("docs/COMING_FROM.md")).unwrap();
@@ -199,7 +199,7 @@ fn the_plans_of_the_pages_come_out() {
 
 /// An experiment with a profile of a tool other than vLLM: the importer of that tool produces a
 /// plan for each treatment, and all plans are merged into one.
-#[timed_test]
+#[test]
 fn treatments_of_another_tool_become_one_plan() {
     let lab = Lab::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import/llmd");

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::lab::{Ended, Lab};
+use lab::{Ended, Lab};
 
 fn import(lab: &Lab, args: &[&str]) -> Ended {
     lab.run(&[&["import"], args].concat())
 }
 
-#[timed_test]
+#[test]
 fn strict_writes_no_plan_where_something_is_not_in_it() {
     let lab = Lab::new();
     lab.write(
@@ -37,7 +37,7 @@ fn strict_writes_no_plan_where_something_is_not_in_it() {
     assert!(ended.stderr.contains("in the plan, with a different meaning:\n- --request-rate inf"), "{}", ended.stderr);
 }
 
-#[timed_test]
+#[test]
 fn quick_has_short_phases_beside_the_full_ones() {
     let lab = Lab::new();
     for file in ["rates.sh", "six_settings.sh", "six_settings.json"] {
@@ -60,7 +60,7 @@ fn quick_has_short_phases_beside_the_full_ones() {
 
 /// Short runs cannot decide a percentile, so --quick measures loads between the bounds of a search, and
 /// the full plan searches.
-#[timed_test]
+#[test]
 fn quick_measures_a_few_loads_where_the_full_plan_searches() {
     let lab = Lab::new();
     let command = "vllm bench sweep serve_sla --serve-cmd 'vllm serve m' --bench-cmd 'vllm bench serve --model m --dataset-name random' \
@@ -79,7 +79,7 @@ fn quick_measures_a_few_loads_where_the_full_plan_searches() {
 }
 
 /// The page about vLLM shows a command and its plan.
-#[timed_test]
+#[test]
 fn the_command_in_the_docs_makes_the_plan_in_the_docs() {
     let lab = Lab::new();
     let docs = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/COMING_FROM.md")).unwrap();

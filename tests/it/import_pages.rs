@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::lab::Lab;
+use lab::Lab;
 
 /// Returns the first two code blocks under a heading.
 fn blocks(heading: &str) -> [String; 2] {
@@ -41,7 +41,7 @@ fn missing(part: &Value, whole: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-#[timed_test]
+#[test]
 fn what_the_docs_show_of_a_tool_becomes_the_plan_beside_it() {
     for (heading, file) in [
         ("## vLLM", "bench.sh"),

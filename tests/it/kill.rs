@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::lab::{Lab, Running};
-use super::sweeps::{
+use lab::sweeps::{
     Talking, children, end, files, goes_on, honest, lab, names, planned, unchanged, wait_for_attempt, wait_until_gone,
 };
+use lab::{Lab, Running};
 
 /// Number of runs in the plan.
 const RUNS: usize = 5;
@@ -48,19 +48,19 @@ fn kill_and_go_on(failpoint: &str, committed: usize, finished: usize) {
     assert!(names(&lab, "superseded").is_empty(), "{failpoint}: nothing was measured twice");
 }
 
-#[timed_test]
+#[test]
 fn a_kill_before_the_commit_costs_one_run() {
     kill_and_go_on("before_seal:2", 1, 0);
     kill_and_go_on("before_run_json:3", 2, 0);
 }
 
-#[timed_test]
+#[test]
 fn a_kill_around_the_rename_costs_nothing() {
     kill_and_go_on("before_rename:2", 1, 1);
     kill_and_go_on("after_rename:3", 3, 0);
 }
 
-#[timed_test]
+#[test]
 fn a_kill_around_the_entry_costs_nothing_and_the_next_start_writes_it() {
     for (failpoint, entries) in [("before_entry:2", 1), ("after_entry:2", 2)] {
         let lab = lab();
@@ -74,7 +74,7 @@ fn a_kill_around_the_entry_costs_nothing_and_the_next_start_writes_it() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_kill_of_a_replacement_leaves_a_healthy_run_at_every_instant() {
     for (failpoint, aside, finished) in [
         ("before_rename:2", 1, 1),
@@ -108,7 +108,7 @@ fn a_kill_of_a_replacement_leaves_a_healthy_run_at_every_instant() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_kill_of_the_first_and_of_the_last_commit() {
     let lab = lab();
     killed_at(&lab, "before_rename", &["run", "plan.yaml"]);
@@ -128,7 +128,7 @@ fn random(seed: u64) -> f64 {
     (z ^ (z >> 31)) as f64 / u64::MAX as f64
 }
 
-#[timed_test]
+#[test]
 fn a_kill_at_any_instant_loses_nothing() {
     const KILLS: u32 = 20;
     let undisturbed = lab();
@@ -173,7 +173,7 @@ fn kill_at_and_go_on(after: Duration, undisturbed: &BTreeSet<String>) -> bool {
     ended.code.is_none()
 }
 
-#[timed_test]
+#[test]
 fn a_kill_between_moving_the_old_run_out_and_the_new_one_in_loses_neither() {
     let lab = lab();
     let first = goes_on(&lab, &files(&lab, "runs"));
@@ -228,15 +228,15 @@ sweeps:
     matrix: { endpoint: [demo], model: [m], scenario: [short], batch_size: [1, 2] }
 ";
 
-#[timed_test]
+#[test]
 fn one_signal_abandons_the_run_and_leaves_the_rest() {
-    let lab = lab();
+    let lab = Lab::real_time();
     lab.write("plan.yaml", LONGER);
     for (count, signal) in [(1, Signal::INT), (2, Signal::TERM), (3, Signal::HUP)] {
         let before = files(&lab, "runs");
         let known = names(&lab, "attempts");
         let running = lab.start(&["run", "plan.yaml"]);
-        super::lab::wait_for("a new attempt", || {
+        lab::wait_for("a new attempt", || {
             let new = names(&lab, "attempts").into_iter().find(|name| !known.contains(name))?;
             lab.results().join("attempts").join(new).join("journal.arrow").exists().then_some(())
         });
@@ -255,15 +255,14 @@ fn one_signal_abandons_the_run_and_leaves_the_rest() {
     assert_eq!(names(&lab, "attempts").len(), 3, "abandoned attempts are kept for inspection");
 }
 
-#[timed_test]
+#[test]
 fn a_sweep_that_is_to_outlive_its_terminal_does() {
-    let lab = lab();
+    let lab = Lab::real_time();
     lab.write("plan.yaml", LONGER);
     // This is the situation under `nohup`.
-    let program = env!("CARGO_BIN_EXE_sweepline");
     let mut command = std::process::Command::new("sh");
-    command.args(["-c", "trap '' HUP; exec \"$0\" run plan.yaml", program]).current_dir(lab.path());
-    let running = super::lab::Running::start(command.stdin(std::process::Stdio::null()));
+    command.args(["-c", "trap '' HUP; exec \"$0\" run plan.yaml"]).arg(lab::program()).current_dir(lab.path());
+    let running = lab::Running::start(command.stdin(std::process::Stdio::null()));
     wait_for_attempt(&lab);
     running.signal(Signal::HUP);
     let ended = running.end();
@@ -272,11 +271,11 @@ fn a_sweep_that_is_to_outlive_its_terminal_does() {
     assert_eq!(names(&lab, "runs").len(), 2);
 }
 
-#[timed_test]
+#[test]
 fn a_signal_between_runs_keeps_what_is_committed() {
     let lab = lab();
     let running = lab.start(&["run", "plan.yaml"]);
-    super::lab::wait_for("a committed run", || (!names(&lab, "runs").is_empty()).then_some(()));
+    lab::wait_for("a committed run", || (!names(&lab, "runs").is_empty()).then_some(()));
     running.signal(Signal::INT);
     let before = files(&lab, "runs");
     let (ended, servers) = end(running);
@@ -289,16 +288,13 @@ fn a_signal_between_runs_keeps_what_is_committed() {
     assert!(ended.stderr.contains(&format!("short: {left} run")), "{}", ended.stderr);
 }
 
-#[timed_test]
+#[test]
 fn a_second_signal_ends_at_once() {
     // A server that accepts connections and never responds: a probe waits for it.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let lab = lab();
     let url = format!("url: http://{}/v1, engine: vllm", silent.local_addr().unwrap());
-    lab.write(
-        "silent.yaml",
-        &super::sweeps::PLAN.replace("engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 4 }", &url),
-    );
+    lab.write("silent.yaml", &lab::sweeps::PLAN.replace("engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 4 }", &url));
     for (first, second) in [(Signal::INT, Signal::INT), (Signal::TERM, Signal::INT)] {
         let program = Talking::start(&mut lab.command(&["run", "silent.yaml"]), lab.path().join("stderr"));
         let _connection = silent.accept().unwrap();
@@ -310,7 +306,7 @@ fn a_second_signal_ends_at_once() {
     assert!(names(&lab, "runs").is_empty());
 }
 
-#[timed_test]
+#[test]
 fn a_killed_attempt_is_listed_and_never_a_result() {
     let lab = lab();
     lab.write("longer.yaml", LONGER);

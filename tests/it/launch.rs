@@ -6,12 +6,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use timed_test::timed_test;
 
-use super::lab::{Ended, Lab, Running, Server, wait_for};
+use lab::{Ended, Lab, Running, Server, wait_for};
 
 /// The program, as a command in a plan.
-const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
+const SWEEPLINE: &str = "sweepline";
 
 /// Marks every process that a lab's sweeps start, because the variable is inherited.
 const MARK: &str = "SWEEPLINE_TEST_LAB";
@@ -125,7 +124,7 @@ fn ids(lab: &Lab) -> Vec<String> {
     lab.runs().into_keys().collect()
 }
 
-#[timed_test]
+#[test]
 fn a_server_starts_once_for_all_runs_that_need_it_and_ends_with_them() {
     let lab = lab(&plan(&mock(), "batch_size: [1, 2], server: [{ slots: 2 }, { slots: 8, itl: 2ms }]", 2));
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
@@ -156,7 +155,7 @@ fn a_server_starts_once_for_all_runs_that_need_it_and_ends_with_them() {
     assert_eq!((ended.code, starts(&ended), lab.runs().len()), (Some(0), 1, 12), "{}", ended.stderr);
 }
 
-#[timed_test]
+#[test]
 fn a_flag_is_a_column_and_can_be_compared() {
     let axes = "batch_size: 2, server.slots: [1, 4]";
     let compared = plan(&mock(), axes, 3).replace(
@@ -233,7 +232,7 @@ fn a_server_that_is_never_ready_ends_with_6_and_its_last_words() {
     nothing_left(&lab);
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_hangs_when_it_is_to_stop_is_killed() {
     let endpoint = script("trap \"\" TERM INT; serve & wait; sleep 1000", ", stop: { within: 300ms }");
     let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
@@ -257,7 +256,7 @@ fn a_port_that_is_taken_is_named() {
     assert!(lab.runs().is_empty());
 }
 
-#[timed_test]
+#[test]
 fn a_child_that_escapes_from_its_group_is_ended_too() {
     let endpoint = script("setsid sh -c \"trap '' TERM; sleep 1000\" & serve", ", stop: { within: 300ms }");
     let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
@@ -265,7 +264,7 @@ fn a_child_that_escapes_from_its_group_is_ended_too() {
     nothing_left(&lab);
 }
 
-#[timed_test]
+#[test]
 fn a_gigabyte_of_output_is_a_log_of_some_megabytes() {
     let lines = "echo first line; head -c 1G /dev/zero | tr \"\\0\" x; echo; echo last line; serve";
     let lab = lab(&plan(&script(lines, ""), "batch_size: 1", 1));
@@ -280,7 +279,7 @@ fn a_gigabyte_of_output_is_a_log_of_some_megabytes() {
     );
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_dies_under_a_run_is_started_again_and_the_run_measured_again() {
     // The first server exits while it is measured; all others keep running.
     let lines = "if [ -e died ]; then serve; fi; (serve) & until [ -e measuring ]; do sleep 0.01; done; touch died; echo out of memory; kill -9 $!; exit 1";
@@ -298,7 +297,7 @@ fn a_server_that_dies_under_a_run_is_started_again_and_the_run_measured_again() 
     nothing_left(&lab);
 }
 
-#[timed_test]
+#[test]
 fn a_path_that_the_server_does_not_have_is_no_readiness() {
     let lab = lab(&plan(&(mock() + ", ready: { path: /healthy, within: 60s }"), "batch_size: 1", 1));
     let ended = run(&lab, &[]);
@@ -313,7 +312,7 @@ fn a_path_that_the_server_does_not_have_is_no_readiness() {
     nothing_left(&lab);
 }
 
-#[timed_test]
+#[test]
 fn a_command_that_hands_the_server_over_is_ended_by_its_stop() {
     let start = format!("setsid {SWEEPLINE} mock --ttft 5ms --port $P > /dev/null & echo $! > server.pid");
     let rest = ", stop: { command: [sh, -c, 'kill $(cat server.pid); echo $NAME > stopped'], within: 5s }, env: { NAME: '{{ endpoint.name }}' }";
@@ -329,7 +328,7 @@ fn long_plan(rest: &str) -> String {
     plan(&(mock() + rest), "batch_size: [1, 2], server.slots: [2, 4]", 1).replace("for: 300ms", "for: 700ms")
 }
 
-#[timed_test]
+#[test]
 fn a_killed_sweep_leaves_no_server_and_goes_on() {
     let whole = lab(&long_plan(""));
     assert_eq!(run(&whole, &[]).code, Some(0));
@@ -348,7 +347,7 @@ fn a_killed_sweep_leaves_no_server_and_goes_on() {
     nothing_left(&lab);
 }
 
-#[timed_test]
+#[test]
 fn what_a_killed_supervisor_left_the_next_sweep_ends() {
     let stop = ", stop: { command: [sh, -c, 'echo $KEY >> stopped'], within: 2s }, env: { KEY: { secret: 'env:BENCH_KEY' } } }";
     let endpoint = mock().strip_suffix(" }").unwrap().to_owned() + stop;
@@ -392,7 +391,7 @@ fn holds(folder: &Path, text: &str) -> bool {
     })
 }
 
-#[timed_test]
+#[test]
 fn ctrl_c_ends_the_server() {
     let lab = lab(&plan(&mock(), "batch_size: 1", 1).replace("for: 300ms", "for: 60s"));
     let mut command = lab.command(&["run", "plan.yaml"]);
@@ -404,7 +403,7 @@ fn ctrl_c_ends_the_server() {
     nothing_left(&lab);
 }
 
-#[timed_test]
+#[test]
 fn secrets_reach_the_server_and_no_file() {
     let endpoint = script("echo key $KEY; serve", ", env: { KEY: { secret: 'env:BENCH_KEY' } }");
     let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
@@ -422,7 +421,7 @@ fn secrets_reach_the_server_and_no_file() {
     assert!(holds(&lab.results(), "key [secret]"));
 }
 
-#[timed_test]
+#[test]
 fn cells_fill_hardware_and_facts() {
     let rest = ", hardware: { gpu: X, gpus: '{{ server.slots }}', price_per_hour: '{{ server.slots * 3 }}' }, server: { tensor_parallel: '{{ server.slots }}' }";
     let lab = lab(&plan(&(mock() + rest), "batch_size: 2, server.slots: [1, 4]", 1));
@@ -449,7 +448,7 @@ fn cells_fill_hardware_and_facts() {
     }
 }
 
-#[timed_test]
+#[test]
 fn two_servers_of_one_host_take_turns_and_two_resources_do_not() {
     let two = |rest: &str| {
         let other = format!("other: {{ engine: mock, {}{rest} }}\nmodels:", mock());
@@ -483,7 +482,7 @@ fn long_waits_end_when_the_user_wants_it() {
     nothing_left(&lab);
 }
 
-#[timed_test]
+#[test]
 fn what_a_launched_server_leaves_dead_holds_nothing_up() {
     // The shell exits on TERM before its child, which then becomes an orphan of the supervisor.
     let slow_to_stop = script("serve & wait", ", stop: { within: 60s }").replace("exec ", "");
@@ -495,7 +494,7 @@ fn what_a_launched_server_leaves_dead_holds_nothing_up() {
     nothing_left(&lab);
 }
 
-#[timed_test]
+#[test]
 fn a_server_whose_supervisor_is_killed_is_ended_before_another_is_started() {
     let text = plan(&mock(), "batch_size: 1", 1).replace("for: 300ms", "for: 2s");
     let lab = lab(&text);
@@ -522,7 +521,7 @@ fn a_server_whose_supervisor_is_killed_is_ended_before_another_is_started() {
     nothing_left(&lab);
 }
 
-#[timed_test]
+#[test]
 fn a_signal_to_all_processes_of_a_job_interrupts_the_run_and_spoils_nothing() {
     let lab = lab(&plan(&mock(), "batch_size: 1", 1).replace("for: 300ms", "for: 20s"));
     let mut command = lab.command(&["run", "plan.yaml"]);
@@ -589,7 +588,7 @@ fn keys_in_plain_words_and_one_server_under_two_names_are_mistakes() {
     }
 }
 
-#[timed_test]
+#[test]
 fn how_long_a_server_takes_to_start_is_a_result_with_repeats() {
     let slow = script("sleep 0.4; serve --slots $S", ", env: { S: '{{ server.slots }}' }");
     let starts_only = "flags: { measure: start, matrix: { server.slots: [1, 2] }, repeats: 2, compare: { by: server.slots, baseline: 1, metrics: [start_ready] } }";
@@ -629,7 +628,7 @@ fn how_long_a_server_takes_to_start_is_a_result_with_repeats() {
     nothing_left(&lab);
 }
 
-#[timed_test]
+#[test]
 fn a_launched_server_of_another_version_is_compared_once_it_is_up() {
     let launch = format!(
         "launch: {{ command: [sh, -c, 'exec {SWEEPLINE} mock --ttft 5ms --version-says $(cat version) --port {{{{ port }}}} \"$@\"', \
@@ -641,8 +640,7 @@ fn a_launched_server_of_another_version_is_compared_once_it_is_up() {
     let some = run(&lab, &["--only", "batch_size == 1"]);
     assert_eq!((some.code, lab.runs().len()), (Some(0), 2), "{}{}", some.stdout, some.stderr);
     let versions = || -> Vec<String> {
-        let version =
-            |run: &super::lab::Run| run.json["environment"]["fingerprint"]["version"].as_str().unwrap().to_owned();
+        let version = |run: &lab::Run| run.json["environment"]["fingerprint"]["version"].as_str().unwrap().to_owned();
         lab.runs().values().map(version).collect()
     };
     assert_eq!(versions(), ["0.11.0", "0.11.0"]);

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::lab::{Ended, Lab, wait_for};
-use super::mock::Mock;
-use super::server::{good, read_request};
-use super::sweeps::Talking;
+use lab::mock::Mock;
+use lab::server::{good, read_request};
+use lab::sweeps::Talking;
+use lab::{Ended, Lab, wait_for};
 
 /// The server has one slot and takes 120 ms per response, which it always completes. 1.5 s at 30
 /// requests/s leave about three seconds of work.
@@ -77,7 +77,7 @@ fn light_begins_idle(flags: &[&str]) -> (Value, usize) {
     (light["facts"]["began"].clone(), generations.iter().filter(|line| line["request_id"] == "sweepline-probe").count())
 }
 
-#[timed_test]
+#[test]
 fn a_light_run_waits_for_what_a_heavy_one_left_by_a_probe() {
     let (began, probes) = light_begins_idle(&["--no-load-gauges"]);
     assert_eq!((&began["asked"], &began["endpoint"]), (&"probe".into(), &"a".into()), "b left no work: {began}");
@@ -87,14 +87,14 @@ fn a_light_run_waits_for_what_a_heavy_one_left_by_a_probe() {
     assert!((7..30).contains(&probes), "{probes} probes");
 }
 
-#[timed_test]
+#[test]
 fn a_light_run_waits_for_what_a_heavy_one_left_by_the_gauge() {
     let (began, probes) = light_begins_idle(&[]);
     assert_eq!((&began["asked"], &began["running"], &began["waiting"]), (&"gauge".into(), &0.into(), &0.into()));
     assert_eq!(probes, 2, "a gauge that changes is enough");
 }
 
-#[timed_test]
+#[test]
 fn a_run_that_leaves_nothing_is_followed_at_once() {
     for (flags, probes) in [(&["--no-load-gauges"][..], 3), (&[], 1)] {
         let mut mock = Mock::start(&[&["--ttft", "2ms", "--itl", "1ms"], flags].concat());
@@ -204,7 +204,7 @@ impl Drop for Gauged {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_others_keep_busy_makes_a_run_suspect() {
     let server = Gauged::start(|_| (3, 2));
     let lab = Lab::new();
@@ -223,7 +223,7 @@ fn a_server_that_others_keep_busy_makes_a_run_suspect() {
     assert!(text.contains("still busy when the load began") && text.ends_with(": 3 running, 2 waiting"), "{text}");
 }
 
-#[timed_test]
+#[test]
 fn a_gauge_that_stands_still_is_made_to_speak_by_one_generation() {
     // This is the behavior of vLLM after all requests were cut off: the gauge shows old values until the
     // server works again. The probe of the sweep comes first.
@@ -238,7 +238,7 @@ fn a_gauge_that_stands_still_is_made_to_speak_by_one_generation() {
     assert_eq!(server.seen("post") - server.measured(), 2, "the sweep's probe, and one to update the gauge");
 }
 
-#[timed_test]
+#[test]
 fn a_stop_ends_the_wait_at_once_and_says_what_was_waited_for() {
     let server = Gauged::start(|_| (1, 0));
     let lab = Lab::new();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use sweepline::rows::{Phase, RequestRow};
 
-use super::lab::{Lab, Run};
-use super::sweeps::honest;
+use lab::sweeps::honest;
+use lab::{Lab, Run};
 
 /// Returns a plan over `scenarios` (one line each), on two embedded mocks.
 fn plan(scenarios: &str, values: &str) -> String {
@@ -30,14 +30,14 @@ fn scenario(run: &Run) -> &str {
 /// The largest error of a generated text's length, in tokens.
 const OFF: u32 = 2;
 
-#[timed_test]
+#[test]
 fn requests_are_as_long_as_the_plan_says() {
     let lab = Lab::new();
     let scenarios = "  drawn: { lengths: { prompt: { lognormal: { mean: 200, sd: 120, min: 20, max: 900 } }, output: { uniform: { min: 2, max: 30 } } } }\n  \
                      paired: { lengths: { pairs: [[100, 4], [400, 12, 0.5], [900, 24]] } }\n  \
                      talk: { base: D, turns: 2, lengths: { prompt: { uniform: { min: 20, max: 60 } }, output: 8 } }";
     lab.write("plan.yaml", &plan(scenarios, "drawn, paired, talk"));
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let runs = lab.runs();
     assert_eq!(runs.len(), 6);
     for run in runs.values() {
@@ -151,7 +151,7 @@ fn ids(lab: &Lab, plan: &str) -> BTreeMap<String, String> {
     runs.map(|run| (text(&run["cell"]["scenario"]), text(&run["id"]))).collect()
 }
 
-#[timed_test]
+#[test]
 fn what_is_sent_is_what_a_run_is() {
     let lab = Lab::new();
     lab.write("tables/prompts.csv", "min,max,weight\n16,99,3\n100,199,0.5\n# nothing was longer\n200,299,0\n");
@@ -197,7 +197,7 @@ fn what_is_sent_is_what_a_run_is() {
     assert_eq!(changed, ["d1", "d3"]);
 }
 
-#[timed_test]
+#[test]
 fn presets_stand_on_an_axis() {
     let lab = Lab::new();
     let text = plan("  long: { base: C }", "long").replace("batch_size: [4]", "lengths: [chat, code], batch_size: [4]");

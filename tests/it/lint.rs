@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::lab::Lab;
+use lab::Lab;
 
 /// A hasty plan.
 const HASTY: &str = r#"sweepline: 1
@@ -75,7 +75,7 @@ phases: { fill: 50ms, stabilize: 50ms, measure: 200ms, drain: 5s }
 sweeps: { one: { matrix: { scenario: [tiny], batch_size: [1, 2] } } }
 "#;
 
-#[timed_test]
+#[test]
 fn a_hasty_plan_is_told_what_it_lacks() {
     let lab = Lab::new();
     lab.write("hasty.yaml", HASTY);
@@ -84,7 +84,7 @@ fn a_hasty_plan_is_told_what_it_lacks() {
     insta::assert_snapshot!(ended.stdout);
 }
 
-#[timed_test]
+#[test]
 fn a_careful_plan_is_told_nothing() {
     let lab = Lab::new();
     lab.write("careful.yaml", CAREFUL);
@@ -94,7 +94,7 @@ fn a_careful_plan_is_told_nothing() {
     assert_eq!(json["diagnostics"], json!([]));
 }
 
-#[timed_test]
+#[test]
 fn strict_fails_on_warnings_and_only_there() {
     let lab = Lab::new();
     lab.write("hasty.yaml", HASTY);
@@ -119,7 +119,7 @@ fn strict_fails_on_warnings_and_only_there() {
     assert_eq!(lab.ok(&["check", "--strict", "allowed.yaml"]).stdout, "allowed.yaml: ok\n");
 }
 
-#[timed_test]
+#[test]
 fn mistakes_come_first_and_lints_of_whole_plans_after() {
     let lab = Lab::new();
     lab.write("hasty.yaml", HASTY);
@@ -140,7 +140,7 @@ fn mistakes_come_first_and_lints_of_whole_plans_after() {
     assert!(found[1..].iter().all(|one| one["severity"] != "error" && one["file"] == "hasty.yaml"), "{json}");
 }
 
-#[timed_test]
+#[test]
 fn run_and_preview_say_it_in_one_line() {
     let lab = Lab::new();
     lab.write("mock plan.yaml", MOCK);
@@ -158,7 +158,7 @@ fn run_and_preview_say_it_in_one_line() {
     assert_eq!(lab.run(&["run", "mock plan.yaml", "--force", "--quiet"]).stderr, "");
 }
 
-#[timed_test]
+#[test]
 fn what_calibrate_showed_of_this_host_counts() {
     let lab = Lab::new();
     let plan = CAREFUL.replace("qps: [1, 2, 5] }, repeats: 3 }", "qps: [1, 2, 5] }, repeats: 3 }\n  load: { matrix: { endpoint: [vllm, sglang], scenario: [B1, B2], batch_size: [64, 5000] }, repeats: 3 }");

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::lab::{Lab, Running, Server, wait_for};
+use lab::{Lab, Running, Server, wait_for};
 
 /// A short run, and a long one in which some requests fail.
 const PLAN: &str = "\
@@ -139,7 +139,7 @@ fn asked(prometheus: &Listening, query: &str) -> usize {
     answer["data"]["result"].as_array().unwrap().len()
 }
 
-#[timed_test]
+#[test]
 fn prometheus_reads_a_running_sweep_and_every_query_of_the_dashboard_finds_data() {
     let lab = Lab::new();
     let _server = served(&lab, "500ms", "60s");
@@ -210,7 +210,7 @@ fn lines(lab: &Lab) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }
 
-#[timed_test]
+#[test]
 fn events_are_whole_lines_though_the_sweep_is_killed() {
     let lab = Lab::new();
     let _server = served(&lab, "300ms", "300ms");

@@ -11,7 +11,7 @@ use sweepline::plan;
 use sweepline::rows::{Environment, Facts, Outcome, Phase, Record, RequestRow, Windows};
 use sweepline::store::{Commit, Store, Writer};
 
-use super::lab::{Lab, wait_with_peak};
+use lab::{Lab, wait_with_peak};
 
 const PLAN: &str = "sweepline: 1
 name: many
@@ -87,7 +87,7 @@ fn peak(lab: &Lab, args: &[&str]) -> u64 {
     peak
 }
 
-#[timed_test]
+#[test]
 fn memory_does_not_depend_on_the_size_of_records() {
     let lab = Lab::new();
     let runs = planned(&lab);
@@ -122,7 +122,7 @@ fn flip_a_bit(path: &Path) {
     std::fs::write(path, bytes).unwrap();
 }
 
-#[timed_test]
+#[test]
 fn a_run_that_changed_is_seen_among_those_that_are_remembered() {
     let lab = Lab::new();
     let runs = planned(&lab);
@@ -165,7 +165,7 @@ fn lines(path: &Path) -> usize {
 /// A change of the plan that changes the rules of verdicts.
 const CHANGED: &str = "--set validity.errors.invalid=1%";
 
-#[timed_test]
+#[test]
 fn rows_of_many_runs_are_read_again_only_if_a_verdict_may_differ() {
     let lab = Lab::new();
     let runs = planned(&lab);
@@ -214,7 +214,7 @@ fn rows_of_many_runs_are_read_again_only_if_a_verdict_may_differ() {
     assert_eq!(run(&[]), first);
 }
 
-#[timed_test]
+#[test]
 fn a_verdict_is_remembered_when_its_run_is_committed() {
     let lab = Lab::new();
     lab.write("plan.yaml", &PLAN.replace("sweeps:", PHASES));

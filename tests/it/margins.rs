@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::lab::{Lab, Server};
-use super::sweeps::honest;
+use lab::sweeps::honest;
+use lab::{Lab, Server};
 
 /// Returns a plan with two endpoints of the same speed, this many repeats, and 300 requests or more in
 /// each run. A busy machine does not make runs invalid.
@@ -37,13 +37,13 @@ fn compared(lab: &Lab, args: &[&str]) -> Value {
     answer
 }
 
-#[timed_test]
+#[test]
 fn six_percent_of_errors_fail_the_gate_of_one_round_and_of_three() {
     let lab = Lab::new();
     let [good, bad] = servers(&lab, "http:500@6%");
     for repeats in [1, 3] {
         lab.write("plan.yaml", &plan([&good, &bad], repeats, ""));
-        honest(&lab.measured(&["run", "plan.yaml", "-q"]));
+        honest(&lab.run(&["run", "plan.yaml", "-q"]));
         let answer = compared(&lab, &[]);
         let guardrail = &answer["families"][0]["cells"][0]["guardrail"];
         assert_eq!((&guardrail["outcome"], &guardrail["rounds"]), (&json!("worse"), &json!(repeats)), "{guardrail}");
@@ -67,7 +67,7 @@ fn six_percent_of_errors_fail_the_gate_of_one_round_and_of_three() {
     assert_eq!(turned["families"][0]["cells"][0]["guardrail"]["outcome"], "better");
 }
 
-#[timed_test]
+#[test]
 fn a_run_that_is_invalid_for_its_errors_is_not_hidden_by_being_left_out() {
     let lab = Lab::new();
     let [good, bad] = servers(&lab, "http:500@40%");
@@ -92,12 +92,12 @@ fn earlier(lab: &Lab, baseline: &Value, times: [f64; 5]) {
     lab.write("earlier.json", &changed.to_string());
 }
 
-#[timed_test]
+#[test]
 fn a_margin_is_shown_or_exceeded_or_takes_more_repeats() {
     let lab = Lab::new();
     let [good, other] = servers(&lab, "http:500@999999");
     lab.write("plan.yaml", &plan([&good, &other], 5, ", margin: 2%"));
-    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
+    honest(&lab.run(&["run", "plan.yaml", "-q"]));
     lab.ok(&["compare", "plan.yaml", "--write-baseline", "baseline.json"]);
     let baseline = serde_json::from_slice(&std::fs::read(lab.path().join("baseline.json")).unwrap()).unwrap();
     let args = ["--against", "earlier.json"];
@@ -132,12 +132,12 @@ fn a_margin_is_shown_or_exceeded_or_takes_more_repeats() {
     assert!(open.stderr.contains(told) && open.stderr.contains("repeats would suffice for all"), "{}", open.stderr);
 }
 
-#[timed_test]
+#[test]
 fn exploring_is_not_for_gates() {
     let lab = Lab::new();
     let [good, other] = servers(&lab, "http:500@999999");
     lab.write("plan.yaml", &plan([&good, &other], 3, ""));
-    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
+    honest(&lab.run(&["run", "plan.yaml", "-q"]));
     assert_eq!(compared(&lab, &["--explore"])["adjusted_by"], "benjamini_hochberg");
     assert_eq!(compared(&lab, &[])["adjusted_by"], "holm");
     let both = lab.run(&["compare", "plan.yaml", "--explore", "--gate"]);

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use sweepline::rows::{Outcome, RequestRow};
 
-use super::lab::{Lab, Run};
-use super::mock::Mock;
-use super::sweeps::honest;
+use lab::mock::Mock;
+use lab::sweeps::honest;
+use lab::{Lab, Run};
 
 const HEAD: &str = "\
 sweepline: 1
@@ -37,7 +37,7 @@ fn experiment(endpoints: &str, matrix: &str) -> (Lab, Vec<Run>, BTreeMap<String,
     let mut mock = Mock::start(&[]);
     let endpoints = endpoints.replace("URL", &format!("http://127.0.0.1:{}/v1", mock.port));
     lab.write("plan.yaml", &format!("{HEAD}endpoints: {{ {endpoints} }}\nsweeps: {{ s: {{ matrix: {matrix} }} }}\n"));
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     mock.terminate();
     let runs: Vec<Run> = lab.runs().into_values().collect();
     let mut bodies = BTreeMap::new();
@@ -65,7 +65,7 @@ fn class(row: &RequestRow) -> &str {
     row.class.as_deref().expect("every request has a class")
 }
 
-#[timed_test]
+#[test]
 fn each_class_has_its_share_its_lengths_and_its_fields() {
     let (_lab, runs, bodies) = experiment("a: { url: URL, engine: mock }", "{ scenario: mixed, batch_size: 4 }");
     let rows = rows(&runs[0]);
@@ -97,7 +97,7 @@ fn each_class_has_its_share_its_lengths_and_its_fields() {
     assert!(rows.iter().any(|row| row.turn == Some(2) && row.outcome == Outcome::Ok), "conversations continue");
 }
 
-#[timed_test]
+#[test]
 fn every_endpoint_and_load_gets_the_same_classes_with_the_same_texts() {
     let (_lab, runs, bodies) = experiment(
         "a: { url: URL, engine: mock, resource: a }, b: { url: URL, engine: mock, resource: b }",
@@ -124,7 +124,7 @@ fn every_endpoint_and_load_gets_the_same_classes_with_the_same_texts() {
     assert_eq!(differ, 0);
 }
 
-#[timed_test]
+#[test]
 fn every_view_of_a_run_tells_its_classes() {
     let (lab, runs, _) = experiment("a: { url: URL, engine: mock }", "{ scenario: [mixed, short], qps: 200 }");
     let run = runs.iter().find(|run| run.json["spec"]["labels"]["scenario"] == "mixed").unwrap();
@@ -159,7 +159,7 @@ fn every_view_of_a_run_tells_its_classes() {
     assert!(requests.contains("\"class\": \"talk\"") || requests.contains("\"class\":\"talk\""));
 }
 
-#[timed_test]
+#[test]
 fn shares_and_members_decide_what_a_run_is_and_names_do_not() {
     let lab = Lab::new();
     let plan = format!(

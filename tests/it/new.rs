@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-use super::lab::{Lab, Server};
+use lab::{Lab, Server};
 
 /// Returns a plan with windows short enough for a test.
 fn shortened(plan: &str) -> String {
@@ -19,7 +19,7 @@ fn shortened(plan: &str) -> String {
     short
 }
 
-#[timed_test]
+#[test]
 fn a_first_plan_runs_as_it_is() {
     let lab = Lab::new();
     let plan = lab.ok(&["new", "--batch-size", "1,2"]).stdout;
@@ -32,7 +32,7 @@ fn a_first_plan_runs_as_it_is() {
     assert_eq!(lab.runs().len(), 2);
 }
 
-#[timed_test]
+#[test]
 fn a_server_says_what_it_is() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--model", "tiny-7b"]);
@@ -50,7 +50,7 @@ fn a_server_says_what_it_is() {
     assert!(lab.only_run().records.iter().any(|record| record.row.outcome.is_ok()));
 }
 
-#[timed_test]
+#[test]
 fn servers_with_many_models_or_none_need_a_name() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--model", "one", "--model", "two"]);
@@ -77,7 +77,7 @@ fn servers_with_many_models_or_none_need_a_name() {
     lab.ok(&["check", "plan.yaml"]);
 }
 
-#[timed_test]
+#[test]
 fn flags_say_more_than_the_server() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--model", "m"]);
@@ -101,7 +101,7 @@ fn flags_say_more_than_the_server() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_key_is_named_and_never_written() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--model", "m", "--api-key-env", "HOME"]);
@@ -154,7 +154,7 @@ fn pages(pages: &'static [(&'static str, u16, &'static str)]) -> String {
     address
 }
 
-#[timed_test]
+#[test]
 fn a_host_and_port_is_enough() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--model", "m"]);
@@ -179,7 +179,7 @@ fn a_host_and_port_is_enough() {
     );
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_lists_no_model_is_told_with_the_remedy() {
     let lab = Lab::new();
     let starting = pages(&[("/v1/models", 503, "{}")]);
@@ -215,7 +215,7 @@ fn a_server_that_lists_no_model_is_told_with_the_remedy() {
     }
 }
 
-#[timed_test]
+#[test]
 fn both_loads_are_a_sweep_each() {
     let lab = Lab::new();
     let plan = lab.ok(&["new", "--batch-size", "1,2", "--qps", "0.5"]).stdout;

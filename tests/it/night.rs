@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use sweepline::rows::Outcome;
 
-use super::front::{Front, Mood};
-use super::lab::{Ended, Lab, wait_for};
-use super::mock::Mock;
-use super::server::{Server, answer_probe, good, read_request};
+use lab::front::{Front, Mood};
+use lab::mock::Mock;
+use lab::server::{Server, answer_probe, good, read_request};
+use lab::{Ended, Lab, wait_for};
 
 /// Returns a plan with two loads on each endpoint (name, address, further fields).
 fn plan(endpoints: &[(&str, u16, &str)]) -> String {
@@ -39,7 +39,7 @@ fn lab(endpoints: &[(&str, u16, &str)]) -> Lab {
 
 /// Returns the endpoints of the committed runs.
 fn committed(lab: &Lab) -> Vec<String> {
-    let name = |run: super::lab::Run| run.json["spec"]["endpoint"]["name"].as_str().unwrap().to_owned();
+    let name = |run: lab::Run| run.json["spec"]["endpoint"]["name"].as_str().unwrap().to_owned();
     let mut names: Vec<String> = lab.runs().into_values().map(name).collect();
     names.sort();
     names
@@ -50,7 +50,7 @@ fn says(ended: &Ended, text: &str) {
     assert!(ended.stderr.contains(text), "`{text}` is missing in\n{}{}", ended.stderr, ended.stdout);
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_never_comes_is_waited_for_and_named() {
     let mock = Mock::start(&["--ttft", "1ms"]);
     let front = Front::absent(mock.port);
@@ -67,7 +67,7 @@ fn a_server_that_never_comes_is_waited_for_and_named() {
     assert!(order("gone: waiting") < order("gone: not ready"));
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_comes_late_is_measured() {
     let mock = Mock::start(&["--ttft", "1ms"]);
     for (early, of) in [(Mood::Absent, "Connection refused"), (Mood::loading(), "HTTP 503")] {
@@ -90,7 +90,7 @@ fn a_server_that_comes_late_is_measured() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_path_says_when_the_server_is_ready() {
     let mock = Mock::start(&["--ttft", "1ms"]);
     let lab = lab(&[("a", mock.port, ", ready: { path: /nowhere, within: 1m }")]);
@@ -102,7 +102,7 @@ fn a_path_says_when_the_server_is_ready() {
     assert_eq!(committed(&lab), ["a", "a"]);
 }
 
-#[timed_test]
+#[test]
 fn what_an_edit_must_mend_is_told_at_once_and_together() {
     let mock = Mock::start(&["--ttft", "1ms", "--model", "tiny"]);
     let key = Front::start(mock.port, Mood::says("401 Unauthorized", "", r#"{"error":{"message":"no key"}}"#));
@@ -185,7 +185,7 @@ fn complete(lab: &Lab, (code, said): (Option<i32>, String)) {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_dies_and_comes_back_costs_an_attempt() {
     let (mock, front, lab) = slow("");
     let night = Night::start(&lab, "10s");
@@ -201,7 +201,7 @@ fn a_server_that_dies_and_comes_back_costs_an_attempt() {
     complete(&lab, (code, said));
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_dies_for_good_leaves_the_rest_to_the_next_invocation() {
     let (mock, front, lab) = slow(", ready: { within: 500ms }");
     let night = Night::start(&lab, "10s");
@@ -219,7 +219,7 @@ fn a_server_that_dies_for_good_leaves_the_rest_to_the_next_invocation() {
     complete(&lab, Night::start(&lab, "10s").end());
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_hangs_is_waited_for() {
     let (mock, front, lab) = slow("");
     let night = Night::start(&lab, "500ms");
@@ -248,29 +248,29 @@ fn is_waited_for(mood: Mood, words: &[&str]) {
     complete(&lab, (code, said));
 }
 
-#[timed_test]
+#[test]
 fn a_model_that_is_swapped_under_way_is_waited_for() {
     let other = r#"{"error":{"message":"the model `tiny` does not exist"},"data":[{"id":"huge"}]}"#;
     is_waited_for(Mood::says("404 Not Found", "", other), &["HTTP 404 three times", "does not exist"]);
 }
 
-#[timed_test]
+#[test]
 fn a_key_that_is_no_longer_taken_is_waited_for() {
     let expired = r#"{"error":{"message":"the key has expired"}}"#;
     is_waited_for(Mood::says("401 Unauthorized", "", expired), &["HTTP 401 three times: the key has expired"]);
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_is_unavailable_for_a_while_is_waited_for() {
     is_waited_for(Mood::loading(), &["HTTP 503"]);
 }
 
-#[timed_test]
+#[test]
 fn a_gateway_without_a_server_behind_it_is_waited_for() {
     is_waited_for(Mood::says("502 Bad Gateway", "", "<html>Bad Gateway</html>"), &["HTTP 502"]);
 }
 
-#[timed_test]
+#[test]
 fn a_rate_limit_is_left_alone_for_as_long_as_it_asks() {
     let (mock, front, lab) = slow("");
     let night = Night::start(&lab, "10s");
@@ -288,7 +288,7 @@ fn a_rate_limit_is_left_alone_for_as_long_as_it_asks() {
     complete(&lab, (code, said));
 }
 
-#[timed_test]
+#[test]
 fn what_is_spoiled_each_time_is_given_up() {
     // The probe always gets a response, but the load never does, because the limit affects only the
     // load.
@@ -381,7 +381,7 @@ impl Drop for Gateway {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_gateway_that_limits_the_rate_sees_little_above_its_limit() {
     let gateway = Gateway::start();
     let lab = lab(&[("gateway", gateway.port, ", retries: { runs: 1 }")]);
@@ -398,7 +398,7 @@ fn a_gateway_that_limits_the_rate_sees_little_above_its_limit() {
     assert!((24..100).contains(&above), "{above} requests above the limit: {}", ended.stderr);
 }
 
-#[timed_test]
+#[test]
 fn an_embedded_server_that_dies_is_started_again() {
     let lab = Lab::new();
     lab.write(
@@ -410,7 +410,7 @@ fn an_embedded_server_that_dies_is_started_again() {
     );
     let running = lab.start(&["run", "plan.yaml"]);
     wait_for("the run", || std::fs::read_dir(lab.results().join("attempts")).ok()?.next()?.ok());
-    let server = super::outcomes::child_with(running.id(), "--ttft=39ms").expect("the embedded server is a child");
+    let server = lab::sweeps::child_with(running.id(), "--ttft=39ms").expect("the embedded server is a child");
     rustix::process::kill_process(server, rustix::process::Signal::KILL).unwrap();
     let ended = running.end();
     assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
@@ -418,7 +418,7 @@ fn an_embedded_server_that_dies_is_started_again() {
     assert_eq!(committed(&lab), ["a"]);
 }
 
-#[timed_test]
+#[test]
 fn a_wait_ends_with_the_sweep() {
     let front = Front::absent(1);
     let lab = lab(&[("gone", front.port, ", ready: { within: 10m }")]);

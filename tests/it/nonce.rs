@@ -9,9 +9,9 @@ use sweepline::plan::Api;
 use sweepline::store::RunRecord;
 use sweepline::workload::{BodyWriter, Generator, NonceKey, RequestShape};
 
-use super::lab::{Lab, Run, Running};
-use super::mock::Mock;
-use super::sweeps::honest;
+use lab::mock::Mock;
+use lab::sweeps::honest;
+use lab::{Lab, Run, Running};
 
 /// Bodies by attempt, in the order of requests. The key is `run id-attempt`, plus a counter if the same
 /// attempt exists in another folder.
@@ -98,17 +98,13 @@ sweeps: {{ load: {{ matrix: {{ endpoint: a, model: m, scenario: s, batch_size: 1
     for night in ["first", "second"] {
         let ended = lab.run(&["run", "plan.yaml", "-q", "--results", night]);
         honest(&ended);
-        if ended.was_spoiled() {
-            eprintln!("measured again, because its client was late or stalled:\n{}", ended.stdout);
-            return None;
-        }
     }
     Some((lab, mock))
 }
 
 /// Measures one night, then another. Nights that the machine spoiled are repeated from the start,
 /// because slowed requests are chosen by number.
-#[timed_test]
+#[test]
 fn a_second_night_meets_nothing_of_the_first() {
     let (lab, mut mock) = (0..8).find_map(|_| two_nights()).expect("two nights without a stalled client");
     let compare =
@@ -183,7 +179,7 @@ fn made_again(record: &RunRecord, requests: u64) -> Vec<String> {
     (0..requests).map(body).collect()
 }
 
-#[timed_test]
+#[test]
 fn forced_reruns_and_deleted_folders_send_new_bodies_which_can_be_made_again() {
     for nonce in ["on", "run"] {
         let lab = Lab::new();
@@ -223,7 +219,7 @@ fn json_of(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))).unwrap()
 }
 
-#[timed_test]
+#[test]
 fn attempts_that_are_no_runs_keep_their_bits_and_a_finished_one_carries_them() {
     let lab = Lab::new();
     let mut mock = Mock::start(&[]);
@@ -263,7 +259,7 @@ const LOG: &str = r#"[
 {"conversations": [{"from": "human", "value": "What does a room with a view of the harbour cost?"}, {"from": "gpt", "value": "Ninety a night."}]}
 ]"#;
 
-#[timed_test]
+#[test]
 fn one_nonce_for_a_run_leaves_what_recorded_texts_share() {
     let lab = Lab::new();
     // With blocks of one token, every leading token that two prompts share is detected.
@@ -327,7 +323,7 @@ sweeps:
     }
 }
 
-#[timed_test]
+#[test]
 fn a_scenario_or_an_axis_says_how_far_it_reaches_and_no_other_run_changes() {
     let lab = Lab::new();
     let plan = |nonce: &str, scenario: &str, axis: &str| {
@@ -389,7 +385,7 @@ sweeps: {{ all: {{ matrix: {{ scenario: [s, t], batch_size: 1{axis} }} }} }}
     }
 }
 
-#[timed_test]
+#[test]
 fn cold_prompts_need_a_nonce_for_each_request() {
     let lab = Lab::new();
     let check = |nonce: &str, scenario: &str, axes: &str| {

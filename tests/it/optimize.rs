@@ -8,59 +8,15 @@ use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::lab::{Ended, Lab, wait_for};
-use super::sweeps::{end, honest, names, wait_until_gone};
-
-const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
-
-/// Returns a plan with eight requests in flight on a mock with this many slots: one slot serves an eighth
-/// of the rate of eight slots, and sixteen serve no more than eight.
-fn plan(sweep: &str) -> String {
-    format!(
-        "\
-sweepline: 1
-name: tuned
-endpoints:
-  m:
-    engine: mock
-    launch: {{ command: [{SWEEPLINE}, mock, --ttft, 5ms, --itl, 2ms, --port, '{{{{ port }}}}', '{{{{ server.args }}}}'], port: auto }}
-models: {{ tiny: {{ id: mock }} }}
-scenarios: {{ short: {{ base: B1, output_tokens: 8 }} }}
-phases: {{ fill: 0s, stabilize: 100ms, measure: 500ms, drain: 10s }}
-validity: {{ client_late: {{ suspect: 100%, invalid: 100% }} }}
-sweeps:
-  flags: {{ matrix: {{ batch_size: 8, server.slots: [1, 8, 16] }}, {sweep} }}
-"
-    )
-}
-
-fn choice(lab: &Lab) -> Value {
-    let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
-    lab.follows("preview", &preview);
-    preview["choices"][0].clone()
-}
-
-/// Asserts that decisions do not depend on where a sweep is interrupted, that is, each run is the one that
-/// follows from the runs before it.
-fn decides_the_same_wherever_it_is_cut(lab: &Lab) {
-    let ended = choice(lab);
-    let dir = lab.results().join("runs");
-    let aside = lab.path().join("aside");
-    std::fs::rename(&dir, &aside).unwrap();
-    std::fs::create_dir(&dir).unwrap();
-    for (at, id) in ended["finished"].as_array().unwrap().iter().enumerate() {
-        assert_eq!(choice(lab)["next"], *id, "decision {at}");
-        let short = &id.as_str().unwrap()[..16];
-        std::fs::rename(aside.join(short), dir.join(short)).unwrap();
-    }
-    assert_eq!(choice(lab)["standing"], ended["standing"]);
-}
+use lab::choices::{choice, decides_the_same_wherever_it_is_cut, plan};
+use lab::sweeps::{end, honest, names, wait_until_gone};
+use lab::{Ended, Lab, wait_for};
 
 fn starts(ended: &Ended) -> usize {
     ended.stderr.lines().filter(|line| line.starts_with("m: starting ")).count()
 }
 
-#[timed_test]
+#[test]
 fn settings_that_are_worse_have_a_short_run_and_alike_ones_are_said_to_be_so() {
     let lab = Lab::new();
     lab.write("plan.yaml", &plan("optimize: { for: output_throughput, budget: 1m }"));
@@ -72,7 +28,7 @@ fn settings_that_are_worse_have_a_short_run_and_alike_ones_are_said_to_be_so() {
         text.contains("3 settings for output_throughput, windows of 500ms, 1500ms, at most 10 runs and 1m"),
         "{text}"
     );
-    let ended = lab.measured(&["run", "plan.yaml", "--progress", "plain"]);
+    let ended = lab.run(&["run", "plan.yaml", "--progress", "plain"]);
     honest(&ended);
     let after = choice(&lab);
     let standing = after["standing"].as_str().unwrap();
@@ -127,7 +83,7 @@ fn settings_that_are_worse_have_a_short_run_and_alike_ones_are_said_to_be_so() {
     decides_the_same_wherever_it_is_cut(&lab);
 }
 
-#[timed_test]
+#[test]
 fn settings_that_a_server_does_not_start_with_are_none_to_choose() {
     let lab = Lab::new();
     let plan = plan("optimize: { for: output_throughput, budget: 1m }").replace("[1, 8, 16]", "[1, 0, 8]");
@@ -146,7 +102,7 @@ fn settings_that_a_server_does_not_start_with_are_none_to_choose() {
     assert!(note.starts_with("given up: "), "{note}");
 }
 
-#[timed_test]
+#[test]
 fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
     let lab = Lab::new();
     let wrong = |command: &str, sweep: &str, words: &str| {
@@ -198,7 +154,7 @@ fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
 
 /// Kills a sweep `SWEEPLINE_KILLS` times, each time at a different instant; the sweep takes a few
 /// seconds, including its starts.
-#[timed_test]
+#[test]
 fn an_optimize_that_is_killed_at_any_instant_decides_what_it_would_have_decided() {
     let lab = Lab::new();
     lab.write("plan.yaml", &plan("optimize: { for: output_throughput, budget: 1m }"));
@@ -224,7 +180,7 @@ fn an_optimize_that_is_killed_at_any_instant_decides_what_it_would_have_decided(
         wait_until_gone(&children);
         eprintln!("kill {kill} after {wait} ms hit: {has_hit}, {} runs", names(&lab, "runs").len());
     }
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     lab.ok(&["verify"]);
     let after = choice(&lab);
     let finished = after["finished"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()[..16].to_owned());
@@ -233,91 +189,7 @@ fn an_optimize_that_is_killed_at_any_instant_decides_what_it_would_have_decided(
     decides_the_same_wherever_it_is_cut(&lab);
 }
 
-/// How long the generator is stopped, which is far more than the twentieth of a window that makes a run
-/// invalid.
-const STOPPED: Duration = Duration::from_millis(500);
-
-/// Runs the plan and stops the generator inside the windows of these runs, counted from 0, which makes them
-/// useless for judging the server.
-pub(super) fn spoil(lab: &Lab, which: &[usize]) -> Ended {
-    let running = lab.start(&["run", "plan.yaml", "--progress", "plain", "--events", "events.jsonl"]);
-    let windows = || {
-        let events = std::fs::read_to_string(lab.path().join("events.jsonl")).unwrap_or_default();
-        events.lines().filter(|line| line.contains(r#""phase":"measure""#)).count()
-    };
-    for at in which {
-        wait_for("a window", || (windows() > *at).then_some(()));
-        running.signal(Signal::STOP);
-        let stopped = Instant::now();
-        // This test is about the pause.
-        std::thread::sleep(STOPPED);
-        assert!(stopped.elapsed() >= STOPPED);
-        running.signal(Signal::CONT);
-    }
-    running.end()
-}
-
-/// Returns a plan with settings of one slot and eight slots; the second setting is several times as
-/// fast.
-fn two(optimize: &str) -> String {
-    plan(optimize).replace("[1, 8, 16]", "[1, 8]").replace("measure: 500ms", "measure: 2s")
-}
-
-fn became(lab: &Lab) -> Vec<(String, String)> {
-    let why = lab.ok(&["why", "flags", "--plan", "plan.yaml", "--format", "json"]).json();
-    lab.follows("why", &why);
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let trials = why["choices"][0]["trials"].as_array().unwrap();
-    trials.iter().map(|trial| (text(&trial["settings"]), text(&trial["became"]))).collect()
-}
-
-#[timed_test]
-fn settings_whose_run_the_client_spoiled_have_another_and_the_best_is_found_all_the_same() {
-    let lab = Lab::new();
-    lab.write("plan.yaml", &two("optimize: { for: output_throughput, budget: 1m }"));
-    let ended = spoil(&lab, &[1]);
-    let after = choice(&lab);
-    let standing = after["standing"].as_str().unwrap();
-    assert!(standing.starts_with("best: slots=8 with "), "{standing}");
-    assert!(standing.contains("; one run was invalid and is inconclusive; 3 runs"), "{standing}");
-    let pair = |settings: &str, became: &str| (settings.to_owned(), became.to_owned());
-    let expected = [pair("slots=1", "left_out"), pair("slots=8", "says_nothing"), pair("slots=8", "best")];
-    assert_eq!(became(&lab), expected);
-    // The result was decided without that run, which is named.
-    let named = "flags: m · tiny · short · 8: run ";
-    let line = ended.stderr.lines().find(|line| line.starts_with(named)).unwrap_or_else(|| panic!("{}", ended.stderr));
-    assert!(line.ends_with(" is invalid: client_paused; another run replaced it"), "{line}");
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let told = lab.ok(&["why", "flags", "--plan", "plan.yaml"]).stdout;
-    assert!(told.contains("inconclusive (invalid: client_paused)"), "{told}");
-    let again = lab.ok(&["run", "plan.yaml"]);
-    assert!(again.stderr.contains("nothing to do") && again.stderr.contains(named), "{}", again.stderr);
-    decides_the_same_wherever_it_is_cut(&lab);
-}
-
-#[timed_test]
-fn settings_of_which_no_run_says_anything_are_undecided_beside_the_answer() {
-    let lab = Lab::new();
-    lab.write("plan.yaml", &two("optimize: { for: output_throughput, budget: 1m }"));
-    let ended = spoil(&lab, &[1, 2]);
-    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    let after = choice(&lab);
-    let standing = after["standing"].as_str().unwrap();
-    assert!(standing.starts_with("undecided; best of those measured: slots=1 with "), "{standing}");
-    let caveat = "; slots=8 is undecided: its runs are inconclusive (invalid: client_paused); 3 runs";
-    assert!(standing.ends_with(caveat) && ended.stderr.contains(caveat), "{standing}");
-    assert_eq!((&after["settings"][1]["value"], &after["settings"][1]["runs"]), (&Value::Null, &2.into()), "{after:#}");
-    let graph = lab.ok(&["graph", "plan.yaml", "--format", "text"]).stdout;
-    assert!(graph.contains("slots=8 is undecided"), "{graph}");
-    lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
-    let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
-    assert!(page.contains("slots=8 is undecided"), "the report states it");
-    // When it is measured again, it is the best setting.
-    honest(&lab.measured(&["run", "plan.yaml", "--redo", "invalid"]));
-    assert!(choice(&lab)["standing"].as_str().unwrap().starts_with("best: slots=8 with "), "{:#}", choice(&lab));
-}
-
-#[timed_test]
+#[test]
 fn the_best_settings_meet_the_objective_and_what_is_not_shown_is_said() {
     let lab = Lab::new();
     // A response takes 145 ms or 185 ms. With the faster setting, users wait longer for the first token
@@ -329,7 +201,7 @@ fn the_best_settings_meet_the_objective_and_what_is_not_shown_is_said() {
         .replace("server.itl: [5ms, 26ms] }", "server.itl: [5ms, 26ms] }, exclude: [{ server.ttft: 5ms, server.itl: 5ms }, { server.ttft: 110ms, server.itl: 26ms }]")
         .replace("sweeps:", "slo: { ttft: { p50: 60ms } }\nsweeps:");
     lab.write("plan.yaml", &plan);
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let after = choice(&lab);
     let standing = after["standing"].as_str().unwrap();
     assert!(standing.contains("ttft=5ms itl=26ms with "), "{standing}");

@@ -14,10 +14,10 @@ use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use sweepline::rows::Outcome;
 
-use super::lab::{Ended, Lab, Run, wait_for};
-use super::mock::Mock;
-use super::outcomes::child_with;
-use super::server::{Server, good, read_request};
+use lab::mock::Mock;
+use lab::server::{Server, good, read_request};
+use lab::sweeps::child_with;
+use lab::{Ended, Lab, Run, wait_for};
 
 /// Fields of the endpoint in addition to its address: no wait and no retries.
 const ONCE: &str = ", ready: { within: 0s }, retries: { runs: 0 }";
@@ -124,7 +124,7 @@ fn probe_answer() -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-#[timed_test]
+#[test]
 fn three_429_end_an_attempt_at_once() {
     for threads in ["", "engine: { threads: 2 }\n"] {
         let (server, lab) = (limited(), Lab::new());
@@ -140,7 +140,7 @@ fn three_429_end_an_attempt_at_once() {
     }
 }
 
-#[timed_test]
+#[test]
 fn with_errors_measured_a_storm_of_429_is_what_is_measured() {
     let measured = ", errors: measured";
     for (endpoint, scenario, is_measured) in
@@ -161,7 +161,7 @@ fn with_errors_measured_a_storm_of_429_is_what_is_measured() {
     }
 }
 
-#[timed_test]
+#[test]
 fn with_errors_measured_a_server_that_is_gone_is_measured_too() {
     let server = Server::start_with(|listener| drop(listener.take()), |_, _| {});
     let lab = Lab::new();
@@ -172,7 +172,7 @@ fn with_errors_measured_a_server_that_is_gone_is_measured_too() {
     assert!((20..100).contains(&refused), "{refused}");
 }
 
-#[timed_test]
+#[test]
 fn a_model_that_was_swapped_under_way_ends_it() {
     let server = Server::start(|number, stream| {
         let unknown = http(404, "", "The model `tiny` does not exist.");
@@ -184,7 +184,7 @@ fn a_model_that_was_swapped_under_way_ends_it() {
     spoiled(&lab, &ended, "unknown_model", "HTTP 404 three times: The model `tiny` does not exist.");
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_is_gone_ends_it_in_any_phase() {
     for phases in
         ["{ fill: 30s, stabilize: 0s, measure: 1s, drain: 1s }", "{ fill: 0s, stabilize: 0s, measure: 30s, drain: 1s }"]
@@ -199,7 +199,7 @@ fn a_server_that_is_gone_ends_it_in_any_phase() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_gateway_whose_server_is_gone_ends_it() {
     // The server works until the tenth generation.
     let unavailable = http(503, "Retry-After: 1\r\n", "no backend");
@@ -221,7 +221,7 @@ fn a_gateway_whose_server_is_gone_ends_it() {
     assert_eq!(spoiled["retry_after"], "1s");
 }
 
-#[timed_test]
+#[test]
 fn the_end_of_an_embedded_server_spoils_its_run() {
     let lab = Lab::new();
     lab.write(
@@ -239,7 +239,7 @@ fn the_end_of_an_embedded_server_spoils_its_run() {
     spoiled(&lab, &ended, "server_died", "the server process ended during the run");
 }
 
-#[timed_test]
+#[test]
 fn sporadic_errors_are_measurements() {
     let kept = "batch_size: [8]";
     for (flags, load, more, outcomes) in [
@@ -264,7 +264,7 @@ fn sporadic_errors_are_measurements() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_drops_its_connections_behind_each_answer_is_measured() {
     let server = Server::start(|_, stream| {
         // The server does not announce the close.
@@ -277,13 +277,13 @@ fn a_server_that_drops_its_connections_behind_each_answer_is_measured() {
     assert!(ok >= 90, "{ok}");
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_hangs_ends_it() {
     let (mock, lab) = (Mock::start(&["--ttft", "20ms"]), Lab::new());
     let phases = "phases: { fill: 0s, stabilize: 0s, measure: 60s, drain: 1s }\n";
     lab.write("plan.yaml", &plan(mock.port, ["", "", "batch_size: [3]", phases]));
     let mut command = lab.command(&["run", "plan.yaml"]);
-    let running = super::lab::Running::start(command.env("SWEEPLINE_PATIENCE", "400ms"));
+    let running = lab::Running::start(command.env("SWEEPLINE_PATIENCE", "400ms"));
     mock.log(11);
     // The server's connections stay open, the kernel accepts new ones, and no request ever gets a
     // response.
@@ -297,7 +297,7 @@ fn a_server_that_hangs_ends_it() {
     assert!(ended.stderr.contains("nothing was received for "), "{}", ended.stderr);
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_hangs_with_one_request_under_way_ends_it() {
     // Every request times out before the silence is long enough to count, because the next request
     // continues the silence.
@@ -306,14 +306,14 @@ fn a_server_that_hangs_with_one_request_under_way_ends_it() {
         "timeouts: { request: 250ms, stall: 250ms }\nphases: { fill: 0s, stabilize: 0s, measure: 60s, drain: 1s }\n";
     lab.write("plan.yaml", &plan(mock.port, ["", "", "batch_size: [1]", phases]));
     let mut command = lab.command(&["run", "plan.yaml"]);
-    let running = super::lab::Running::start(command.env("SWEEPLINE_PATIENCE", "600ms"));
+    let running = lab::Running::start(command.env("SWEEPLINE_PATIENCE", "600ms"));
     mock.log(11);
     mock.signal(Signal::STOP);
     let ended = running.end();
     spoiled(&lab, &ended, "silent", "did not respond to a check within 600ms, twice");
 }
 
-#[timed_test]
+#[test]
 fn a_slow_server_of_one_thread_is_not_taken_for_dead() {
     // The server sends nothing while it computes, for longer than both the allowed silence and the
     // timeout of a check.
@@ -333,7 +333,7 @@ fn a_slow_server_of_one_thread_is_not_taken_for_dead() {
     assert!(ok >= 3, "{ok}");
 }
 
-#[timed_test]
+#[test]
 fn neither_a_clean_nor_an_overloaded_run_is_taken_for_an_outage() {
     let clean: usize = std::env::var("SWEEPLINE_CLEAN").ok().and_then(|runs| runs.parse().ok()).unwrap_or(2);
     // Responses take 64 ms, so two slots serve 31 requests per second.

@@ -5,46 +5,14 @@ use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use sweepline::rows::{Outcome, Phase, Record, read_journal};
 
-use super::lab::{Lab, Run, peak_memory, wait_for};
-use super::mock::Mock;
-use super::server::{Server, good, stream_of, token};
-
-/// Returns a plan over `endpoints` (name and port), with response length, phases and sweeps in `rest`.
-pub fn plan(endpoints: &[(&str, u16)], rest: &str) -> String {
-    let endpoints: String = endpoints
-        .iter()
-        .map(|(name, port)| format!("  {name}: {{ url: 'http://127.0.0.1:{port}/v1', engine: mock }}\n"))
-        .collect();
-    format!(
-        "sweepline: 1\nname: test\nseed: 5\nendpoints:\n{endpoints}models: {{ m: {{ id: tiny }} }}\n\
-         scenarios: {{ short: {{ base: B1, output_tokens: 8 }} }}\n{rest}"
-    )
-}
-
-/// Returns a plan with one run of one slot that sends at least `requests` requests, one after the other.
-/// All of them are measured, however they end.
-pub fn one_by_one(port: u16, requests: usize, timeouts: &str) -> String {
-    let plan = plan(
-        &[("a", port)],
-        &format!(
-            "timeouts: {{ {timeouts} }}\n\
-             phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 50ms, min_requests: {requests}, at_most: 90s }}, drain: 10s }}\n\
-             sweeps: {{ s: {{ matrix: {{ endpoint: [a], model: [m], scenario: [short], batch_size: [1] }} }} }}\n"
-        ),
-    );
-    plan.replace("engine: mock }", "engine: mock, errors: measured }")
-}
-
-/// Returns the records of a run in the order of their numbers.
-pub fn by_number(run: Run) -> Vec<Record> {
-    let mut records = run.records;
-    records.sort_by_key(|record| record.row.request);
-    assert!(records.iter().enumerate().all(|(at, record)| record.row.request == at as u64), "one row for each number");
-    records
-}
+use lab::mock::Mock;
+use lab::plans::{by_number, one_by_one, plan};
+use lab::server::{Server, good, stream_of, token};
+use lab::sweeps::child_with;
+use lab::{Lab, peak_memory, wait_for};
 
 fn error(record: &Record) -> &str {
     record.row.error.as_deref().unwrap_or("")
@@ -72,7 +40,7 @@ const FAULTS: [(&str, &str, &str); 17] = [
     ("slow:200", "timeout", "not done within 3s"),
 ];
 
-#[timed_test]
+#[test]
 fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
     // The probe's generation is the mock's request 1.
     let faults: Vec<String> = FAULTS
@@ -132,7 +100,7 @@ fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
     assert_eq!(fault_of(6), "stall");
 }
 
-#[timed_test]
+#[test]
 fn a_connection_reset_at_once_is_not_tried_again() {
     // Connections 1 and 2 belong to the probe, 3 and 4 identify the server, 5 measures the round trip, 6
     // reads the gauge. The run's first connection ends with its second request, so that the next ones meet
@@ -186,7 +154,7 @@ fn odd_answers() -> Vec<(Vec<u8>, &'static str, &'static str)> {
     ]
 }
 
-#[timed_test]
+#[test]
 fn what_is_no_answer_is_told_apart() {
     let server = Server::start(|number, stream| {
         let answers = odd_answers();
@@ -210,7 +178,7 @@ fn what_is_no_answer_is_told_apart() {
     assert_eq!(server.ids().len(), records.iter().filter(|record| record.row.sent_ns.is_some()).count());
 }
 
-#[timed_test]
+#[test]
 fn a_line_without_end_is_refused_and_memory_stays_bounded() {
     const SENT: usize = 1 << 30;
     let server = Server::start(|_, stream| {
@@ -237,7 +205,7 @@ fn a_line_without_end_is_refused_and_memory_stays_bounded() {
     assert!(peak > 0 && peak < 256 << 20, "at most one line of 16 MiB at a time, not {peak} bytes");
 }
 
-#[timed_test]
+#[test]
 fn a_body_that_does_not_end_after_done_holds_nobody_up() {
     let server = Server::start(|_, stream| {
         let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -258,7 +226,7 @@ fn a_body_that_does_not_end_after_done_holds_nobody_up() {
     assert!(whole.iter().all(|record| record.row.done_ns.unwrap() >= record.row.last_token_ns.unwrap()));
 }
 
-#[timed_test]
+#[test]
 fn refused_and_unanswered_connections_are_connect() {
     // Nothing listens any more once the probe has its response.
     let gone = Server::start_with(|listener| drop(listener.take()), |_, _| {});
@@ -327,7 +295,7 @@ fn endpoints(lab: &Lab) -> Vec<String> {
     lab.runs().values().map(|run| run.json["spec"]["endpoint"]["name"].as_str().unwrap().to_owned()).collect()
 }
 
-#[timed_test]
+#[test]
 fn refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
     let (dead, alive) =
         (Server::start_with(|listener| drop(listener.take()), |_, _| {}), Mock::start(&["--ttft", "2ms"]));
@@ -361,7 +329,7 @@ fn refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
     assert!(again.stderr.contains("2 skipped"), "{}", again.stderr);
 }
 
-#[timed_test]
+#[test]
 fn fail_fast_leaves_the_rest() {
     // During the probe, nothing listens on port 1 of the loopback. During the run, the server has
     // stopped listening.
@@ -379,22 +347,9 @@ fn fail_fast_leaves_the_rest() {
     }
 }
 
-/// Returns the child of process `parent` whose command line contains `argument`.
-pub fn child_with(parent: u32, argument: &str) -> Option<Pid> {
-    let of = |entry: std::fs::DirEntry| -> Option<Pid> {
-        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-        let its_parent: u32 = stat.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()?;
-        let command = std::fs::read(entry.path().join("cmdline")).ok()?;
-        let has = command.split(|byte| *byte == 0).any(|part| part == argument.as_bytes());
-        (its_parent == parent && has).then(|| Pid::from_raw(pid)).flatten()
-    };
-    std::fs::read_dir("/proc").ok()?.filter_map(Result::ok).find_map(of)
-}
-
-#[timed_test]
+#[test]
 fn the_death_of_an_embedded_server_fails_its_run_alone() {
-    let lab = Lab::new();
+    let lab = Lab::real_time();
     lab.write(
         "plan.yaml",
         "sweepline: 1\nname: death\nendpoints:\n  doomed: { engine: mock, retries: { runs: 0 }, mock: { ttft: 37ms, itl: 1ms } }\n  \
@@ -423,7 +378,7 @@ fn the_death_of_an_embedded_server_fails_its_run_alone() {
     assert!(error(died[0]).contains("the server process has ended"), "{:?}", died[0].row.error);
 }
 
-#[timed_test]
+#[test]
 fn what_is_under_way_at_the_end_of_drain_is_cut() {
     // Each run has its own server, because a server that has stopped responding is not ready for a
     // second run.
@@ -466,7 +421,7 @@ fn what_is_under_way_at_the_end_of_drain_is_cut() {
     }
 }
 
-#[timed_test]
+#[test]
 fn proxies_of_the_environment_change_nothing() {
     let mock = Mock::start(&["--ttft", "2ms"]);
     let lab = Lab::new();

@@ -1,6 +1,6 @@
 //! Tests which files a command overwrites: its own, and others only with `--force`.
 
-use super::lab::Lab;
+use lab::Lab;
 
 const PLAN: &str = "
 sweepline: 1
@@ -37,7 +37,7 @@ fn only_by_force(lab: &Lab, command: &[&str], file: &str, what: &str) {
     assert_ne!(std::fs::read(&path).unwrap(), before, "{command:?} --force");
 }
 
-#[timed_test]
+#[test]
 fn a_plan_is_replaced_by_nothing() {
     let lab = lab();
     for (command, what) in [
@@ -53,7 +53,7 @@ fn a_plan_is_replaced_by_nothing() {
     }
 }
 
-#[timed_test]
+#[test]
 fn tables_of_others_stay() {
     let lab = lab();
     let made = || {
@@ -80,7 +80,7 @@ fn tables_of_others_stay() {
     assert_eq!((refused.code, std::fs::read(&inside).unwrap()), (Some(2), bytes), "{}", refused.stderr);
 }
 
-#[timed_test]
+#[test]
 fn what_a_command_wrote_it_writes_again() {
     let lab = lab();
     for command in [
@@ -117,7 +117,7 @@ fn what_a_command_wrote_it_writes_again() {
     lab.ok(&["export", "--rows", "requests", "-o", "runs.csv"]);
 }
 
-#[timed_test]
+#[test]
 fn data_sets_and_profiles_are_kept() {
     let lab = Lab::new();
     let line =
@@ -133,7 +133,7 @@ fn data_sets_and_profiles_are_kept() {
     only_by_force(&lab, &["dataset", "profile", "own.jsonl", "-o", "log.jsonl"], "log.jsonl", "a profile");
 }
 
-#[timed_test]
+#[test]
 fn numbers_carry_the_version_of_the_analysis() {
     let lab = lab();
     let rows = lab.ok(&["export", "plan.yaml", "--format", "json"]).json();
@@ -163,4 +163,20 @@ fn numbers_carry_the_version_of_the_analysis() {
     refused(&baseline, "1");
     baseline["analysis"] = (version + 1).into();
     refused(&baseline, &(version + 1).to_string());
+}
+
+#[test]
+fn a_lock_is_not_named_like_another_format() {
+    let lab = lab::sweeps::lab();
+    for name in ["fr.toml", "fr.json", "fr.TOML", "fr.txt"] {
+        let refused = lab.run(&["freeze", "plan.yaml", "-o", name]);
+        assert_eq!(refused.code, Some(2), "{name}");
+        assert!(refused.stderr.contains("name it .lock, .yaml or .yml"), "{}", refused.stderr);
+        assert!(!lab.path().join(name).exists());
+    }
+    lab.ok(&["freeze", "plan.yaml", "-o", "fr"]);
+    for name in ["fr.yaml", "fr.yml", "fr.lock"] {
+        lab.ok(&["freeze", "plan.yaml", "-o", name]);
+        lab.ok(&["check", name]);
+    }
 }

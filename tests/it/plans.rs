@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sweepline::rows::Outcome;
 
-use super::lab::{Lab, Server};
-use super::sweeps::honest;
+use lab::sweeps::honest;
+use lab::{Lab, Server};
 
 /// Every plan, the selection of its cells that is run here, and the number of runs in these cells.
 /// `readme` runs the quickstart, the demonstration and the slow server.
@@ -56,7 +56,7 @@ fn changes(text: &str, url: &str) -> Vec<String> {
 
 /// Replaces a server that a plan launches with the mock, which uses the port but none of the flags.
 fn launched(endpoint: &str) -> Vec<String> {
-    let mock = concat!("exec ", env!("CARGO_BIN_EXE_sweepline"), " mock --ttft 1ms --itl 1ms --port $0");
+    let mock = "exec sweepline mock --ttft 1ms --itl 1ms --port $0";
     let command = format!("[sh, -c, '{mock}', '{{{{ port }}}}', '{{{{ server.args }}}}']");
     vec![
         format!("endpoints.{endpoint}.launch.command={command}"),
@@ -97,87 +97,87 @@ fn is_run_at_small_scale(name: &str) {
     assert_eq!(states(&lab, &plan), BTreeMap::from([("cached".to_owned(), runs)]), "nothing remains to be done");
 }
 
-#[timed_test]
+#[test]
 fn the_saturation_plan_runs() {
     is_run_at_small_scale("saturation");
 }
 
-#[timed_test]
+#[test]
 fn the_flags_plan_runs() {
     is_run_at_small_scale("flags");
 }
 
-#[timed_test]
+#[test]
 fn the_cold_start_plan_runs() {
     is_run_at_small_scale("cold-start");
 }
 
-#[timed_test]
+#[test]
 fn the_release_gate_runs() {
     is_run_at_small_scale("release-gate");
 }
 
-#[timed_test]
+#[test]
 fn the_nightly_plan_runs() {
     is_run_at_small_scale("nightly");
 }
 
-#[timed_test]
+#[test]
 fn the_qps_curve_runs() {
     is_run_at_small_scale("qps-curve");
 }
 
-#[timed_test]
+#[test]
 fn the_prefix_plan_runs() {
     is_run_at_small_scale("prefix");
 }
 
-#[timed_test]
+#[test]
 fn the_engine_comparison_runs() {
     is_run_at_small_scale("engine-comparison");
 }
 
-#[timed_test]
+#[test]
 fn the_length_matrix_runs() {
     is_run_at_small_scale("length-matrix");
 }
 
-#[timed_test]
+#[test]
 fn the_presets_run() {
     is_run_at_small_scale("presets");
 }
 
-#[timed_test]
+#[test]
 fn the_conversations_plan_runs() {
     is_run_at_small_scale("conversations");
 }
 
-#[timed_test]
+#[test]
 fn the_mix_runs() {
     is_run_at_small_scale("mix");
 }
 
-#[timed_test]
+#[test]
 fn the_trace_plan_runs() {
     is_run_at_small_scale("trace");
 }
 
-#[timed_test]
+#[test]
 fn the_data_set_plan_runs() {
     is_run_at_small_scale("dataset");
 }
 
-#[timed_test]
+#[test]
 fn the_search_plan_runs() {
     is_run_at_small_scale("search");
 }
 
-#[timed_test]
+#[test]
 fn the_profile_plan_runs() {
     is_run_at_small_scale("profile");
 }
 
-#[timed_test]
+#[test]
 fn every_plan_is_right_and_explains_itself() {
     let lab = Lab::new();
     let start = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/START.md")).unwrap();

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use sweepline::rows::Phase;
 
-use super::lab::{Lab, Run, Server};
+use lab::{Lab, Run, Server};
 
 /// Returns a plan with a window over `scenarios` (the text of `scenarios:` and the values of the axis), on
 /// an embedded mock whose cache keeps this many tokens, in blocks of the usual size.
@@ -44,7 +44,7 @@ fn reasons(lab: &Lab, run: &Run) -> Vec<(String, String)> {
     reasons.iter().map(|reason| (text(&reason["name"]), text(&reason["state"]))).collect()
 }
 
-#[timed_test]
+#[test]
 fn a_cache_gives_back_what_is_declared() {
     let lab = Lab::new();
     // 12 contexts of 1 024 tokens are twice as large as the tiles' cache, and a fifth of the other
@@ -76,7 +76,7 @@ fn a_cache_gives_back_what_is_declared() {
     assert_eq!(seen, ["all", "cold", "none", "tile", "warm"]);
 }
 
-#[timed_test]
+#[test]
 fn a_leak_is_caught() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--prefix-cache", "1000000"]);

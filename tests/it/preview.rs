@@ -5,8 +5,8 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::lab::{Lab, Server, wait_for};
-use super::sweeps::{end, names, wait_for_attempt};
+use lab::sweeps::{end, names, wait_for_attempt};
+use lab::{Lab, Server, wait_for};
 
 const PLAN: &str = "sweepline: 1
 name: costs
@@ -67,7 +67,7 @@ fn without_measured(text: &str) -> String {
     out
 }
 
-#[timed_test]
+#[test]
 fn runs_with_one_reason_stand_together_unless_all_are_wanted() {
     let lab = Lab::new();
     let many = PLAN.replace("batch_size: [1, 2]", "batch_size: [1, 2, 3, 4]");
@@ -78,7 +78,7 @@ fn runs_with_one_reason_stand_together_unless_all_are_wanted() {
     assert!(all.contains("fast · s · 40 qps") && all.contains("in all: 9 new"), "{all}");
 }
 
-#[timed_test]
+#[test]
 fn figures_come_with_their_rules() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -126,7 +126,7 @@ fn figures_come_with_their_rules() {
     assert_eq!(entries(&longer, "new")[0]["place"], "plan.yaml:8:49");
 }
 
-#[timed_test]
+#[test]
 fn an_open_loops_window_lasts_as_its_rate_tells() {
     let lab = Lab::new();
     let measure = "fill: 0s, stabilize: 0s, measure: { for: 1s, min_requests: 40, at_most: 30s }";
@@ -155,7 +155,7 @@ fn an_open_loops_window_lasts_as_its_rate_tells() {
     );
 }
 
-#[timed_test]
+#[test]
 fn runs_are_shown_as_the_plan_names_them() {
     let lab = Lab::new();
     let axes = "scenario: [s], prompt_tokens: [20, 16], output_tokens: [4, 3], batch_size: [2, 1] }, repeats: 2 }";
@@ -189,7 +189,7 @@ fn runs_are_shown_as_the_plan_names_them() {
     assert!(words.contains(first), "{groups}");
 }
 
-#[timed_test]
+#[test]
 fn an_edit_is_told_as_that_edit_and_orphans_are_of_this_plan() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -218,7 +218,7 @@ fn an_edit_is_told_as_that_edit_and_orphans_are_of_this_plan() {
     assert!(why.contains("is committed for a different plan: plan.yaml has no endpoint `slow`"), "{why}");
 }
 
-#[timed_test]
+#[test]
 fn servers_that_differ_are_told_and_those_that_are_away_prune_their_runs() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
@@ -257,7 +257,7 @@ sweeps:
   s: { matrix: { endpoint: [demo], model: [m], scenario: [s], batch_size: [1, 2] } }
 ";
 
-#[timed_test]
+#[test]
 fn what_another_process_measures_is_pending() {
     if !std::path::Path::new("/proc/locks").exists() {
         println!("skipped: this system does not list its locks");
@@ -282,7 +282,7 @@ fn what_another_process_measures_is_pending() {
     assert!(why.contains("new: interrupted ") && why.contains(": its process was killed"), "{why}");
 }
 
-#[timed_test]
+#[test]
 fn a_repetition_that_was_cut_short_says_how_it_goes_on() {
     let lab = Lab::new();
     lab.write("plan.yaml", &SLOW.replace("MEASURE", "300ms"));
@@ -312,7 +312,7 @@ fn a_repetition_that_was_cut_short_says_how_it_goes_on() {
     assert_eq!(why.contains("attempt 2 was interrupted"), interrupted, "{why}");
 }
 
-#[timed_test]
+#[test]
 fn a_cell_is_asked_for_by_its_values_with_and_without_a_plan() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -340,7 +340,7 @@ fn a_cell_is_asked_for_by_its_values_with_and_without_a_plan() {
     assert!(lab.ok(&["why", id, "--plan", "plan.yaml"]).stdout.contains("redo: corrupt: "));
 }
 
-#[timed_test]
+#[test]
 fn a_finished_plans_table_is_kept_until_something_changes() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -369,7 +369,7 @@ fn a_finished_plans_table_is_kept_until_something_changes() {
     assert!(ended.stdout.lines().count() < first.stdout.lines().count(), "{}", ended.stdout);
 }
 
-#[timed_test]
+#[test]
 fn a_list_says_how_connections_were_made() {
     let lab = Lab::new();
     lab.write("plan.yaml", &PLAN.replace("between:", "connections: cold\nbetween:"));
@@ -380,7 +380,7 @@ fn a_list_says_how_connections_were_made() {
     assert!(lines.next().unwrap()[at..].starts_with("cold "), "{list}");
 }
 
-#[timed_test]
+#[test]
 fn endpoints_of_one_server_are_never_measured_side_by_side() {
     let lab = Lab::new();
     let seconds = |second: &str| {

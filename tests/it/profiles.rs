@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use sweepline::rows::RequestRow;
 
-use super::lab::{Lab, Run};
+use lab::{Lab, Run};
 
 /// Returns a trace in Mooncake's format, with 12 s at 25 and then at 75 requests per second. Half of the
 /// requests share nothing, 40 % are in groups of eight that share two blocks, and 10 % start with the same
@@ -87,7 +87,7 @@ fn shares(profile: &Value) -> BTreeMap<String, f64> {
     shares
 }
 
-#[timed_test]
+#[test]
 fn a_profile_is_replayed_as_it_says() {
     let lab = lab();
     let recorded = profile(&lab, "profile.json");
@@ -135,7 +135,7 @@ const PLAIN: &str = r#"{ "sweepline_profile": 1, "k": 10, "requests": 40,
   "lengths": { "declared": 40, "buckets": [{ "prompt": [64, 95], "output": [4, 5], "requests": 40 }], "suppressed": 0 },
   "arrivals": { "seconds": 20, "gap_cv": 1, "stretches": [{ "seconds": 20, "requests": 40 }] } }"#;
 
-#[timed_test]
+#[test]
 fn a_run_is_what_the_profile_says_and_what_is_written_beside_it_wins() {
     let lab = lab();
     lab.write("plain.json", PLAIN);
@@ -177,7 +177,7 @@ fn a_run_is_what_the_profile_says_and_what_is_written_beside_it_wins() {
     assert_eq!(said("profile: data/moved.json", &axes("qps: [2]")), whole);
 }
 
-#[timed_test]
+#[test]
 fn conversations_of_a_profile_have_its_turns_and_come_when_they_came() {
     let lab = Lab::new();
     let text = |words: usize| "word ".repeat(words);
@@ -210,7 +210,7 @@ fn conversations_of_a_profile_have_its_turns_and_come_when_they_came() {
     assert!((long - 0.5).abs() <= 4.0 * 0.5 / 150f64.sqrt(), "{long}");
 }
 
-#[timed_test]
+#[test]
 fn turns_that_carry_their_history_are_sent_as_requests() {
     let lab = Lab::new();
     let log = (0..60u64).fold(String::new(), |mut log, at| {
@@ -228,7 +228,7 @@ fn turns_that_carry_their_history_are_sent_as_requests() {
     assert!(lab.only_run().records.iter().all(|record| record.row.conversation.is_none()));
 }
 
-#[timed_test]
+#[test]
 fn a_lock_names_files_as_from_its_own_folder() {
     let lab = lab();
     lab.write("chats.json", include_str!("../../plans/data/chats.json"));

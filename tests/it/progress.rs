@@ -3,12 +3,12 @@
 
 use serde_json::Value;
 
-use super::lab::{Lab, wait_for, without_time};
-use super::tmux::Terminal;
+use lab::tmux::Terminal;
+use lab::{Lab, wait_for, without_time};
 
 /// Returns a lab with one run of an embedded server, measured for this long.
 fn lab(measure: &str) -> Lab {
-    let lab = Lab::new();
+    let lab = Lab::real_time();
     lab.write(
         "plan.yaml",
         &format!(
@@ -26,7 +26,7 @@ sweeps: {{ s: {{ matrix: {{ scenario: short, qps: 20 }} }} }}
     lab
 }
 
-#[timed_test]
+#[test]
 fn programs_follow_a_sweep_in_json() {
     let lab = lab("2s");
     let ended = lab.run(&["run", "plan.yaml", "--progress", "json", "--progress-every", "200ms"]);
@@ -52,7 +52,7 @@ fn programs_follow_a_sweep_in_json() {
     assert!(ended.stdout.contains("demo "), "{}", ended.stdout);
 }
 
-#[timed_test]
+#[test]
 fn a_log_has_a_line_now_and_then() {
     let lab = lab("2s");
     let often = lab.run(&["run", "plan.yaml", "--progress", "plain", "--progress-every", "300ms"]);
@@ -69,7 +69,7 @@ fn a_log_has_a_line_now_and_then() {
     assert!(quiet.log.is_empty(), "{}", quiet.log);
 }
 
-#[timed_test]
+#[test]
 fn the_whole_terminal_needs_one() {
     let lab = lab("200ms");
     let refused = lab.run(&["run", "plan.yaml", "--progress", "full"]);
@@ -78,7 +78,7 @@ fn the_whole_terminal_needs_one() {
     assert!(lab.runs().is_empty());
 }
 
-#[timed_test]
+#[test]
 fn the_whole_terminal_is_given_back() {
     let lab = lab("4s");
     let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml", "--progress", "full"], 80) else { return };
@@ -97,7 +97,7 @@ fn the_whole_terminal_is_given_back() {
     assert!(!end.contains("0 of 1 runs ["), "{end}");
 }
 
-#[timed_test]
+#[test]
 fn an_impatient_end_gives_the_terminal_back_too() {
     let lab = lab("60s");
     let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml", "--progress", "full"], 80) else { return };

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use sweepline::rows::{Outcome, Phase};
 
-use super::lab::{Lab, Run};
-use super::mock::Mock;
-use super::sweeps::honest;
+use lab::mock::Mock;
+use lab::sweeps::honest;
+use lab::{Lab, Run};
 
 const PLAN: &str = "\
 sweepline: 1
@@ -61,13 +61,13 @@ fn metrics(lab: &Lab, run: &Run) -> Value {
     lab.ok(&["show", &id[..12], "--plan", "plan.yaml", "--format", "json"]).json()
 }
 
-#[timed_test]
+#[test]
 fn each_asks_and_is_answered_in_its_own_way() {
     let lab = Lab::new();
     let mut mock = Mock::start(&["--ttft", "10ms", "--itl", "2ms"]);
     lab.write("plan.yaml", &PLAN.replace("URL", &format!("http://127.0.0.1:{}/v1", mock.port)));
     assert_eq!(lab.ok(&["check", "plan.yaml"]).stdout.lines().next(), Some("plan.yaml: ok"));
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let again = lab.run(&["run", "plan.yaml"]);
     assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
     // The frozen plan gives the same runs.
@@ -113,12 +113,12 @@ fn each_asks_and_is_answered_in_its_own_way() {
     }
 }
 
-#[timed_test]
+#[test]
 fn what_has_no_tokens_has_no_numbers_of_tokens() {
     let lab = Lab::new();
     let mock = Mock::start(&["--ttft", "10ms", "--itl", "2ms"]);
     lab.write("plan.yaml", &PLAN.replace("URL", &format!("http://127.0.0.1:{}/v1", mock.port)));
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let mut seen = 0;
     for run in lab.runs().into_values() {
         let (name, shown) = (name(&run), metrics(&lab, &run));
@@ -157,7 +157,7 @@ fn what_has_no_tokens_has_no_numbers_of_tokens() {
     assert_eq!(table.lines().count(), 8, "{table}");
 }
 
-#[timed_test]
+#[test]
 fn an_answer_of_another_length_or_form_is_a_failure() {
     let faults = ["short@3", "empty@4", "error-object@5", "wrong-shape@6", "invalid-json@7"];
     let wanted = ["malformed", "malformed", "stream_error", "malformed", "malformed"];
@@ -186,7 +186,7 @@ fn an_answer_of_another_length_or_form_is_a_failure() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_stream_of_responses_that_breaks_is_told_like_any_other() {
     let faults = ["error-object:2@3", "truncate:2@4", "reset:2@5", "invalid-json:2@6", "empty@7"];
     let wanted = ["stream_error", "malformed", "reset", "malformed", "empty"];
@@ -209,7 +209,7 @@ fn a_stream_of_responses_that_breaks_is_told_like_any_other() {
     assert_eq!(outcomes[1..6], wanted, "{outcomes:?}");
 }
 
-#[timed_test]
+#[test]
 fn what_a_protocol_does_not_do_is_a_mistake_of_the_plan() {
     let lab = Lab::new();
     let text = "\
@@ -253,7 +253,7 @@ sweeps:
     assert!(!said.contains("scenario `B1`"), "a text can be embedded: {said}");
 }
 
-#[timed_test]
+#[test]
 fn how_many_texts_may_be_an_axis_and_defaults_are_said() {
     let lab = Lab::new();
     let text = "\
@@ -268,7 +268,7 @@ sweeps:
   b: { matrix: { scenario: [one, said], batch_size: 1 } }
 ";
     lab.write("plan.yaml", text);
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let runs = lab.runs();
     let inputs: Vec<&Value> = runs.values().map(|run| &run.json["spec"]["shaping"]["inputs"]).collect();
     assert_eq!(inputs.len(), 2, "the default and the written value are one run: {inputs:?}");

@@ -3,33 +3,38 @@
 
 use serde_json::Value;
 
-use super::lab::Lab;
-use super::mock::Mock;
-use super::sweeps::honest;
+use lab::Lab;
+use lab::mock::Mock;
+use lab::sweeps::honest;
 
 const FAST: [&str; 4] = ["--ttft", "1ms", "--itl", "1ms"];
 
 /// Measures at least this many requests of `output_tokens` tokens at batch 8, on a mock with these flags.
 fn measured(flags: &[&str], output_tokens: u32, requests: u32) -> Lab {
-    let lab = Lab::new();
     let mock = Mock::start(flags);
+    let url = format!("url: http://127.0.0.1:{}/v1", mock.port);
+    measured_at(&url, output_tokens, requests)
+}
+
+/// Like `measured`, for the endpoint with these settings.
+fn measured_at(endpoint: &str, output_tokens: u32, requests: u32) -> Lab {
+    let lab = Lab::new();
     let plan = format!(
         "\
 sweepline: 1
 name: rates
 seed: 3
-endpoints: {{ e: {{ url: http://127.0.0.1:{}/v1, engine: mock, errors: measured }} }}
+endpoints: {{ e: {{ {endpoint}, engine: mock, errors: measured }} }}
 models: {{ m: {{ id: tiny }} }}
 scenarios: {{ s: {{ base: B1, output_tokens: {output_tokens} }} }}
 phases: {{ fill: 20ms, stabilize: 20ms, measure: {{ for: 300ms, min_requests: {requests}, at_most: 40s }}, drain: 20s }}
 # A busy machine sends late, and failures are what is looked at here.
 validity: {{ client_late: {{ suspect: 100%, invalid: 100% }}, errors: {{ suspect: 50%, invalid: 90% }} }}
 sweeps: {{ one: {{ matrix: {{ scenario: s, batch_size: 8 }} }} }}
-",
-        mock.port
+"
     );
     lab.write("plan.yaml", &plan);
-    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
+    honest(&lab.run(&["run", "plan.yaml", "-q"]));
     lab
 }
 
@@ -41,7 +46,7 @@ fn number(row: &Value, column: &str) -> f64 {
     row[column].as_f64().unwrap_or_else(|| panic!("{column} is {}", row[column]))
 }
 
-#[timed_test]
+#[test]
 fn a_percentile_of_a_rate_is_what_that_share_got_or_better() {
     let lab = measured(&["--ttft", "1ms", "--itl", "1ms", "--jitter", "30%", "--fault", "http:500@every:20"], 10, 400);
     let run = &rows(&lab, "runs")[0];
@@ -69,7 +74,7 @@ fn a_percentile_of_a_rate_is_what_that_share_got_or_better() {
     assert!(line.contains("< "), "{shown}");
 }
 
-#[timed_test]
+#[test]
 fn generation_throughput_is_the_inverse_of_tpot() {
     for tokens in [2, 9] {
         let lab = measured(&["--ttft", "1ms", "--itl", "5ms"], tokens, 40);
@@ -88,15 +93,15 @@ fn generation_throughput_is_the_inverse_of_tpot() {
     assert_eq!(number(&rows(&lab, "runs")[0], "generation_throughput_n"), 0.0);
 }
 
-#[timed_test]
+#[test]
 fn gaps_of_few_requests_have_no_percentiles() {
-    let lab = measured(&["--ttft", "300ms", "--itl", "1ms"], 300, 8);
+    let lab = measured_at("mock: { ttft: 300ms, itl: 1ms }", 300, 8);
     let run = &rows(&lab, "runs")[0];
     assert!(number(run, "itl_streams") < 30.0 && number(run, "itl_n") > 1_000.0, "{run}");
     assert!(run["itl_p50_ms"].is_null() && run["itl_p99_ms"].is_null() && number(run, "itl_mean_ms") > 0.0, "{run}");
     let shown = lab.ok(&["show", &run["run_id"].as_str().unwrap()[..12]]).stdout;
     assert!(shown.contains("30 requests"), "{shown}");
-    let lab = measured(&FAST, 20, 200);
+    let lab = measured_at("mock: { ttft: 1ms, itl: 1ms, jitter: 20% }", 20, 200);
     let run = &rows(&lab, "runs")[0];
     assert!(number(run, "itl_p50_ms") > 0.0 && number(run, "itl_p50_effective_n") <= number(run, "itl_n"), "{run}");
 }

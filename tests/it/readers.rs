@@ -2,12 +2,12 @@
 //! compute the same figures (`readers.py`).
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use super::lab::{Ended, Lab};
-use super::pages::block;
-use super::sweeps::honest;
+use lab::pages::block;
+use lab::sweeps::honest;
+use lab::workbooks::python;
+use lab::{Ended, Lab};
 
 /// A plan with a closed, an open and a capped loop, different axes, and an endpoint that fails and
 /// sends two tokens per event.
@@ -54,29 +54,13 @@ impl Drop for Faulty {
     }
 }
 
-/// Returns a Python with DuckDB, pyarrow and openpyxl; `None`, with a message, if there is none.
-pub fn python() -> Option<PathBuf> {
-    let venv = std::env::var_os("SWEEPLINE_TEST_VENV").map(PathBuf::from);
-    let venv = venv.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/test-venv"));
-    let python = venv.join("bin/python");
-    let found = Command::new(&python).args(["-c", "import duckdb, openpyxl, pyarrow"]).output();
-    if found.is_ok_and(|output| output.status.success()) {
-        return Some(python);
-    }
-    let text = format!("{} has no DuckDB, pyarrow and openpyxl; `.ci/run` makes such a venv", python.display());
-    let required = std::env::var_os("SWEEPLINE_REQUIRE_READERS").is_some_and(|value| value == "1");
-    assert!(!required, "{text}");
-    eprintln!("skipped: {text}");
-    None
-}
-
-#[timed_test]
+#[test]
 fn others_read_one_table_and_compute_the_same_figures() {
     let Some(python) = python() else { return };
     let lab = Lab::new();
     let faulty = Faulty::start(&lab);
     lab.write("plan.yaml", &PLAN.replace("FAULTY", &faulty.url));
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
 
     let stored = lab.results().join("runs.parquet");
     lab.ok(&["export", "--format", "parquet"]);
@@ -102,10 +86,10 @@ fn others_read_one_table_and_compute_the_same_figures() {
     assert!(told["runs"] == 8 && told["figures"].as_u64() > Some(8 * 7 * 3), "{told}");
 }
 
-#[timed_test]
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
-    let lab = super::sweeps::lab();
-    honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
+    let lab = lab::sweeps::lab();
+    honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     for format in ["csv", "json", "markdown"] {
         // The output is never read, because the other end is closed before the program starts.
         let (reader, writer) = std::io::pipe().unwrap();

@@ -1,8 +1,8 @@
 //! Tests that the README is correct: its plan is valid, its commands exist, and its terminal screen shows
 //! the output of the program.
 
-use super::lab::{Lab, without_time};
-use super::pages::shape;
+use lab::pages::shape;
+use lab::{Lab, without_time};
 
 fn readme() -> String {
     std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap()
@@ -10,10 +10,10 @@ fn readme() -> String {
 
 /// Returns the block of the README that starts with `start`.
 fn block(start: &str) -> Vec<String> {
-    super::pages::block("README.md", start).lines
+    lab::pages::block("README.md", start).lines
 }
 
-#[timed_test]
+#[test]
 fn its_plan_is_a_plan() {
     let readme = readme();
     let plan = readme.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
@@ -28,7 +28,7 @@ fn it_is_short() {
     assert!(lines <= 150, "{lines} lines: move text to docs/");
 }
 
-#[timed_test]
+#[test]
 fn the_page_of_commands_lists_them() {
     let lab = Lab::new();
     let help = lab.ok(&["--help"]).stdout;
@@ -44,7 +44,7 @@ fn the_page_of_commands_lists_them() {
     }
 }
 
-#[timed_test]
+#[test]
 fn its_picture_of_the_terminal_is_true() {
     let plan = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/plans/quickstart.yaml")).unwrap();
     let lab = Lab::new();
@@ -75,7 +75,7 @@ fn its_picture_of_the_terminal_is_true() {
     }
 }
 
-#[timed_test]
+#[test]
 fn its_cause_of_a_slow_run_is_what_diagnose_says() {
     let readme = readme();
     for command in ["`sweepline run plans/slow.yaml`", "`sweepline diagnose plans/slow.yaml`"] {
@@ -84,9 +84,9 @@ fn its_cause_of_a_slow_run_is_what_diagnose_says() {
     let plan = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/plans/slow.yaml")).unwrap();
     let short = "phases: { fill: 1s, stabilize: 1s, measure: 10s, drain: 10s }";
     assert!(plan.contains(short));
-    let lab = Lab::new();
+    let lab = Lab::real_time();
     lab.write("plans/slow.yaml", &plan.replace(short, "phases: { fill: 300ms, stabilize: 300ms, measure: 1500ms }"));
-    lab.measured(&["run", "plans/slow.yaml"]);
+    lab.run(&["run", "plans/slow.yaml"]);
     // Lines wrap in other places if figures are shorter, so only the words are compared.
     let words = |text: &str| shape(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     let said = words(&lab.ok(&["diagnose", "plans/slow.yaml"]).stdout);
@@ -95,7 +95,7 @@ fn its_cause_of_a_slow_run_is_what_diagnose_says() {
     assert!(said.contains(&told), "{told}\n{said}");
 }
 
-#[timed_test]
+#[test]
 fn its_picture_is_made_by_the_commands_that_it_names() {
     let readme = readme();
     let picture = readme.split("](").find_map(|rest| rest.split(')').next().filter(|path| path.ends_with(".png")));

@@ -6,15 +6,15 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::lab::{Lab, Running};
-use super::sweeps::{end, honest, names, wait_until_gone};
+use lab::sweeps::{end, honest, names, wait_until_gone};
+use lab::{Lab, Running};
 
 const HEAD: &str = "
 sweepline: 1
 name: enough
 endpoints:
-  fast: { engine: mock, mock: { ttft: 10ms, itl: 2ms } }
-  slow: { engine: mock, mock: { ttft: 10ms, itl: 5ms } }
+  fast: { engine: mock, mock: { ttft: 10ms, itl: 2ms, jitter: 5% } }
+  slow: { engine: mock, mock: { ttft: 10ms, itl: 5ms, jitter: 5% } }
 models: { m: { id: demo } }
 scenarios: { short: { prompt_tokens: 20, output_tokens: 12 } }
 phases: { fill: 0s, stabilize: 0s, measure: 400ms, drain: 5s }
@@ -38,10 +38,10 @@ fn killed_and_resumed(lab: &Lab, failpoint: &str) {
     let (ended, servers) = end(running);
     assert_eq!(ended.code, None, "not killed at {failpoint}: {}", ended.stderr);
     wait_until_gone(&servers);
-    honest(&lab.measured(&args));
+    honest(&lab.run(&args));
 }
 
-#[timed_test]
+#[test]
 fn repeats_end_when_means_are_known_and_a_killed_sweep_leaves_out_the_same() {
     let lab = Lab::new();
     let sweep = "  s: { matrix: { endpoint: fast, scenario: short, batch_size: [1, 2] }, \
@@ -80,7 +80,7 @@ fn repeats_end_when_means_are_known_and_a_killed_sweep_leaves_out_the_same() {
     assert_eq!(forced["totals"]["states"]["pruned"], 0, "{}", forced["totals"]);
 }
 
-#[timed_test]
+#[test]
 fn rounds_end_when_a_difference_is_shown_and_compare_judges_by_that_look() {
     let lab = Lab::new();
     let sweep = "  s: { matrix: { endpoint: [fast, slow], scenario: short, batch_size: 1 }, repeats: 12, \
@@ -100,7 +100,7 @@ fn rounds_end_when_a_difference_is_shown_and_compare_judges_by_that_look() {
     assert!(lab.ok(&["run", "plan.yaml"]).stderr.contains("nothing to do"));
 }
 
-#[timed_test]
+#[test]
 fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
     let lab = Lab::new();
     let plan = |budget: &str| {
@@ -138,7 +138,7 @@ fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
         (&"time".into(), &1.6.into()),
         "{before:#}"
     );
-    let ended = lab.measured(&["run", "plan.yaml"]);
+    let ended = lab.run(&["run", "plan.yaml"]);
     honest(&ended);
     assert!(ended.stderr.contains("the budget now allows an optional sweep: 3 runs"), "{}", ended.stderr);
     assert!(ended.stderr.contains("(optional, last declared first): `last`"), "{}", ended.stderr);
@@ -147,7 +147,7 @@ fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
     assert_eq!(pruned.len(), 2, "a repeat, and the last sweep");
 }
 
-#[timed_test]
+#[test]
 fn a_budget_is_looked_at_again_before_each_optional_run_where_its_cost_was_not_known() {
     let lab = Lab::new();
     // The token cost of a closed loop is unknown before it has been measured; one run costs more than this
@@ -160,7 +160,7 @@ fn a_budget_is_looked_at_again_before_each_optional_run_where_its_cost_was_not_k
     lab.write("plan.yaml", &plan);
     let before = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json()["budget"].clone();
     assert_eq!(before["limits"][0]["runs_not_counted"], 3, "{before:#}");
-    let ended = lab.measured(&["run", "plan.yaml", "--progress", "plain"]);
+    let ended = lab.run(&["run", "plan.yaml", "--progress", "plain"]);
     honest(&ended);
     assert!(ended.stderr.contains("of a budget of 20 tokens"), "{}", ended.stderr);
     assert_eq!((ended.code, names(&lab, "runs").len()), (Some(0), 1), "{}", ended.stderr);

@@ -4,10 +4,10 @@
 //! A mock with four slots and 40 ms per response serves at most 100 requests per second; 8 % of its
 //! responses are errors.
 
-use super::lab::Lab;
-use super::mock::Mock;
-use super::report::{Page, json};
-use super::sweeps::honest;
+use lab::Lab;
+use lab::mock::Mock;
+use lab::report::{Page, json};
+use lab::sweeps::honest;
 
 const SWEEPS: &str = "\
 models: { m: { id: m } }
@@ -21,7 +21,7 @@ sweeps:
   ladder: { matrix: { endpoint: one, model: m, scenario: s, qps: [30, 200] }, repeats: 2 }
 ";
 
-#[timed_test]
+#[test]
 fn what_weakens_an_answer_stands_beside_it() {
     let mock =
         Mock::start(&["--ttft", "20ms", "--itl", "4ms", "--jitter", "50%", "--slots", "4", "--fault", "http:500@8%"]);
@@ -31,7 +31,7 @@ fn what_weakens_an_answer_stands_beside_it() {
         mock.port
     );
     lab.write("plan.yaml", &format!("{head}{SWEEPS}"));
-    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
+    honest(&lab.run(&["run", "plan.yaml", "-q"]));
 
     lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
     let page = Page::of(&lab, "report.html");

@@ -7,8 +7,8 @@ use std::process::Command;
 use resvg::tiny_skia::Pixmap;
 use serde_json::Value;
 
-use super::lab::Lab;
-use super::report::{Page, Table, is_sound, json, measured};
+use lab::Lab;
+use lab::report::{Page, Table, is_sound, json, measured};
 
 /// A plan with two servers, one of which misses the objective, three scenarios including a mix, and
 /// two loads.
@@ -286,7 +286,7 @@ fn no_font_of_the_machine_is_looked_at(lab: &Lab) {
     }
 }
 
-#[timed_test]
+#[test]
 fn every_figure_has_the_numbers_of_the_command_that_answers_it() {
     let lab = measured(PLAN);
     let calibrate = ["calibrate", "--batch-size", "2", "--output-tokens", "4", "--no-search"];
@@ -318,7 +318,7 @@ fn every_figure_has_the_numbers_of_the_command_that_answers_it() {
     assert_eq!(std::fs::read_to_string(&mine).unwrap(), "a picture of mine");
 }
 
-#[timed_test]
+#[test]
 fn sections_without_data_are_named_with_the_reason() {
     let plan = PLAN
         .replace("scenario: [short, long, both], batch_size: [2, 6]", "scenario: [short], batch_size: [2]")

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::lab::Lab;
-use super::mock::Mock;
-use super::sweeps::honest;
+use lab::Lab;
+use lab::mock::Mock;
+use lab::sweeps::honest;
 
 const PLAN: &str = "\
 sweepline: 1
@@ -49,12 +49,12 @@ fn sent(lab: &Lab, mock: &Mock) -> BTreeMap<String, Value> {
     bodies
 }
 
-#[timed_test]
+#[test]
 fn each_arrives_as_it_is_said_and_nothing_where_it_is_omitted() {
     let lab = Lab::new();
     let mut mock = Mock::start(&["--ttft", "10ms"]);
     lab.write("plan.yaml", &PLAN.replace("URL", &format!("http://127.0.0.1:{}/v1", mock.port)));
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let again = lab.run(&["run", "plan.yaml"]);
     assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
     mock.terminate();
@@ -75,7 +75,7 @@ fn each_arrives_as_it_is_said_and_nothing_where_it_is_omitted() {
     assert!(frozen.stderr.contains("nothing to do"), "{}", frozen.stderr);
 }
 
-#[timed_test]
+#[test]
 fn a_length_is_asked_for_once_and_a_model_has_an_id() {
     let lab = Lab::new();
     let text = "\

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 use sweepline::rows::RequestRow;
 
-use super::lab::{Lab, Run};
-use super::mock::Mock;
+use lab::mock::Mock;
+use lab::{Lab, Run};
 
 /// There is one slot for two requests at a time, so one of them waits in the queue.
 const FLAGS: [&str; 7] = ["--ttft", "20ms", "--itl", "2ms", "--slots", "1", "--trace-ids"];
@@ -82,7 +82,7 @@ fn compared(run: &Run, log: &HashMap<u64, Value>, told: [bool; 4], coarse_ns: u6
     }
 }
 
-#[timed_test]
+#[test]
 fn llama_cpp_tells_prefill_and_decode_in_the_last_chunk() {
     let (lab, run, log) = measured("timings", "http: 1.1", "stream: true");
     compared(&run, &log, [false, true, true, false], 0);
@@ -107,13 +107,13 @@ fn llama_cpp_tells_prefill_and_decode_in_the_last_chunk() {
     assert!(row["server_queue_ns"].is_null() && row["trace_id"].as_str() == record.row.trace_id.as_deref(), "{row}");
 }
 
-#[timed_test]
+#[test]
 fn server_timing_of_a_stream_tells_the_queue_alone() {
     let (_, run, log) = measured("server-timing", "http: 2", "stream: true");
     compared(&run, &log, [true, false, false, false], 0);
 }
 
-#[timed_test]
+#[test]
 fn server_timing_of_a_whole_answer_tells_all() {
     let (lab, run, log) = measured("server-timing", "http: 1.1", "stream: false");
     compared(&run, &log, [true; 4], 0);
@@ -122,7 +122,7 @@ fn server_timing_of_a_whole_answer_tells_all() {
     assert!(e2e["of"] == "e2e" && e2e["assigned_share"].as_f64().unwrap() > 0.9, "{e2e:#}");
 }
 
-#[timed_test]
+#[test]
 fn fields_of_tgi_tell_queue_and_all_in_whole_milliseconds() {
     let (_, run, log) = measured("tgi", "http: 1.1", "stream: false");
     compared(&run, &log, [true, false, false, true], 1_000_000);

@@ -1,6 +1,6 @@
 //! Tests fragments, variables, `--set` and frozen plans, through the program.
 
-use crate::lab::{Ended, Lab};
+use lab::{Ended, Lab};
 
 /// A plan that takes its hardware from a fragment and its times from variables.
 const PLAN: &str = r#"sweepline: 1
@@ -40,7 +40,7 @@ fn refused(ended: &Ended, wanted: &[&str]) {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_plan_of_fragments_and_variables_runs() {
     let lab = lab();
     let ended = lab.run(&[
@@ -69,7 +69,7 @@ fn a_plan_of_fragments_and_variables_runs() {
     assert!(why.stdout.contains("plans/p.yaml:7:58, quick at --set:1:12"), "{}", why.stdout);
 }
 
-#[timed_test]
+#[test]
 fn a_fragment_is_the_same_as_its_text_in_the_plan() {
     let lab = lab();
     lab.write("plans/one.yaml", &PLAN.replace("use: [parts/site.yaml]\n", SITE));
@@ -84,7 +84,7 @@ fn a_fragment_is_the_same_as_its_text_in_the_plan() {
     assert_eq!(all.len(), 3);
 }
 
-#[timed_test]
+#[test]
 fn what_cannot_be_used_is_refused_with_its_place() {
     let lab = lab();
     lab.write("outside.yaml", SITE);
@@ -110,7 +110,7 @@ fn what_cannot_be_used_is_refused_with_its_place() {
     }
 }
 
-#[timed_test]
+#[test]
 fn every_command_with_a_plan_takes_values() {
     let lab = lab();
     lab.write("outside.yaml", SITE);
@@ -146,7 +146,7 @@ fn every_command_with_a_plan_takes_values() {
     assert_eq!((found["file"].as_str(), found["line"].as_u64()), (Some("plans/p.yaml"), Some(7)), "{json}");
 }
 
-#[timed_test]
+#[test]
 fn a_frozen_plan_gives_the_same_runs_and_freezes_to_itself() {
     let lab = lab();
     let plans = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("plans");
@@ -177,7 +177,7 @@ fn a_frozen_plan_gives_the_same_runs_and_freezes_to_itself() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_lock_says_where_every_value_comes_from() {
     let lab = lab();
     lab.write("plans/p.yaml", &PLAN.replace("qps: 20", "qps: { from: 20, to: 40, times: 2 }"));
@@ -207,7 +207,7 @@ fn a_lock_says_where_every_value_comes_from() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_lock_knows_what_was_written_in_other_words() {
     let lab = lab();
     for (arrivals, line) in [
@@ -222,7 +222,7 @@ fn a_lock_knows_what_was_written_in_other_words() {
     }
 }
 
-#[timed_test]
+#[test]
 fn secrets_stay_references_when_frozen() {
     let lab = lab();
     let key = "{ engine: vllm, url: \"http://127.0.0.1:9/v1\", api_key: { secret: env:THE_KEY } }";
@@ -232,7 +232,7 @@ fn secrets_stay_references_when_frozen() {
     assert!(lock.stdout.contains("env:THE_KEY") && !lock.stdout.contains("canary"), "{}", lock.stdout);
 }
 
-#[timed_test]
+#[test]
 fn a_plan_that_differs_from_its_lock_is_refused() {
     let lab = lab();
     lab.ok(&["freeze", "plans/p.yaml", "-o", "plan.lock"]);
@@ -261,7 +261,7 @@ fn a_plan_that_differs_from_its_lock_is_refused() {
     );
 }
 
-#[timed_test]
+#[test]
 fn a_difference_against_a_revision_takes_its_fragments_from_there() {
     let lab = lab();
     let git = |args: &[&str]| {
@@ -279,7 +279,7 @@ fn a_difference_against_a_revision_takes_its_fragments_from_there() {
     assert!(diff.contains("1ms") && diff.contains("2ms") && diff.contains("plans/parts/site.yaml:2"), "{diff}");
 }
 
-#[timed_test]
+#[test]
 fn a_plan_is_compared_with_what_is_set_in_it() {
     let lab = lab();
     let diff = lab.ok(&["diff", "plans/p.yaml", "--set", "vars.n=4"]).stdout;
@@ -293,7 +293,7 @@ fn a_plan_is_compared_with_what_is_set_in_it() {
 }
 
 /// The smoke test as shown in docs/PLAN.md.
-#[timed_test]
+#[test]
 fn a_smoke_test_is_one_variable() {
     let lab = lab();
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/PLAN.md");
@@ -318,7 +318,7 @@ fn a_smoke_test_is_one_variable() {
 }
 
 /// Hardware that two endpoints share, as shown in docs/PLAN.md.
-#[timed_test]
+#[test]
 fn a_fragment_gives_several_endpoints_their_hardware() {
     let lab = Lab::new();
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/PLAN.md");

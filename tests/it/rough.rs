@@ -5,8 +5,8 @@ use std::net::TcpListener;
 
 use rustix::process::Signal;
 
-use super::lab::{Lab, wait_for};
-use super::sweeps::honest;
+use lab::sweeps::honest;
+use lab::{Lab, wait_for};
 
 const PLAN: &str = "
 sweepline: 1
@@ -28,7 +28,7 @@ fn lab() -> Lab {
     lab
 }
 
-#[timed_test]
+#[test]
 fn an_export_goes_where_a_link_leads() {
     let lab = lab();
     let target = lab.write("target.csv", "");
@@ -40,7 +40,7 @@ fn an_export_goes_where_a_link_leads() {
     assert_eq!(std::fs::read_dir(lab.path()).unwrap().count(), 4, "plan, results, target, link: nothing else remains");
 }
 
-#[timed_test]
+#[test]
 fn what_is_not_called_like_a_run_is_left_alone() {
     let lab = lab();
     std::fs::write(lab.results().join("runs/README"), "mine").unwrap();
@@ -52,7 +52,7 @@ fn what_is_not_called_like_a_run_is_left_alone() {
     assert!(lab.results().join("runs/README").exists());
 }
 
-#[timed_test]
+#[test]
 fn one_damaged_run_hides_no_other() {
     let lab = lab();
     let (_, run) = lab.runs().pop_first().unwrap();
@@ -69,7 +69,7 @@ fn one_damaged_run_hides_no_other() {
     assert_eq!((table.code, table.stdout.lines().count()), (Some(5), 2), "a header and the complete run");
 }
 
-#[timed_test]
+#[test]
 fn a_page_is_no_completion() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -91,7 +91,7 @@ fn a_page_is_no_completion() {
     assert!(lab.runs().is_empty());
 }
 
-#[timed_test]
+#[test]
 fn no_load_is_too_high_to_be_stopped() {
     let lab = Lab::new();
     lab.write("beyond.yaml", &PLAN.replace("batch_size: [1, 2]", "qps: [1e12]"));
@@ -109,7 +109,7 @@ fn no_load_is_too_high_to_be_stopped() {
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
 }
 
-#[timed_test]
+#[test]
 fn the_objective_is_answered() {
     let lab = Lab::new();
     let slo = "slo: { ttft: { p50: 10s }, e2e: { p50: 1us }, cost_per_million: 0.01 }\nsweeps:";
@@ -117,7 +117,7 @@ fn the_objective_is_answered() {
     // requests down together.
     let plan = PLAN.replace("measure: 200ms", "measure: 3s").replace("\nsweeps:", &format!("\n{slo}"));
     lab.write("plan.yaml", &plan);
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let id = lab.runs().into_keys().next().unwrap();
     let page = lab.ok(&["show", &id, "--plan", "plan.yaml"]).stdout;
     assert!(page.contains("  ttft p50 ≤ 10s: holds"), "{page}");

@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 use super::given_up::give_up_saying;
-use super::lab::{Lab, Server};
-use super::report::{Page, Table, browser, dom_of, is_sound};
-use super::sweeps::honest;
+use lab::report::{Page, Table, browser, dom_of, is_sound};
+use lab::sweeps::honest;
+use lab::{Lab, Server};
 
 const PLAN: &str = "\
 sweepline: 1
@@ -139,12 +139,12 @@ fn tables_are_those_of_export(part: &str, run: &Value) -> usize {
     compared
 }
 
-#[timed_test]
+#[test]
 fn each_run_has_a_part_with_the_numbers_of_show_and_export() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--jitter", "30%", "--fault", "invalid-json@3%"]);
     lab.write("plan.yaml", &PLAN.replace("URL", &server.url()));
-    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
+    honest(&lab.run(&["run", "plan.yaml", "-q"]));
     lab.ok(&["report", "plan.yaml"]);
     let page = Page::of(&lab, "report.html");
     is_sound(&page);

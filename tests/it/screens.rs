@@ -4,10 +4,10 @@
 
 use std::path::PathBuf;
 
-use super::front::{Front, Mood};
-use super::lab::{Lab, wait_for};
-use super::mock::Mock;
-use super::tmux::Terminal;
+use lab::front::{Front, Mood};
+use lab::mock::Mock;
+use lab::tmux::Terminal;
+use lab::{Lab, wait_for};
 
 /// Common terminal widths.
 const COLUMNS: [u16; 3] = [80, 100, 140];
@@ -20,8 +20,8 @@ const MILD: &str = "validity: { client_late: { suspect: 100%, invalid: 100% }, u
 const TWO_SETTINGS: &str = "sweepline: 1
 name: two settings
 endpoints:
-  base: { engine: mock, mock: { ttft: 40ms, itl: 10ms } }
-  patched: { engine: mock, mock: { ttft: 40ms, itl: 20ms } }
+  base: { engine: mock, mock: { ttft: 40ms, itl: 10ms, jitter: 5% } }
+  patched: { engine: mock, mock: { ttft: 40ms, itl: 20ms, jitter: 5% } }
 models: { m: { id: tiny } }
 scenarios: { short: { base: B1, output_tokens: 8 } }
 phases: { fill: 0s, stabilize: 100ms, measure: { for: 400ms, min_requests: 20, at_most: 60s }, drain: 10s }
@@ -55,7 +55,7 @@ fn at_the_end(terminal: &Terminal) -> String {
     // The program does not wrap commands that users copy; the terminal wraps them, and copies them
     // as a whole.
     let without_commands = |text: &str| -> Vec<String> {
-        let is_command = |line: &str| line.contains(env!("CARGO_BIN_EXE_sweepline"));
+        let is_command = |line: &str| line.contains("sweepline ");
         text.lines().map(str::trim_end).filter(|line| !is_command(line)).map(str::to_owned).collect()
     };
     let unbroken = without_commands(&terminal.unbroken());
@@ -89,7 +89,7 @@ fn keeps(lab: &Lab, what: &str, columns: u16, screen: &str) {
     // Tables and their sentences are at most 100 columns wide in any terminal.
     let whole = rejoined(screen.trim_end(), usize::from(columns.min(100)));
     let ids = runs.keys().fold(whole, |text, id| text.replace(&id[..8], "ID"));
-    let text = ids.replace(env!("CARGO_BIN_EXE_sweepline"), "sweepline");
+    let text = ids;
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/snapshots"));
     let filters = [
         (r"(?m)^\d\d:\d\d:\d\d ", "hh:mm:ss "),
@@ -107,7 +107,7 @@ fn keeps(lab: &Lab, what: &str, columns: u16, screen: &str) {
     });
 }
 
-#[timed_test]
+#[test]
 fn a_run_is_read_at_any_width() {
     for columns in COLUMNS {
         let lab = Lab::new();
@@ -117,18 +117,18 @@ fn a_run_is_read_at_any_width() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_resumed_sweep_is_read_at_any_width() {
     for columns in COLUMNS {
         let lab = Lab::new();
         lab.write("plan.yaml", &embedded());
-        lab.measured(&["run", "plan.yaml", "--only", "batch_size == 4"]);
+        lab.run(&["run", "plan.yaml", "--only", "batch_size == 4"]);
         let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml"], columns) else { return };
         keeps(&lab, "resume", columns, &at_the_end(&terminal));
     }
 }
 
-#[timed_test]
+#[test]
 fn an_outage_is_read_at_any_width() {
     for columns in COLUMNS {
         let mock = Mock::start(&["--ttft", "40ms", "--itl", "10ms"]);
@@ -148,11 +148,11 @@ fn an_outage_is_read_at_any_width() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_comparison_is_read_at_any_width() {
     let lab = Lab::new();
     lab.write("plan.yaml", &(TWO_SETTINGS.to_owned() + MILD));
-    lab.measured(&["run", "plan.yaml"]);
+    lab.run(&["run", "plan.yaml"]);
     for columns in COLUMNS {
         let Some(terminal) = Terminal::start(&lab, &["compare", "plan.yaml"], columns) else { return };
         keeps(&lab, "comparison", columns, &at_the_end(&terminal));

@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::lab::{Ended, Lab, Server, wait_for};
-use super::sweeps::{end, honest, names, wait_until_gone};
+use lab::sweeps::{end, honest, names, wait_until_gone};
+use lab::{Ended, Lab, Server, wait_for};
 
 /// A server with four slots. With up to four requests in flight, none waits; a fifth waits for a quarter of
 /// a response, which is 17 ms.
@@ -42,14 +42,14 @@ fn finished(choice: &Value) -> BTreeSet<String> {
     choice["finished"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()[..16].to_owned()).collect()
 }
 
-#[timed_test]
+#[test]
 fn a_search_finds_the_knee_of_the_mock_and_is_done_then() {
     let lab = Lab::new();
     lab.write("plan.yaml", &plan(SEARCH));
     let before = choices(&lab, "plan.yaml");
     assert_eq!((&before[0]["chooses"], &before[0]["axis"]), (&"search".into(), &"batch_size".into()));
     let most = before[0]["most_runs"].as_u64().unwrap() as usize;
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let after = choices(&lab, "plan.yaml");
     let standing = after[0]["standing"].as_str().unwrap();
     assert!(standing.starts_with("4 in flight meets the objective, 5 misses it"), "{standing}");
@@ -121,21 +121,21 @@ fn its_decisions_are_seen(lab: &Lab, finished: &Value) {
     assert!(curves.contains("search limit · a · m · short: 4 in flight") && curves.contains("(long run)"), "{curves}");
 }
 
-#[timed_test]
+#[test]
 fn two_sweeps_that_ask_for_the_same_runs_end_in_one_invocation() {
     let lab = Lab::new();
     let ladder = |name: &str, loads: &str| {
         format!("  {name}: {{ matrix: {{ scenario: short, batch_size: {loads} }}, stop: slo_missed }}\n")
     };
     lab.write("plan.yaml", &plan(&(ladder("one", "[2, 4]") + &ladder("two", "[2, 3, 8, 16]"))));
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let ended = choices(&lab, "plan.yaml");
     assert!(ended.iter().all(|choice| choice["next"].is_null()), "{ended:#?}");
     assert_eq!(ended.iter().map(|choice| finished(choice).len()).collect::<Vec<_>>(), [2, 3], "{ended:#?}");
     assert_eq!(names(&lab, "runs").len(), 4, "2 is measured once");
 }
 
-#[timed_test]
+#[test]
 fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_it_before() {
     let lab = Lab::new();
     let search = "  limit: { matrix: { scenario: short }, search: { qps: { from: 20, to: 40 }, confirm: 3s } }\n";
@@ -149,7 +149,7 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
         checked.contains("a search begins at its lightest load, and ends without a result if its runs are too short to decide whether the objective is met"),
         "{checked}"
     );
-    let ended = lab.measured(&["run", "plan.yaml"]);
+    let ended = lab.run(&["run", "plan.yaml"]);
     honest(&ended);
     let choice = choices(&lab, "plan.yaml").remove(0);
     let standing = choice["standing"].as_str().unwrap();
@@ -167,7 +167,7 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
 
 /// Each sweep starts with a run that no other sweep needs, and reaches a run that another sweep also needs:
 /// an end, a step of a search, or a cell of a list.
-#[timed_test]
+#[test]
 fn a_run_that_several_sweeps_come_to_is_measured_once_in_an_invocation() {
     let lab = Lab::new();
     let sweeps = "  one: { matrix: { scenario: short, batch_size: [1, 2, 4] }, stop: slo_missed }
@@ -222,7 +222,7 @@ fn killed_and_resumed(lab: &Lab, times: u32, seed: u64) -> Ended {
         wait_until_gone(&servers);
     }
     eprintln!("{hit} of {times} kills hit a sweep that had not ended");
-    lab.measured(&["run", "plan.yaml"])
+    lab.run(&["run", "plan.yaml"])
 }
 
 /// Returns the number of times a search is killed: `SWEEPLINE_KILLS`, or a small default.
@@ -230,7 +230,7 @@ fn kills() -> u32 {
     std::env::var("SWEEPLINE_KILLS").map_or(6, |kills| kills.parse().expect("a number of kills"))
 }
 
-#[timed_test]
+#[test]
 fn a_search_that_is_killed_at_any_instant_decides_what_it_would_have_decided() {
     let lab = Lab::new();
     lab.write("plan.yaml", &plan(SEARCH));
@@ -262,13 +262,13 @@ fn a_search_that_is_killed_at_any_instant_decides_what_it_would_have_decided() {
     assert_eq!(choices(&lab, "plan.yaml")[0]["standing"], ended[0]["standing"]);
 }
 
-#[timed_test]
+#[test]
 fn a_ladder_ends_behind_the_first_load_that_misses_and_says_what_it_left_out() {
     let lab = Lab::new();
     let ladder = "  ladder: { matrix: { endpoint: a, model: m, scenario: short, batch_size: [16, 2, 4, 8, 32] }, \
                   stop: slo_missed, repeats: 2 }\n";
     lab.write("plan.yaml", &plan(ladder));
-    let ended = lab.measured(&["run", "plan.yaml", "--progress", "plain"]);
+    let ended = lab.run(&["run", "plan.yaml", "--progress", "plain"]);
     honest(&ended);
     let words = "8 in flight misses the objective, so 2 heavier loads were skipped; 6 runs";
     assert!(ended.stderr.contains(words), "{}", ended.stderr);
@@ -294,21 +294,21 @@ fn a_ladder_ends_behind_the_first_load_that_misses_and_says_what_it_left_out() {
     assert!(curves.contains("skipped: 16, 32 in flight, since 8 in flight misses the objective"), "{curves}");
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_never_meets_the_objective_and_one_that_always_does_are_said_to_be_so() {
     let lab = Lab::new();
     let of = |limit: &str| plan(SEARCH).replace("p90: 18ms", &format!("p90: {limit}")).replace("to: 32", "to: 3");
     lab.write("never.yaml", &of("1ms"));
-    lab.measured(&["run", "never.yaml"]);
+    lab.run(&["run", "never.yaml"]);
     let standing = choices(&lab, "never.yaml")[0]["standing"].to_string();
     assert!(standing.contains("no load of the range meets the objective: 2 in flight misses it"), "{standing}");
     lab.write("always.yaml", &of("900ms"));
-    lab.measured(&["run", "always.yaml"]);
+    lab.run(&["run", "always.yaml"]);
     let standing = choices(&lab, "always.yaml")[0]["standing"].to_string();
     assert!(standing.contains("3 in flight meets the objective, the heaviest load of the range"), "{standing}");
 }
 
-#[timed_test]
+#[test]
 fn one_search_answers_for_each_limit_of_the_objective() {
     let lab = Lab::new();
     // Each additional response slows down the tokens of all by half of the base time: 5 ms with one
@@ -319,7 +319,7 @@ fn one_search_answers_for_each_limit_of_the_objective() {
                   meets: MEETS, confirm: 0s } }\n";
     let plan = |meets: &str| format!("{slower}sweeps:\n{}", search.replace("MEETS", meets));
     lab.write("plan.yaml", &plan("[slo, ttft]"));
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let ended = &choices(&lab, "plan.yaml")[0];
     let of = |choice: &Value, objective: &str| {
         let answers = choice["answers"].as_array().unwrap();
@@ -354,7 +354,7 @@ fn one_search_answers_for_each_limit_of_the_objective() {
     assert!(same["next"].is_null() && of(same, "slo")["found"] == whole, "{same:#}");
 }
 
-#[timed_test]
+#[test]
 fn a_search_over_arriving_conversations_counts_conversations() {
     let lab = Lab::new();
     // The server has one slot, and conversations have two turns of 12 ms each, so it serves at most
@@ -370,7 +370,7 @@ fn a_search_over_arriving_conversations_counts_conversations() {
     lab.write("plan.yaml", &format!("{plan}sweeps:\n{search}"));
     let before = &choices(&lab, "plan.yaml")[0];
     assert_eq!(before["unit"], "conversations per second");
-    honest(&lab.measured(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let ended = &choices(&lab, "plan.yaml")[0];
     let found = ended["answers"][0]["found"].as_f64().unwrap();
     assert!((20.0..=66.0).contains(&found), "{ended:#}");
@@ -381,7 +381,7 @@ fn a_search_over_arriving_conversations_counts_conversations() {
     assert!(is_said, "{standing}");
 }
 
-#[timed_test]
+#[test]
 fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
     let lab = Lab::new();
     let wrong = |sweep: &str, words: &str| {
@@ -419,7 +419,7 @@ fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
     );
 }
 
-#[timed_test]
+#[test]
 fn a_load_under_the_objective_is_taken_only_from_a_search_for_the_whole_of_it() {
     let lab = Lab::new();
     let search = |meets: &str| {
@@ -450,7 +450,7 @@ fn a_load_under_the_objective_is_taken_only_from_a_search_for_the_whole_of_it() 
     }
 }
 
-#[timed_test]
+#[test]
 fn one_command_writes_the_plan_of_a_search_and_goes_on_with_it() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--model", "tiny-7b", "--slots", "4"]);
@@ -472,7 +472,7 @@ fn one_command_writes_the_plan_of_a_search_and_goes_on_with_it() {
     assert!(refused.stderr.contains("search.yaml already exists"), "{}", refused.stderr);
     let limited = lab.run(&["search", "--slo", "ttft p98 5ms"]);
     assert!(limited.stderr.contains("unknown percentile `p98`; use one of p50, p75"), "{}", limited.stderr);
-    let ended = lab.measured(&["run", "search.yaml", "-q"]);
+    let ended = lab.run(&["run", "search.yaml", "-q"]);
     honest(&ended);
     assert!(choices(&lab, "search.yaml")[0]["standing"].as_str().unwrap().contains("meets the objective"));
 }

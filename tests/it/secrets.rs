@@ -7,10 +7,10 @@ use std::path::Path;
 
 use sweepline::rows::{Outcome, read_journal};
 
-use super::lab::{Ended, Lab, Running, wait_for};
-use super::mock::Mock;
-use super::outcomes::by_number;
-use super::server::{Server, stream_of, token};
+use lab::mock::Mock;
+use lab::plans::by_number;
+use lab::server::{Server, stream_of, token};
+use lab::{Ended, Lab, Running, wait_for};
 
 /// The key is in lower case, as the test server repeats it.
 const CANARY: &str = "canary7f3a9c51d2e84b60";
@@ -124,7 +124,7 @@ fn command_lines(process: u32) -> Vec<String> {
     std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).filter_map(child).collect()
 }
 
-#[timed_test]
+#[test]
 fn the_key_reaches_the_server_and_nothing_else() {
     let mock =
         Mock::start_with(&["--ttft", "2ms", "--api-key-env", "MOCK_KEY"], |command| command.env("MOCK_KEY", CANARY));
@@ -187,7 +187,7 @@ fn echoes() -> Vec<Vec<u8>> {
     echoes
 }
 
-#[timed_test]
+#[test]
 fn a_server_that_repeats_the_key_finds_no_reader() {
     let server = Server::start(|number, stream| {
         let echoes = echoes();
@@ -215,7 +215,7 @@ fn a_server_that_repeats_the_key_finds_no_reader() {
     everything_is_clean(&lab, with_key);
 }
 
-#[timed_test]
+#[test]
 fn a_refused_key_is_not_shown() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -245,7 +245,7 @@ fn a_refused_key_is_not_shown() {
     is_clean(&lab.results());
 }
 
-#[timed_test]
+#[test]
 fn missing_keys_are_named_together_before_anything_is_sent() {
     let mock = Mock::start(&["--ttft", "2ms"]);
     let lab = Lab::new();

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::lab::{Lab, Server};
-use super::sweeps::honest;
+use lab::sweeps::honest;
+use lab::{Lab, Server};
 
 fn plan([good, other]: [&Server; 2], repeats: u32, compare: &str) -> String {
     format!(
@@ -26,13 +26,13 @@ sweeps:
     )
 }
 
-#[timed_test]
+#[test]
 fn a_sequential_comparison_is_judged_at_its_look_and_says_so() {
     let lab = Lab::new();
     let [good, other] = [Server::start(&lab, &["--slots", "16"]), Server::start(&lab, &["--slots", "16"])];
     // The number of rounds is fixed, so that all are run whatever their results are.
     lab.write("plan.yaml", &plan([&good, &other], 4, ""));
-    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
+    honest(&lab.run(&["run", "plan.yaml", "-q"]));
     let compared = |args: &[&str]| -> Value {
         let answer = lab.ok(&[&["compare", "plan.yaml", "--format", "json"], args].concat()).json();
         lab.follows("compare", &answer);

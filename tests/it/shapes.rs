@@ -7,10 +7,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use sweepline::rows::{Record, TokenSource};
 
-use super::lab::Lab;
-use super::mock::Mock;
-use super::outcomes::by_number;
-use super::server::{Server, stream_of, token};
+use lab::Lab;
+use lab::mock::Mock;
+use lab::plans::by_number;
+use lab::server::{Server, stream_of, token};
 
 const TOKENS: u32 = 12;
 
@@ -76,7 +76,7 @@ fn content_first(answer: &str, reasoning: usize) -> String {
     format!("{}{}", &answer[border..], &answer[..border])
 }
 
-#[timed_test]
+#[test]
 fn every_shape_is_a_whole_answer() {
     let mocks: Vec<Mock> = SHAPES
         .iter()
@@ -179,7 +179,7 @@ fn role_chunk_is_no_token(shape: &Shape, records: &[Record]) {
     assert_eq!(most > 10_000_000, opens, "{:?} {}: {most} ns", shape.flags, shape.endpoint);
 }
 
-#[timed_test]
+#[test]
 fn a_whole_answer_without_a_stream() {
     let mock = Mock::start(&["--ttft", "5ms"]);
     let lab = Lab::new();
@@ -210,7 +210,7 @@ fn a_whole_answer_without_a_stream() {
     }
 }
 
-#[timed_test]
+#[test]
 fn streams_that_the_mock_does_not_send() {
     let finish = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}";
     let tool =
@@ -252,7 +252,7 @@ fn streams_that_the_mock_does_not_send() {
         let _ = std::io::Write::write_all(stream, &bodies[number.min(bodies.len() - 1)]);
     });
     let lab = Lab::new();
-    lab.write("plan.yaml", &super::outcomes::one_by_one(server.port, answers.len(), "stall: 30s"));
+    lab.write("plan.yaml", &lab::plans::one_by_one(server.port, answers.len(), "stall: 30s"));
     lab.run(&["run", "plan.yaml"]);
     let records = by_number(lab.only_run());
     for (record, (body, events, tokens, source)) in records.iter().zip(&answers) {

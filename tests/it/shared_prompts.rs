@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use sweepline::rows::{Phase, RequestRow};
 
-use super::lab::{Lab, Run, Running};
+use lab::{Lab, Run, Running};
 
 /// Returns a plan for an embedded mock whose cache holds everything, in blocks of the usual size. `rest`
 /// contains scenarios and other differences.
@@ -89,7 +89,7 @@ fn holds(lab: &Lab, plan: &str, least: f64) -> Vec<Run> {
     runs
 }
 
-#[timed_test]
+#[test]
 fn a_log_whose_records_share_a_system_prompt_is_valid_without_nonces_of_their_own() {
     let lab = Lab::new();
     lab.write("log.jsonl", &log(500, 1));
@@ -108,7 +108,7 @@ fn a_log_whose_records_share_a_system_prompt_is_valid_without_nonces_of_their_ow
     assert_eq!(shares(&lab.only_run()), (0.0, 0.0));
 }
 
-#[timed_test]
+#[test]
 fn what_is_shared_may_count_otherwise_than_the_rest() {
     let lab = Lab::new();
     // Our count assumes four letters per token; on this server every word is one token, however long.
@@ -135,7 +135,7 @@ fn what_is_shared_may_count_otherwise_than_the_rest() {
     assert!((told - cached).abs() <= 2.0, "{told:.1} % declared, {cached:.1} % cached");
 }
 
-#[timed_test]
+#[test]
 fn a_data_set_that_comes_again_is_known_then() {
     let lab = Lab::new();
     lab.write("log.jsonl", &log(25, 1));
@@ -150,7 +150,7 @@ fn a_data_set_that_comes_again_is_known_then() {
     }
 }
 
-#[timed_test]
+#[test]
 fn conversations_with_real_and_with_scripted_histories_share_what_they_open_with() {
     // Each plan uses a separate server, because without a nonce the second one would hit texts that the
     // first one left in the cache.
@@ -168,7 +168,7 @@ fn conversations_with_real_and_with_scripted_histories_share_what_they_open_with
     }
 }
 
-#[timed_test]
+#[test]
 fn classes_of_a_mix_share_what_both_send() {
     let lab = Lab::new();
     lab.write("log.jsonl", &log(300, 1));
@@ -184,7 +184,7 @@ fn classes_of_a_mix_share_what_both_send() {
     holds(&lab, &plan("chat", "off", rest), 35.0);
 }
 
-#[timed_test]
+#[test]
 fn a_trace_whose_texts_begin_alike_declares_it() {
     let lab = Lab::new();
     // Blocks have names. Only the blocks before a block matter, not its position.
@@ -214,7 +214,7 @@ fn a_trace_whose_texts_begin_alike_declares_it() {
     assert!(of(2).unwrap() >= 1024 - 1024 / 128, "{:?}", of(2));
 }
 
-#[timed_test]
+#[test]
 fn beyond_the_bound_nothing_is_declared_and_nothing_judged() {
     let lab = Lab::new();
     lab.write("log.jsonl", &log(500, 1));
@@ -245,7 +245,7 @@ fn age(run: &Run) {
     run.put_old_record(json);
 }
 
-#[timed_test]
+#[test]
 fn rows_of_older_versions_are_read_as_unknown_where_they_may_be_wrong() {
     let lab = Lab::new();
     lab.write("log.jsonl", &log(100, 1));

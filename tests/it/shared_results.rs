@@ -7,10 +7,10 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use super::lab::{Ended, Lab, Running, wait_for};
-use super::mock::Mock;
-use super::s3::{Fault, S3};
-use super::sweeps::{PLAN, honest, lab, planned};
+use lab::mock::Mock;
+use lab::s3::{Fault, S3};
+use lab::sweeps::{PLAN, honest, lab, planned};
+use lab::{Ended, Lab, Running, wait_for};
 
 /// Location of the results on the test server.
 const URL: &str = "s3://bench/team";
@@ -60,7 +60,7 @@ fn is_measuring(cache: &Path) -> bool {
 
 const MEASURE: [&str; 4] = ["run", "plan.yaml", "--results", URL];
 
-#[timed_test]
+#[test]
 fn four_workers_share_a_plan_and_no_run_is_measured_twice() {
     let (lab, s3) = (lab(), S3::start(true));
     lab.write("plan.yaml", &PLAN.replace("batch_size: [1, 2, 3]", "batch_size: [1, 2, 3, 4, 5, 6]"));
@@ -80,7 +80,7 @@ fn four_workers_share_a_plan_and_no_run_is_measured_twice() {
     }
 }
 
-#[timed_test]
+#[test]
 fn readers_see_shared_results_and_fetch_rows_when_they_read_them() {
     let (lab, s3) = (lab(), S3::start(true));
     honest(&run(&s3, &lab, "writer", &MEASURE));
@@ -117,7 +117,7 @@ fn readers_see_shared_results_and_fetch_rows_when_they_read_them() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_plan_may_say_where_its_results_lie_and_the_command_line_has_the_last_word() {
     let lab = Lab::new();
     let url = format!("file://{}/team", lab.path().display());
@@ -143,7 +143,7 @@ fn a_plan_may_say_where_its_results_lie_and_the_command_line_has_the_last_word()
     );
 }
 
-#[timed_test]
+#[test]
 fn a_worker_that_is_cut_off_loses_nothing_and_measures_nothing_twice() {
     let (lab, s3) = (lab(), S3::start(true));
     let mut running = Running::start(&mut command(&s3, &lab, "cache", &MEASURE));
@@ -162,7 +162,7 @@ fn a_worker_that_is_cut_off_loses_nothing_and_measures_nothing_twice() {
     ok(&s3, &lab, "cache", &["verify", "--results", URL]);
 }
 
-#[timed_test]
+#[test]
 fn the_run_of_a_killed_worker_is_taken_over_when_its_claim_is_over() {
     let (lab, s3) = (lab(), S3::start(true));
     lab.write(
@@ -187,7 +187,7 @@ fn the_run_of_a_killed_worker_is_taken_over_when_its_claim_is_over() {
     assert!(s3.keys("team/claims/").is_empty(), "claims are removed with the commit");
 }
 
-#[timed_test]
+#[test]
 fn another_result_that_came_first_stands_in_the_copy_too() {
     let (lab, s3) = (lab(), S3::start(true));
     // The run is first measured here, as if disconnected, and by another worker in the meantime.
@@ -205,7 +205,7 @@ fn another_result_that_came_first_stands_in_the_copy_too() {
     assert!(verified.stdout.contains("5 runs"), "{}", verified.stdout);
 }
 
-#[timed_test]
+#[test]
 fn two_workers_take_turns_at_a_server_that_they_share() {
     let (lab, s3) = (lab(), S3::start(true));
     let server = Mock::start(&["--ttft", "2ms", "--itl", "1ms"]);

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::lab::{Ended, Lab, Running};
-use super::pages::{Figures, block, missing};
-use super::s3::{Fault, S3};
-use super::sweeps::{files, honest, lab, names, planned};
+use lab::pages::{Figures, block, missing};
+use lab::s3::{Fault, S3};
+use lab::sweeps::{files, honest, lab, names, planned};
+use lab::{Ended, Lab, Running};
 
 /// Location of the results on the test server.
 const URL: &str = "s3://bench/chat";
@@ -62,7 +62,7 @@ fn measured_again(dir: &Path, number: usize) {
     std::fs::write(&path, format!("{body},\n  \"sha256\": \"{digest}\"\n}}\n")).unwrap();
 }
 
-#[timed_test]
+#[test]
 fn what_a_colleague_pushed_is_a_hit_and_the_first_result_stays() {
     let (first, second, other) = (measured(), lab(), measured());
     let shared = Lab::new();
@@ -98,12 +98,12 @@ fn what_a_colleague_pushed_is_a_hit_and_the_first_result_stays() {
     second.ok(&["verify"]);
 }
 
-#[timed_test]
+#[test]
 fn of_32_writers_of_one_run_one_wins_and_31_are_kept_as_attempts() {
     let lab = lab();
     lab.write(
         "one.yaml",
-        &super::sweeps::PLAN.replace("batch_size: [1, 2, 3]", "batch_size: [1]").replace("qps: [40, 60]", "qps: [40]"),
+        &lab::sweeps::PLAN.replace("batch_size: [1, 2, 3]", "batch_size: [1]").replace("qps: [40, 60]", "qps: [40]"),
     );
     honest(&lab.run(&["run", "one.yaml", "--only", "sweep == 'closed'"]));
     let id = names(&lab, "runs").into_iter().next().unwrap();
@@ -138,7 +138,7 @@ fn of_32_writers_of_one_run_one_wins_and_31_are_kept_as_attempts() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_store_that_lets_every_writer_win_is_refused_by_name() {
     let (lab, s3) = (measured(), S3::start(false));
     for args in [&["push", URL][..], &["run", "plan.yaml", "--results", URL]] {
@@ -151,7 +151,7 @@ fn a_store_that_lets_every_writer_win_is_refused_by_name() {
     assert!(s3.keys("chat/runs/").is_empty(), "no request was sent");
 }
 
-#[timed_test]
+#[test]
 fn addresses_that_are_none_and_those_with_secrets_are_refused() {
     let lab = measured();
     for (url, words) in [
@@ -170,7 +170,7 @@ fn addresses_that_are_none_and_those_with_secrets_are_refused() {
     assert!(both.code == Some(2) && both.stderr.contains("shared"), "{}", both.stderr);
 }
 
-#[timed_test]
+#[test]
 fn a_throttled_store_is_asked_again_and_an_expired_credential_says_what_to_renew() {
     let (lab, s3) = (measured(), S3::start(true));
     s3.set(Fault::SlowDown(4));
@@ -189,7 +189,7 @@ fn a_throttled_store_is_asked_again_and_an_expired_credential_says_what_to_renew
     ok(&s3, &lab, &["pull", URL]);
 }
 
-#[timed_test]
+#[test]
 fn a_kill_in_the_middle_of_a_push_or_pull_costs_nothing() {
     let (lab, s3) = (measured(), S3::start(true));
     let killed = |lab: &Lab, point: &str, args: &[&str]| {
@@ -212,7 +212,7 @@ fn a_kill_in_the_middle_of_a_push_or_pull_costs_nothing() {
     assert_eq!(names(&other, "attempts"), BTreeSet::new(), "the leftovers of the kill are gone");
 }
 
-#[timed_test]
+#[test]
 fn a_damaged_object_never_becomes_a_result() {
     let (lab, s3) = (measured(), S3::start(true));
     ok(&s3, &lab, &["push", URL]);
@@ -231,7 +231,7 @@ fn a_damaged_object_never_becomes_a_result() {
     other.ok(&["verify"]);
 }
 
-#[timed_test]
+#[test]
 fn many_commits_are_read_from_packs_and_one_by_one_where_a_pack_is_damaged() {
     let (lab, s3) = (lab(), S3::start(true));
     let names: Vec<String> = (0..8).map(|number| format!("e{number}")).collect();

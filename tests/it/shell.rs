@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use super::lab::{Ended, Lab};
+use lab::{Ended, Lab};
 
 /// Whether a program is installed; if not, prints a message for the tests that need it.
 fn has(program: &str) -> bool {
@@ -37,7 +37,7 @@ fn completed(lab: &Lab, line: &str) -> Vec<String> {
     ended.stdout.split_whitespace().map(str::to_owned).collect()
 }
 
-#[timed_test]
+#[test]
 fn bash_completes_commands_flags_values_and_files() {
     let lab = Lab::new();
     if !has("bash") {
@@ -60,7 +60,7 @@ fn bash_completes_commands_flags_values_and_files() {
     }
 }
 
-#[timed_test]
+#[test]
 fn every_shell_gets_a_script_of_its_own() {
     let lab = Lab::new();
     let heads = [
@@ -98,7 +98,7 @@ fn set(page: &str) -> String {
     ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-#[timed_test]
+#[test]
 fn the_manual_has_a_page_for_the_program_and_for_each_command() {
     let lab = Lab::new();
     lab.ok(&["man", "--output", "share/man1"]);

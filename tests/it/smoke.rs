@@ -1,6 +1,6 @@
 //! Tests the whole workflow once: a plan, two runs, a table, and nothing left to do.
 
-use super::lab::Lab;
+use lab::Lab;
 
 const PLAN: &str = "
 sweepline: 1
@@ -18,7 +18,7 @@ sweeps:
     matrix: { endpoint: [demo], model: [m], scenario: [short], qps: [40] }
 ";
 
-#[timed_test]
+#[test]
 fn a_plan_becomes_judged_rows_once() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);

@@ -4,26 +4,9 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::lab::Lab;
-use super::optimize::spoil;
-use super::sweeps::{Talking, honest, names};
-
-/// A server with four slots. With up to four requests in flight, none waits; with eight, each waits for a
-/// whole response, which is 60 ms. A window has so many responses that enough independent ones are left for
-/// a decision, even if a busy machine slows them down together.
-const HEAD: &str = "
-sweepline: 1
-name: staged
-endpoints: { a: { engine: mock, mock: { ttft: 20ms, itl: 10ms, slots: 4 } } }
-models: { m: { id: demo } }
-scenarios: { short: { prompt_tokens: 20, output_tokens: 5 } }
-slo: { ttft: { p50: 50ms } }
-phases: { fill: 0s, stabilize: 100ms, measure: 3500ms, drain: 5s }
-# A busy machine sends late; what is asked here is which runs are made.
-validity: { client_late: { suspect: 100%, invalid: 100% } }
-sweeps:
-  ladder: { matrix: { scenario: short, batch_size: [2, 4, 8] }, stop: slo_missed }
-";
+use lab::Lab;
+use lab::plans::LADDER as HEAD;
+use lab::sweeps::{Talking, honest, names};
 
 /// Returns a plan with the ladder, followed by a sweep.
 fn behind(sweep: &str) -> String {
@@ -46,7 +29,7 @@ fn pending(preview: &Value) -> Vec<(String, String)> {
     cells.iter().map(|cell| (text(&cell["state"]), text(&cell["why"]))).collect()
 }
 
-#[timed_test]
+#[test]
 fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing() {
     let lab = Lab::new();
     lab.write("plan.yaml", &behind(SUSTAINED));
@@ -84,7 +67,7 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     talking.wait_to_say("× 0.8 → 3 in flight");
     talking.signal(Signal::KILL);
     talking.end();
-    let ended = lab.measured(&["run", "plan.yaml", "--progress", "plain", "--frozen", "plan.lock"]);
+    let ended = lab.run(&["run", "plan.yaml", "--progress", "plain", "--frozen", "plan.lock"]);
     honest(&ended);
     assert!(ended.stderr.contains("(a · m · short) × 0.8 → 3 in flight"), "{}", ended.stderr);
     assert_eq!(names(&lab, "runs").len(), 5, "2, 4 and 8, and twice the resulting 3");
@@ -152,7 +135,7 @@ fn cells_that_wait_are_asked_for(lab: &Lab, why: &str) {
     assert!(without.stderr.contains("sweep names require --plan"), "{}", without.stderr);
 }
 
-#[timed_test]
+#[test]
 fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     let lab = Lab::new();
     let gate = |bound: &str| {
@@ -208,11 +191,11 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     assert_eq!(ended.code, Some(3), "requested cells that are blocked are missing: {}", ended.stderr);
     assert_eq!(names(&lab, "runs").len(), 3, "nothing was measured for any of them");
     lab.write("yes.yaml", &gate("at_least: 4"));
-    honest(&lab.measured(&["run", "yes.yaml"]));
+    honest(&lab.run(&["run", "yes.yaml"]));
     assert_eq!(names(&lab, "runs").len(), 5, "the gate lets both through");
 }
 
-#[timed_test]
+#[test]
 fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     let lab = Lab::new();
     let head = HEAD.split("  ladder:").next().unwrap().replace("measure: 3500ms", "measure: 700ms");
@@ -248,7 +231,7 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     );
     assert_eq!(names(&lab, "runs").len(), 3, "no run after either gate");
     lab.write("yes.yaml", &plan("metric: e2e_p50, at_most: 2s"));
-    honest(&lab.measured(&["run", "yes.yaml"]));
+    honest(&lab.run(&["run", "yes.yaml"]));
     // In such a short window, it remains undecided whether the objective holds.
     let ended = lab.run(&["run", "yes.yaml", "--gate"]);
     let kept = "conditions met\n  gate of `checked`: smoke: a · m · short · 4: e2e_p50 is 6";
@@ -256,7 +239,7 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     assert_eq!(names(&lab, "runs").len(), 4, "the gate lets it through");
 }
 
-#[timed_test]
+#[test]
 fn run_numbers_go_on_in_a_later_stage_and_calibrate_knows_a_load_once_it_is_found() {
     let lab = Lab::new();
     let quick = HEAD.replace("p50: 50ms", "p50: 900ms").replace("3500ms", "1500ms").replace("[2, 4, 8]", "[2, 4]");
@@ -268,52 +251,15 @@ fn run_numbers_go_on_in_a_later_stage_and_calibrate_knows_a_load_once_it_is_foun
     let line = "sustained: batch_size 0.8 × ladder.max_batch_size_under_slo: waits for ladder";
     assert!(before.stderr.contains(&format!("not calibrated: {line}")), "{}", before.stderr);
     assert!(before.json()["not_known"][0].as_str().unwrap().starts_with(line), "{}", before.stdout);
-    lab.measured(&["run", "plan.yaml"]);
+    lab.run(&["run", "plan.yaml"]);
     assert_eq!(calibrate().json()["not_known"], serde_json::json!([]));
-    let again = lab.measured(&["run", "plan.yaml", "--force", "--progress", "plain"]).stderr;
+    let again = lab.run(&["run", "plan.yaml", "--force", "--progress", "plain"]).stderr;
     let started = again.lines().filter(|line| line.contains(" started, "));
     let numbers: Vec<&str> = started.filter_map(|line| line.split('[').nth(1)?.split('/').next()).collect();
     assert_eq!(numbers, ["1", "2", "3"], "{again}");
 }
 
-#[timed_test]
-fn an_invalid_probe_that_its_search_made_again_is_named_and_changes_no_exit_code() {
-    let lab = Lab::new();
-    let head = HEAD.split("  ladder:").next().unwrap().replace("measure: 3500ms", "measure: 2s");
-    let plan = |least: u32| {
-        format!(
-            "{head}  limit: {{ matrix: {{ scenario: short }}, search: {{ batch_size: {{ from: 2, to: 16, within: 50% }}, confirm: 0s }} }}\n  \
-             checked: {{ matrix: {{ scenario: short, batch_size: 1 }}, gate: {{ sweep: limit, metric: max_batch_size_under_slo, \
-             at_least: {least} }} }}\n"
-        )
-    };
-    lab.write("plan.yaml", &plan(2));
-    let ended = spoil(&lab, &[1]);
-    let named = "limit: a · m · short: run ";
-    let line = ended.stderr.lines().find(|line| line.starts_with(named)).unwrap_or_else(|| panic!("{}", ended.stderr));
-    assert!(line.ends_with(" is invalid: client_paused; another run replaced it"), "{line}");
-    assert!(!ended.stderr.contains("--redo invalid"), "{}", ended.stderr);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    lab.write("no.yaml", &plan(16));
-    let refused = lab.run(&["run", "no.yaml"]);
-    assert!(refused.code == Some(4) && refused.stderr.contains(named), "{:?}: {}", refused.code, refused.stderr);
-    // A run on which the search does not base a decision stays invalid. If another sweep requests the
-    // run, it is missing there.
-    let id = &line[named.len()..][..8];
-    let record = lab.runs().into_iter().find(|(short, _)| short.starts_with(id)).expect("the run").1.json;
-    let spec = &record["spec"];
-    let (load, repeat) = (spec["load"]["closed"]["batch_size"].as_u64().unwrap(), spec["repeat"].as_u64().unwrap());
-    let other = format!("  other: {{ matrix: {{ scenario: short, batch_size: {load} }}, repeats: {} }}\n", repeat + 1);
-    lab.write("other.yaml", &(plan(2) + &other));
-    let runs = lab.ok(&["preview", "other.yaml", "--format", "json"]).json()["runs"].as_array().unwrap().clone();
-    let shared = runs.iter().find(|run| run["sweep"] == "other" && run["id"].as_str().unwrap().starts_with(id));
-    assert!(shared.is_some_and(|run| run["state"] == "cached"), "{runs:#?}");
-    let short = &shared.unwrap()["id"].as_str().unwrap()[..16];
-    let ended = lab.run(&["run", "other.yaml", "--only", &format!("id[:16] == '{short}'")]);
-    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-}
-
-#[timed_test]
+#[test]
 fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
     let lab = Lab::new();
     let refused = |name: &str, plan: &str, said: &str| {

@@ -10,8 +10,8 @@ use std::process::Command;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::lab::{Ended, Lab};
-use super::sweeps::{files, goes_on, honest, lab, names, planned, unchanged, wait_for_attempt};
+use lab::sweeps::{files, goes_on, honest, lab, names, planned, unchanged, wait_for_attempt};
+use lab::{Ended, Lab};
 
 /// Asserts exit code 5 and each of `words` in the message.
 fn refused(ended: &Ended, words: &[&str]) {
@@ -28,15 +28,14 @@ fn named(ended: &Ended, start: &str) -> PathBuf {
     PathBuf::from(word.unwrap_or_else(|| panic!("no path in {error:?}")).trim_end_matches([':', ',']))
 }
 
-#[timed_test]
+#[test]
 fn a_limit_on_file_sizes_names_the_file_and_the_sweep_goes_on_without_it() {
     let lab = lab();
-    let program = env!("CARGO_BIN_EXE_sweepline");
     let mut stopped_at = BTreeSet::new();
     for blocks in (0..20).map(|power| 1 << power) {
         let mut command = Command::new("sh");
         let limited = format!("ulimit -f {blocks} && exec \"$0\" run plan.yaml");
-        command.args(["-c", &limited, program]).current_dir(lab.path()).env("NO_COLOR", "1");
+        command.args(["-c", &limited]).arg(lab::program()).current_dir(lab.path()).env("NO_COLOR", "1");
         let before = files(&lab, "runs");
         let ended = Ended::from(command.output().unwrap());
         unchanged(&before, &files(&lab, "runs"));
@@ -89,7 +88,7 @@ impl Drop for Mounted {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_full_disk_loses_nothing_and_the_sweep_goes_on_when_there_is_space() {
     let lab = lab();
     let Some(disk) = Mounted::tmpfs(&lab.results(), "4k") else { return };
@@ -143,7 +142,7 @@ fn unprivileged(lab: &Lab, args: &[&str]) -> Option<Ended> {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_folder_that_cannot_be_written_is_named_and_still_read() {
     let lab = lab();
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 1"]));
@@ -172,7 +171,7 @@ fn a_folder_that_cannot_be_written_is_named_and_still_read() {
     goes_on(&lab, &before);
 }
 
-#[timed_test]
+#[test]
 fn a_run_that_may_not_be_read_is_named_and_left_alone() {
     let lab = lab();
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
@@ -199,7 +198,7 @@ fn a_run_that_may_not_be_read_is_named_and_left_alone() {
     assert!(names(&lab, "superseded").is_empty(), "nothing was measured twice");
 }
 
-#[timed_test]
+#[test]
 fn results_under_a_file_are_refused_by_name() {
     let lab = lab();
     lab.write("notes.txt", "not a folder");
@@ -236,7 +235,7 @@ fn problems(report: &Value) -> BTreeMap<String, Vec<(String, String)>> {
     runs.filter(|run| run["whole"] == false).map(|run| (text(&run["id"]), files(run))).collect()
 }
 
-#[timed_test]
+#[test]
 fn damage_is_named_and_exactly_the_damaged_runs_are_done_again() {
     let lab = lab();
     goes_on(&lab, &files(&lab, "runs"));
@@ -277,7 +276,7 @@ fn damage_is_named_and_exactly_the_damaged_runs_are_done_again() {
     assert_eq!(names(&lab, "superseded").len(), 4, "their remains are kept");
 }
 
-#[timed_test]
+#[test]
 fn a_changed_byte_is_found_and_never_read_as_a_figure() {
     let lab = lab();
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 1"]));
@@ -303,7 +302,7 @@ fn a_changed_byte_is_found_and_never_read_as_a_figure() {
     assert_eq!(names(&lab, "runs").len(), 1);
 }
 
-#[timed_test]
+#[test]
 fn a_run_that_cannot_be_read_is_not_left_out_silently() {
     let lab = lab();
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
@@ -321,13 +320,13 @@ fn a_run_that_cannot_be_read_is_not_left_out_silently() {
     lab.ok(&["show", &ids[1]]);
 }
 
-#[timed_test]
+#[test]
 fn one_writer_at_a_time_and_readers_as_they_like() {
     let lab = lab();
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     let before = files(&lab, "runs");
     let id = names(&lab, "runs").pop_first().unwrap();
-    lab.write("hour.yaml", &super::sweeps::PLAN.replace("measure: 200ms", "measure: 1h"));
+    lab.write("hour.yaml", &lab::sweeps::PLAN.replace("measure: 200ms", "measure: 1h"));
     let holder = lab.start(&["run", "hour.yaml"]);
     wait_for_attempt(&lab);
 
@@ -344,7 +343,7 @@ fn one_writer_at_a_time_and_readers_as_they_like() {
     unchanged(&before, &files(&lab, "runs"));
 
     holder.signal(Signal::KILL);
-    super::sweeps::end(holder);
+    lab::sweeps::end(holder);
     let ended = goes_on(&lab, &before);
     assert!(ended.stderr.contains("3 runs to do (2 are already done)"), "{}", ended.stderr);
     assert_eq!(planned(&lab, "hour.yaml").intersection(&names(&lab, "runs")).count(), 0);

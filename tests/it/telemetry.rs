@@ -11,9 +11,9 @@ use std::time::Instant;
 use serde_json::Value;
 use sweepline::rows::{Sample, read_samples};
 
-use super::lab::{Lab, Run, Server, wait_for};
 use super::live::{Listening, is_there};
-use super::mock::Mock;
+use lab::mock::Mock;
+use lab::{Lab, Run, Server, wait_for};
 
 /// A plan with a closed loop that has more requests than the server has slots, whose prompts share
 /// their beginnings.
@@ -56,7 +56,7 @@ pub fn reasons(shown: &Value) -> Vec<&str> {
     shown["verdict"]["reasons"].as_array().unwrap().iter().map(|reason| reason["name"].as_str().unwrap()).collect()
 }
 
-#[timed_test]
+#[test]
 fn what_the_mock_says_of_itself_is_what_the_client_saw() {
     let lab = Lab::new();
     let flags = ["--ttft", "30ms", "--itl", "2ms", "--slots", "4", "--prefix-cache", "100000"];
@@ -123,7 +123,7 @@ fn what_the_mock_says_of_itself_is_what_the_client_saw() {
     lab.ok(&["verify"]);
 }
 
-#[timed_test]
+#[test]
 fn two_in_a_hundred_of_somebody_else_are_found() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
@@ -211,7 +211,7 @@ impl FakePage {
     }
 }
 
-#[timed_test]
+#[test]
 fn no_page_harms_a_run() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
@@ -265,7 +265,7 @@ fn no_page_harms_a_run() {
 }
 
 /// Like vLLM's, the mock's responses do not report prefix cache hits; its metrics do.
-#[timed_test]
+#[test]
 fn prefix_hits_are_held_against_what_prompts_share() {
     let lab = Lab::new();
     let server = Mock::start(&["--ttft", "10ms", "--itl", "1ms", "--prefix-cache", "100000", "--no-cached-tokens"]);
@@ -299,7 +299,7 @@ fn prefix_hits_are_held_against_what_prompts_share() {
     );
 }
 
-#[timed_test]
+#[test]
 fn what_a_server_says_of_itself_speaks_against_a_run() {
     let lab = Lab::new();
     // Eight requests need more than the 64 tokens for which the server has room.
@@ -337,7 +337,7 @@ fn what_a_server_says_of_itself_speaks_against_a_run() {
     assert!(table.contains("server_preempting"), "{table}");
 }
 
-#[timed_test]
+#[test]
 fn keys_and_headers_go_to_the_endpoint_s_own_server_alone() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--log-text"]);
@@ -397,9 +397,9 @@ fn what_cannot_be_scraped_is_told_before_anything_runs() {
 }
 
 /// The embedded mock also has a page, at a port that is unknown in advance.
-#[timed_test]
+#[test]
 fn the_embedded_mock_is_scraped() {
-    let lab = Lab::new();
+    let lab = Lab::real_time();
     let text =
         plan("URL", "on").replace("engine: vllm, url: URL", "engine: mock").replace("measure: 3s", "measure: 1s");
     lab.write("plan.yaml", &text);
@@ -411,7 +411,7 @@ fn the_embedded_mock_is_scraped() {
 
 /// Tests the system's node exporter together with the server's own page: its figures for this
 /// machine match those of the kernel.
-#[timed_test]
+#[test]
 fn a_node_exporter_tells_of_the_host() {
     let program = "prometheus-node-exporter";
     if !is_there(program) {

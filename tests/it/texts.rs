@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use sweepline::rows::{TextRow, read_texts};
 
-use super::lab::{Lab, Run};
-use super::mock::Mock;
+use lab::mock::Mock;
+use lab::{Lab, Run};
 
 const CANARY: &str = "canary2b8e61f09d";
 
@@ -90,7 +90,7 @@ fn agree(run: &Run, mock: &mut Mock) -> usize {
     rows.len()
 }
 
-#[timed_test]
+#[test]
 fn texts_are_those_of_the_servers_logs() {
     let lab = Lab::new();
     let mut mocks = start();
@@ -117,7 +117,7 @@ fn texts_are_those_of_the_servers_logs() {
     );
 }
 
-#[timed_test]
+#[test]
 fn nothing_is_kept_unasked_and_nothing_is_measured_again_for_it() {
     let lab = Lab::new();
     let mocks = start();

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::lab::Lab;
-use super::mock::Mock;
+use lab::Lab;
+use lab::mock::Mock;
 
 /// Runs a closed and an open loop with this many threads and without nonces, which differ between
 /// attempts. Returns digest and prompt of each request by run and number.
@@ -45,7 +45,7 @@ fn table(threads: u32) -> BTreeMap<(String, u64), (Option<String>, Option<u32>)>
     table
 }
 
-#[timed_test]
+#[test]
 fn threads_change_nothing_but_who_does_the_work() {
     let (one, three) = (table(1), table(3));
     let runs = |table: &BTreeMap<(String, u64), _>| table.keys().map(|(run, _)| run.clone()).collect::<BTreeSet<_>>();

@@ -2,249 +2,42 @@
 //! itself, with the chat template written out by hand, and has the requested number of tokens.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use sweepline::plan::model::content::{Content, Reuse};
 use sweepline::plan::{Api, Disk, NonceMode, TokenizerFiles};
 use sweepline::protocol::Framing;
 use sweepline::units::{NonceSeed, Seed};
 use sweepline::workload::tokenizer::{Message, TokenizerError};
-use sweepline::workload::{Common, Counting, Generator, NonceKey, Prompt, Tokenizer};
-use tokenizers::models::TrainerWrapper;
-use tokenizers::models::bpe::{BPE, BpeTrainer};
-use tokenizers::models::unigram::{Unigram, UnigramTrainer};
-use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::pre_tokenizers::metaspace::{Metaspace, PrependScheme};
-use tokenizers::{AddedToken, Tokenizer as Library};
+use sweepline::workload::{Counting, Generator, NonceKey, Tokenizer};
+use tokenizers::Tokenizer as Library;
 
-use super::lab::Lab;
-use super::mock::Mock;
-use super::realserver::RealServer;
+use lab::Lab;
+use lab::exact_prompts::{
+    bpe, counted, every_prompt_is_as_long_as_asked, folder, load, on_a_server, real_model, unigram,
+};
+use lab::mock::Mock;
 
-const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}\
-                      {% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
-const CONFIG: &str = r#"{ "bos_token": "<s>", "eos_token": { "content": "</s>" }, "model_max_length": 4096 }"#;
+/// The number of prompts per tokenizer. The measured suite generates more.
+const PROMPTS: u64 = 200;
 
-fn specials() -> Vec<AddedToken> {
-    ["<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>"].map(|text| AddedToken::from(text, true)).into()
-}
-
-/// Returns text for training tokenizers: our own prose and the words of a chat.
-fn text() -> Vec<String> {
-    let content = Content { prompt_tokens: 500, ..Content::default() };
-    let generator = Generator::new(&content, Seed(3), 0, Some(NonceKey::new(NonceSeed([7; 16]))));
-    (0..200).map(|k| generator.request(k).user).chain(["user\nassistant\nsystem\n".to_owned()]).collect()
-}
-
-/// Returns a byte-level BPE tokenizer, as in GPT-like models, which puts a token in front of text that is
-/// not a chat.
-pub fn bpe() -> Library {
-    let mut library = Library::new(BPE::default());
-    library.with_pre_tokenizer(Some(ByteLevel::new(false, true, true)));
-    library.with_decoder(Some(ByteLevel::default()));
-    let alphabet = ByteLevel::alphabet().into_iter().collect();
-    let trainer = BpeTrainer::builder().vocab_size(2_000).show_progress(false);
-    let mut trainer: TrainerWrapper = trainer.special_tokens(specials()).initial_alphabet(alphabet).build().into();
-    library.train(&mut trainer, text().into_iter()).unwrap();
-    library
-}
-
-/// Returns a unigram tokenizer over words in which a mark stands for the space, as in
-/// SentencePiece.
-fn unigram() -> Library {
-    let mut library = Library::new(Unigram::default());
-    library.with_pre_tokenizer(Some(Metaspace::new('▁', PrependScheme::Always, true)));
-    library.with_decoder(Some(Metaspace::default()));
-    let mut building = UnigramTrainer::builder();
-    building.vocab_size(1_500).show_progress(false).unk_token(Some("<unk>".to_owned())).special_tokens(specials());
-    let mut trainer: TrainerWrapper = building.build().unwrap().into();
-    library.train(&mut trainer, text().into_iter()).unwrap();
-    library
-}
-
-/// Writes the folder of a tokenizer with a chat template.
-pub fn folder(lab: &Lab, library: &Library) -> PathBuf {
-    lab.write("model/tokenizer_config.json", CONFIG);
-    lab.write("model/chat_template.jinja", CHATML);
-    lab.write("model/tokenizer.json", &library.to_string(false).unwrap()).parent().unwrap().to_owned()
-}
-
-fn load(path: &Path) -> Tokenizer {
-    Tokenizer::new(&TokenizerFiles::read(&Disk, path).unwrap()).unwrap()
-}
-
-/// Returns the library's own count, with the chat template written out by hand.
-fn counted(library: &Library, api: Api, prompt: &Prompt) -> usize {
-    let text = match (api.protocol().framing(), &prompt.system) {
-        (Framing::Text, None) => prompt.user.clone(),
-        (Framing::Text, Some(system)) => format!("{system}\n\n{}", prompt.user),
-        (Framing::Chat, system) => {
-            let said = |role: &str, text: &str| format!("<|im_start|>{role}\n{text}<|im_end|>\n");
-            let system = system.as_ref().map(|text| said("system", text)).unwrap_or_default();
-            format!("{system}{}<|im_start|>assistant\n", said("user", &prompt.user))
-        }
-    };
-    library.encode_fast(text, api == Api::Completions).unwrap().len()
-}
-
-/// Returns the number of prompts per tokenizer.
-fn prompts() -> u64 {
-    std::env::var("SWEEPLINE_PROMPTS").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000)
-}
-
-/// Returns a length. The lengths are from 16 to 8 192 tokens, including each one from 16 to 79, and one in
-/// thirty is above 4 096.
-fn length(k: u64) -> u32 {
-    match k {
-        0..64 => 16 + k as u32,
-        64 => 8_192,
-        _ => {
-            let u = (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1u64 << 53) as f64;
-            16 + (8_176.0 * u.powi(20)) as u32
-        }
-    }
-}
-
-/// Generates prompts of all lengths, as chats if the template leaves room for at least one token.
-fn every_prompt_is_as_long_as_asked(library: &Library, tokenizer: Tokenizer) {
-    let tokenizer = Arc::new(tokenizer);
-    let (mut making, mut tokens, mut smallest_chats) = (0.0, 0, 0);
-    let smallest = smallest_chat(library);
-    for k in 0..prompts() {
-        // A third of the chats are as short as possible, or a few tokens longer.
-        let asked = if k % 6 == 2 { smallest.max(16) + (k / 6 % 24) as u32 } else { length(k) };
-        let api = if k % 2 == 0 && asked >= smallest { Api::Chat } else { Api::Completions };
-        smallest_chats += u64::from(api == Api::Chat && asked == smallest.max(16));
-        let content = Content { prompt_tokens: asked, ..Content::default() };
-        let counting = Counting { tokenizer: Arc::clone(&tokenizer), framing: api.protocol().framing() };
-        let key = (k % 5 > 0).then(|| NonceKey::new(NonceSeed([k as u8; 16])));
-        let before = Instant::now();
-        let generator = Generator::counted(&content, (Seed(k), 0), key, counting).unwrap();
-        let prompt = generator.request(k);
-        making += before.elapsed().as_secs_f64();
-        tokens += u64::from(asked);
-        assert_eq!(prompt.intended_prompt_tokens, asked, "{k} {api:?}: {}", prompt.user);
-        assert_eq!(counted(library, api, &prompt), asked as usize, "{k} {api:?}: {}", prompt.user);
-    }
-    assert!(smallest_chats > 0, "{smallest}");
-    let each = making / prompts() as f64;
-    println!(
-        "{} prompts, {tokens} tokens: {:.2} ms each, {:.2} µs a token",
-        prompts(),
-        each * 1e3,
-        making / tokens as f64 * 1e6
-    );
-}
-
-/// Returns the number of tokens of the shortest chat, which is that of the template plus one.
-fn smallest_chat(library: &Library) -> u32 {
-    let empty = Prompt {
-        system: None,
-        user: String::new(),
-        more: Vec::new(),
-        own_nonce: None,
-        intended_prompt_tokens: 0,
-        system_tokens: 0,
-        seen_tokens: 0,
-        common: Common::Nothing,
-        output_tokens: 1,
-    };
-    counted(library, Api::Chat, &empty) as u32 + 1
-}
-
-#[timed_test]
+#[test]
 fn byte_level_bpe_prompts_are_exact() {
     let (lab, library) = (Lab::new(), bpe());
     let tokenizer = load(&folder(&lab, &library));
-    every_prompt_is_as_long_as_asked(&library, tokenizer);
+    every_prompt_is_as_long_as_asked(PROMPTS, &library, tokenizer);
 }
 
-#[timed_test]
+#[test]
 fn unigram_prompts_are_exact() {
     let (lab, library) = (Lab::new(), unigram());
     let tokenizer = load(&folder(&lab, &library));
-    every_prompt_is_as_long_as_asked(&library, tokenizer);
-}
-
-/// Returns the model of the real server if it is installed; otherwise prints a message and returns `None`.
-pub fn real_model() -> Option<PathBuf> {
-    let model = Path::new(&std::env::var_os("HOME")?).join(".cache/sweepline-realserver/model");
-    if !model.join("tokenizer.json").is_file() {
-        eprintln!("skipped: {} is missing", model.display());
-        return None;
-    }
-    Some(model)
-}
-
-#[timed_test]
-fn a_real_models_prompts_are_exact() {
-    let Some(model) = real_model() else { return };
-    let library = Library::from_file(model.join("tokenizer.json")).unwrap();
-    every_prompt_is_as_long_as_asked(&library, load(&model));
-}
-
-/// Returns a plan with lengths of 16 to 3 500 tokens on both APIs of one server, and a model whose
-/// tokenizer is next to the plan.
-fn on_a_server(port: u16, lengths: &str) -> String {
-    format!(
-        "
-sweepline: 1
-name: exact
-endpoints:
-  chat: {{ url: http://127.0.0.1:{port}/v1, api: chat, resource: server }}
-  text: {{ url: http://127.0.0.1:{port}/v1, api: completions, resource: server }}
-models: {{ tiny: {{ id: default_model, tokenizer: model }} }}
-scenarios: {{ short: {{ base: B1, output_tokens: 1 }} }}
-phases: {{ fill: 0s, stabilize: 0s, measure: 500ms, drain: 60s }}
-validity: {{ unsteady: {{ suspect: 100% }}, client_late: {{ suspect: 100% }} }}
-sweeps:
-  s:
-    matrix: {{ endpoint: [chat, text], model: [tiny], scenario: [short], prompt_tokens: {lengths}, batch_size: [2] }}
-"
-    )
-}
-
-/// The server's own count equals the intended length to the token, for both APIs. With
-/// SWEEPLINE_PROMPTS, more lengths are tested than the few that are needed to show this.
-#[timed_test]
-fn a_real_server_counts_what_we_meant_to_send() {
-    let lab = Lab::new();
-    let Some(server) = RealServer::start(lab.path()) else { return };
-    let Some(model) = real_model() else { return };
-    copy(&model, &lab.path().join("model"));
-    let many = "[64, 100, 150, 200, 300, 400, 600, 800, 1000, 1300, 1600, 2000, 2400, 2800, 3200, 3500]";
-    let lengths = if std::env::var_os("SWEEPLINE_PROMPTS").is_some() { many } else { "[64, 1000, 3500]" };
-    lab.write("plan.yaml", &on_a_server(server.port, lengths));
-    let ended = lab.run(&["run", "plan.yaml"]);
-    assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
-    let (mut counted, mut runs) = (0, 0);
-    for run in lab.runs().values() {
-        assert_eq!(run.json["facts"]["prompt_count"], "tokenizer");
-        let probe = &run.json["facts"]["probe_prompt"];
-        assert_eq!(probe["ours"], probe["server"], "{probe}");
-        let asked = run.json["spec"]["scenario"]["prompt_tokens"].as_u64().unwrap();
-        for row in run.records.iter().map(|record| &record.row).filter(|row| row.prompt_tokens.is_some()) {
-            assert_eq!(u64::from(row.intended_prompt_tokens), asked);
-            assert_eq!(row.prompt_tokens, Some(row.intended_prompt_tokens));
-            counted += 1;
-        }
-        runs += 1;
-    }
-    println!("{counted} prompts in {runs} runs");
-    assert!(counted >= 2 * runs, "{counted} prompts in {runs} runs");
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for name in ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja"] {
-        std::fs::copy(from.join(name), to.join(name)).unwrap();
-    }
+    every_prompt_is_as_long_as_asked(PROMPTS, &library, tokenizer);
 }
 
 /// A server that counts differently from its model's tokenizer is detected. The mock has no tokenizer.
-#[timed_test]
+#[test]
 fn a_server_of_another_tokenizer_is_told() {
     let (lab, library) = (Lab::new(), bpe());
     folder(&lab, &library);
@@ -261,7 +54,7 @@ fn a_server_of_another_tokenizer_is_told() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_tokenizer_is_a_part_of_what_a_run_is() {
     let (lab, library) = (Lab::new(), bpe());
     folder(&lab, &library);
@@ -298,7 +91,7 @@ fn a_tokenizer_is_a_part_of_what_a_run_is() {
     assert!(format!("{}{}", ended.stdout, ended.stderr).contains("tokenizer"), "{}{}", ended.stdout, ended.stderr);
 }
 
-#[timed_test]
+#[test]
 fn a_system_message_and_equal_prompts_are_exact_too() {
     let (lab, library) = (Lab::new(), bpe());
     let tokenizer = Arc::new(load(&folder(&lab, &library)));
@@ -323,7 +116,7 @@ fn a_system_message_and_equal_prompts_are_exact_too() {
     }
 }
 
-#[timed_test]
+#[test]
 fn what_cannot_be_reached_is_told_as_it_is() {
     let Some(model) = real_model() else { return };
     let library = Library::from_file(model.join("tokenizer.json")).unwrap();
@@ -338,7 +131,7 @@ fn what_cannot_be_reached_is_told_as_it_is() {
 
 /// A message of each kind costs as many tokens as the rendered template has. `expected` is the output of
 /// Hugging Face's library (transformers 5.23, jinja2 3.1.6) for the same template.
-#[timed_test]
+#[test]
 fn a_template_is_rendered_as_hugging_faces_library_does() {
     let (lab, library) = (Lab::new(), bpe());
     let model = folder(&lab, &library);
@@ -370,7 +163,7 @@ fn of_template(library: &Library, config: &str, template: Option<&str>) -> Resul
     })
 }
 
-#[timed_test]
+#[test]
 fn hostile_templates_end() {
     let library = bpe();
     let chat = [Message { role: "user", content: "Why?" }];
@@ -393,7 +186,7 @@ fn hostile_templates_end() {
     assert_eq!(date("{{ strftime_now('%d %b %Y') }}"), "26 Jul 2024", "the clock is fixed");
 }
 
-#[timed_test]
+#[test]
 fn what_stands_beside_the_vocabulary_counts() {
     let library = bpe();
     let text = |config: &str| of_template(&library, config, None).unwrap().text_tokens("Why?").unwrap();
@@ -430,7 +223,7 @@ fn what_stands_beside_the_vocabulary_counts() {
     }
 }
 
-#[timed_test]
+#[test]
 fn files_are_found_digested_and_refused() {
     let (lab, library) = (Lab::new(), bpe());
     let model = folder(&lab, &library);

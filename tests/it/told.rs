@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::lab::{Ended, Lab};
-use super::sweeps::honest;
+use lab::sweeps::honest;
+use lab::{Ended, Lab};
 
 /// A plan with two sweeps that share a run of a mix. One class of the mix meets the threshold, and
 /// the other cannot meet it.
@@ -48,7 +48,7 @@ sweeps:
 fn measured(plan: &str) -> Lab {
     let lab = Lab::new();
     lab.write("plan.yaml", plan);
-    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
+    honest(&lab.run(&["run", "plan.yaml", "-q"]));
     lab
 }
 
@@ -64,7 +64,7 @@ fn refused(ended: &Ended, code: i32, words: &[&str]) {
     }
 }
 
-#[timed_test]
+#[test]
 fn columns_of_curves_have_the_units_of_runs_and_say_from_when_latencies_count() {
     let schema = Lab::new().ok(&["schema", "export"]).json();
     let columns = &schema["$defs"]["curves"]["properties"];
@@ -95,7 +95,7 @@ fn columns_of_curves_have_the_units_of_runs_and_say_from_when_latencies_count() 
     assert!(columns["on_front_throughput_p99"]["null_when"].is_string());
 }
 
-#[timed_test]
+#[test]
 fn a_load_without_p99_is_neither_on_the_front_nor_off_it() {
     let lab = measured(PLAIN);
     let rows = rows(&lab, "curves");
@@ -147,7 +147,7 @@ fn a_load_without_p99_is_neither_on_the_front_nor_off_it() {
     assert!(text.contains("the declared figures do not match the actual setup"), "1000 tokens/s of 150: {text}");
 }
 
-#[timed_test]
+#[test]
 fn classes_have_their_own_goodput_and_shared_runs_a_row_of_each_sweep() {
     let lab = measured(MIXED);
     let runs = rows(&lab, "runs");
@@ -183,7 +183,7 @@ fn classes_have_their_own_goodput_and_shared_runs_a_row_of_each_sweep() {
     assert!(first[0]["sweep"] == "a" && first[1]["sweep"] == "b", "{first:?}");
 }
 
-#[timed_test]
+#[test]
 fn a_folder_that_is_not_there_is_an_error_and_missing_runs_are_counted() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAIN);
@@ -210,7 +210,7 @@ fn a_folder_that_is_not_there_is_an_error_and_missing_runs_are_counted() {
     assert!(lab.ok(&[&["list"], &results[..]].concat()).stdout.contains("whole"));
 }
 
-#[timed_test]
+#[test]
 fn one_damaged_run_is_mended_by_what_the_error_says() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAIN);
@@ -247,7 +247,7 @@ fn one_damaged_run_is_mended_by_what_the_error_says() {
     assert_eq!(std::fs::metadata(dirs[1].join("run.json")).unwrap().modified().unwrap(), before, "and no other run");
 }
 
-#[timed_test]
+#[test]
 fn an_empty_window_is_the_reason_where_it_is() {
     let lab = Lab::new();
     let text = PLAIN.replace("qps: [10, 40]", "qps: [0.01]").replace("[64, 512]", "[64]");
@@ -274,7 +274,7 @@ fn an_empty_window_is_the_reason_where_it_is() {
     assert!(!lab.ok(&[&show, &set[..]].concat()).stderr.contains("is not a run of"));
 }
 
-#[timed_test]
+#[test]
 fn numbers_below_zero_are_refused_in_our_words() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAIN);

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::lab::{Lab, Run};
+use lab::{Lab, Run};
 
 /// Returns a trace in Mooncake's format: `count` requests 20 ms apart, every third one in a session that
 /// grows by a block.
@@ -45,7 +45,7 @@ fn sent(run: &Run) -> Vec<(u64, u64, u32, u32)> {
     sent
 }
 
-#[timed_test]
+#[test]
 fn a_trace_is_replayed_as_it_was() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(200));
@@ -67,7 +67,7 @@ fn a_trace_is_replayed_as_it_was() {
     }
 }
 
-#[timed_test]
+#[test]
 fn a_trace_that_is_repeated_begins_again_and_its_blocks_are_known() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(20));
@@ -98,7 +98,7 @@ fn a_trace_that_is_repeated_begins_again_and_its_blocks_are_known() {
     assert!((declared - cached).abs() <= 2.0, "declared {declared:.2} %, cached {cached:.2} %");
 }
 
-#[timed_test]
+#[test]
 fn blocks_are_shared_as_the_trace_says() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(50));
@@ -127,7 +127,7 @@ fn blocks_are_shared_as_the_trace_says() {
     assert!(cold.records.iter().all(|record| record.row.cached_tokens.unwrap_or(0) < 64));
 }
 
-#[timed_test]
+#[test]
 fn what_a_run_is_knows_the_bytes_and_not_the_place() {
     let lab = Lab::new();
     let id = |plan: &str| {
@@ -155,7 +155,7 @@ fn what_a_run_is_knows_the_bytes_and_not_the_place() {
     assert_eq!(lock["runs"][0]["id"], plan["runs"][0]["id"]);
 }
 
-#[timed_test]
+#[test]
 fn a_trace_that_cannot_be_read_is_a_mistake_of_the_plan() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(50));
@@ -184,7 +184,7 @@ fn a_trace_that_cannot_be_read_is_a_mistake_of_the_plan() {
     lab.ok(&["check", "inner/plan.yaml", "--allow-outside"]);
 }
 
-#[timed_test]
+#[test]
 fn a_run_of_a_trace_says_that_its_arrivals_are_the_traces() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(20));

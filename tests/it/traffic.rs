@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use sweepline::rows::{Phase, RequestRow};
 
-use super::lab::{Lab, Run};
-use super::mock::Mock;
+use lab::mock::Mock;
+use lab::{Lab, Run};
 
 /// Number of tokens that the mock's chat template puts before the first text: a mark, the role, and
 /// a mark.
@@ -136,7 +136,7 @@ fn common(one: &[String], other: &[String]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-#[timed_test]
+#[test]
 fn endpoints_arms_and_loads_get_the_same_requests() {
     let lab = Lab::new();
     let flags = ["--ttft", "2ms", "--slots", "64"];
@@ -196,7 +196,7 @@ sweeps:
     assert!(delays[0] >= 0 && at(50) < 1_000.0);
 }
 
-#[timed_test]
+#[test]
 fn runs_share_no_prefix_that_is_not_declared() {
     let lab = Lab::new();
     let flags = ["--ttft", "2ms", "--slots", "64", "--prefix-cache", "1000000000"];
@@ -293,7 +293,7 @@ fn warm_cache(lab: &Lab, run: &Run) -> Option<Value> {
     verdict["reasons"].as_array().unwrap().iter().find(|reason| reason["name"] == "warm_cache").cloned()
 }
 
-#[timed_test]
+#[test]
 fn the_cache_gives_back_what_scenarios_declare() {
     let lab = Lab::new();
     // A tile is three times the size of the cache; everything else fits in.
@@ -329,7 +329,7 @@ sweeps:
     assert!(off.is_empty(), "more than 2 points off: {off:?}");
 }
 
-#[timed_test]
+#[test]
 fn a_leak_between_runs_is_a_warm_cache() {
     let lab = Lab::new();
     let mocks = [Mock::start(&["--ttft", "1ms", "--prefix-cache", "10000000"])];

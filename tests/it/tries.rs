@@ -5,8 +5,8 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::lab::{Ended, Lab, Server, without_time};
-use super::sweeps::{end, names, wait_for_attempt};
+use lab::sweeps::{end, names, wait_for_attempt};
+use lab::{Ended, Lab, Server, without_time};
 
 const PLAN: &str = "sweepline: 1
 name: tries
@@ -72,7 +72,7 @@ fn is_at(words: &str, before: &str) -> bool {
     time.len() == 5 && time[2] == b':' && time.iter().filter(|byte| byte.is_ascii_digit()).count() == 4
 }
 
-#[timed_test]
+#[test]
 fn what_was_interrupted_says_when() {
     let (lab, id) = killed();
     let tried = entry(&lab, &id, &[]);
@@ -104,7 +104,7 @@ fn what_was_interrupted_says_when() {
     }
 }
 
-#[timed_test]
+#[test]
 fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
     let (lab, id) = killed();
     let state = |flags: &[&str]| decided(&lab, &id, flags);
@@ -173,7 +173,7 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
     assert_eq!(state(&[]), new("failed: 429"));
 }
 
-#[timed_test]
+#[test]
 fn a_new_count_begins_only_when_it_is_asked_for() {
     let lab = Lab::new();
     // The probe gets its response on the second try; a run hits the limit immediately.
@@ -202,7 +202,7 @@ fn a_new_count_begins_only_when_it_is_asked_for() {
     assert!(names(&lab, "runs").is_empty());
 }
 
-#[timed_test]
+#[test]
 fn a_result_stays_what_it_is_whatever_was_tried_since() {
     let (lab, id) = killed();
     lab.write("plan.yaml", &PLAN.replace("60s", "200ms"));
@@ -233,7 +233,7 @@ fn first_of_plan(lab: &Lab) -> String {
     shown["runs"][0]["id"].as_str().unwrap()[..16].to_owned()
 }
 
-#[timed_test]
+#[test]
 fn retries_have_bounds() {
     let lab = Lab::new();
     for (runs, wrong) in [("0", false), ("100", false), ("101", true), ("-1", true), ("often", true)] {
@@ -246,9 +246,9 @@ fn retries_have_bounds() {
     assert!(check.stderr.contains("`runs` must be 0 to 100, not 101"), "{}", check.stderr);
 }
 
-#[timed_test]
+#[test]
 fn lines_have_times_and_numbers_go_on_after_a_resume() {
-    let lab = super::sweeps::lab();
+    let lab = lab::sweeps::lab();
     let first = lab.run(&["run", "plan.yaml", "--only", "batch_size in [1, 2]"]);
     assert!(first.stderr.contains("\n[1/2] ") && first.stderr.contains("\n[2/2] "), "{}", first.stderr);
     let rest = lab.run(&["run", "plan.yaml"]);

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use sweepline::rows::{Outcome, Phase, Record, RequestRow};
 
-use super::lab::{Lab, Run};
-use super::mock::Mock;
+use lab::mock::Mock;
+use lab::{Lab, Run};
 
 const MS: u64 = 1_000_000;
 /// Time that the network and a busy machine may add between client and server, in nanoseconds.
@@ -190,7 +190,7 @@ fn last_of_slots(run: &Run) -> Vec<&RequestRow> {
     rows(run).filter(|row| !followed.contains(&row.request)).collect()
 }
 
-#[timed_test]
+#[test]
 fn a_closed_loop_keeps_its_slots_at_work() {
     let experiment = Experiment::new(
         &["--ttft", "10ms", "--itl", "2ms", "--slots", "8", "--jitter", "20%"],
@@ -250,7 +250,7 @@ pub fn scheduled(run: &Run) -> Vec<u64> {
     rows.into_values().collect()
 }
 
-#[timed_test]
+#[test]
 fn open_loop_arrivals_are_the_schedules() {
     let experiment = Experiment::new(
         &["--ttft", "5ms", "--itl", "1ms", "--slots", "64"],
@@ -326,7 +326,7 @@ fn load(run: &&Run) -> f64 {
     run.json["facts"]["qps"].as_f64().unwrap()
 }
 
-#[timed_test]
+#[test]
 fn latencies_contain_the_servers_own() {
     let experiment = Experiment::new(
         &["--ttft", "15ms", "--itl", "3ms", "--slots", "3", "--jitter", "30%"],
@@ -363,7 +363,7 @@ sweeps:
     assert!(p50.iter().all(|ms| *ms < 20.0), "far above the usual: {p50:?} ms");
 }
 
-#[timed_test]
+#[test]
 fn a_cap_is_never_exceeded_and_waiting_is_told() {
     let experiment = Experiment::new(
         &["--ttft", "40ms", "--itl", "2ms", "--slots", "8"],
@@ -442,7 +442,7 @@ fn side_by_side<T: Clone>(one: &BTreeMap<u64, T>, other: &BTreeMap<u64, T>) -> V
     pairs
 }
 
-#[timed_test]
+#[test]
 fn two_endpoints_get_the_same_texts_and_two_runs_share_no_prefix() {
     let experiment = Experiment::new(
         &["--slots", "8", "--itl", "1ms"],
@@ -490,7 +490,7 @@ sweeps:
     }
 }
 
-#[timed_test]
+#[test]
 fn without_a_nonce_texts_are_sent_verbatim() {
     let experiment = Experiment::new(
         &["--slots", "8", "--itl", "1ms"],
@@ -510,7 +510,7 @@ sweeps: { two: { matrix: { endpoint: [a, b], model: [m], scenario: [diverse, sys
     }
 }
 
-#[timed_test]
+#[test]
 fn drain_keeps_the_load_until_the_last_measured_request_has_ended() {
     let experiment = Experiment::new(
         &["--ttft", "20ms", "--itl", "8ms", "--slots", "8", "--jitter", "40%"],
@@ -548,7 +548,7 @@ sweeps:
     }
 }
 
-#[timed_test]
+#[test]
 fn a_window_is_prolonged_until_it_holds_enough() {
     let experiment = Experiment::new(
         &["--ttft", "20ms", "--itl", "1ms", "--slots", "8"],

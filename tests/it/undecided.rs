@@ -1,13 +1,13 @@
 //! Tests through the program that undecided results state what would decide them: gates, curves, capacity
 //! and `show`.
 
-use super::lab::Lab;
-use super::mock::Mock;
-use super::outcomes::plan;
+use lab::Lab;
+use lab::mock::Mock;
+use lab::plans::plan;
 
 const MATRIX: &str = "endpoint: [a], model: [m], scenario: [short]";
 
-#[timed_test]
+#[test]
 fn a_cell_without_a_valid_run_is_named() {
     let mock = Mock::start(&["--ttft", "1ms", "--itl", "0ms"]);
     let lab = Lab::new();
@@ -37,7 +37,7 @@ fn a_cell_without_a_valid_run_is_named() {
     assert!(shown["metrics"]["error_share_high"].is_null(), "{}", shown["metrics"]);
 }
 
-#[timed_test]
+#[test]
 fn an_error_share_of_none_has_an_upper_end() {
     let mock = Mock::start(&["--ttft", "1ms", "--itl", "0ms"]);
     let lab = Lab::new();
@@ -59,7 +59,7 @@ fn an_error_share_of_none_has_an_upper_end() {
     assert!(table.lines().next().unwrap().contains("error_share,error_share_low,error_share_high,"), "{table}");
 }
 
-#[timed_test]
+#[test]
 fn a_saturated_load_asks_for_no_longer_window() {
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "0ms", "--slots", "1"]);
     let lab = Lab::new();

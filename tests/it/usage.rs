@@ -6,9 +6,9 @@ use std::io::Write;
 use serde_json::Value;
 use sweepline::rows::TokenSource;
 
-use super::lab::{Lab, Run};
-use super::mock::Mock;
-use super::server::{Server, stream_of, token};
+use lab::mock::Mock;
+use lab::server::{Server, stream_of, token};
+use lab::{Lab, Run};
 
 const ENGINES: [&str; 7] = ["vllm", "sglang", "nim", "tgi", "llamacpp", "openai", "mock"];
 
@@ -37,7 +37,7 @@ fn reason(verdict: &Value) -> Option<&str> {
     reasons.find(|reason| reason["name"] == "impossible_usage").map(|reason| reason["text"].as_str().unwrap())
 }
 
-#[timed_test]
+#[test]
 fn more_tokens_than_can_be_are_believed_of_no_engine() {
     let mock = Mock::start(&["--fault", "usage:2000000000@all"]);
     for stream in [true, false] {
@@ -71,7 +71,7 @@ fn more_tokens_than_can_be_are_believed_of_no_engine() {
     }
 }
 
-#[timed_test]
+#[test]
 fn every_count_is_held_against_what_can_be() {
     let cases = [
         (r#"{"completion_tokens":4,"prompt_tokens":40}"#, None),

@@ -8,8 +8,8 @@ use std::process::{Child, ChildStdin, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::lab::{Lab, Server, wait_for};
-use super::report::{Page, browser, dom_of};
+use lab::report::{Page, browser, dom_of};
+use lab::{Lab, Server, wait_for};
 
 /// A plan with two runs of a few seconds, one of which is an open loop in which some requests fail.
 const PLAN: &str = "\
@@ -117,7 +117,7 @@ fn live_json(lab: &Lab) -> Option<Value> {
     serde_json::from_slice(&std::fs::read(lab.results().join("live.json")).ok()?).ok()
 }
 
-#[timed_test]
+#[test]
 fn a_sweep_is_watched_while_it_runs_and_when_it_is_over() {
     let lab = Lab::new();
     let _server = served(&lab);
@@ -190,7 +190,7 @@ fn in_a_browser(watch: &Watch) {
     assert!(dom.contains("class=\"save\"") && !dom.contains("class=\"save\" hidden"), "the script of the page ran");
 }
 
-#[timed_test]
+#[test]
 fn only_who_has_the_address_may_look_and_nobody_may_change_anything() {
     let lab = Lab::new();
     lab.write("plan.yaml", &PLAN.replace("URL", "http://127.0.0.1:9/v1"));
@@ -252,7 +252,7 @@ fn only_who_has_the_address_may_look_and_nobody_may_change_anything() {
     assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
 }
 
-#[timed_test]
+#[test]
 fn a_sweep_that_was_killed_is_said_to_be_stale() {
     let lab = Lab::new();
     let _server = served(&lab);

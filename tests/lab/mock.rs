@@ -1,12 +1,5 @@
 //! The mock through its socket: a simple test client that shares no code with the program.
 
-mod faults;
-mod prefix;
-mod protocol;
-mod shapes;
-mod timing;
-mod tokenize;
-
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -20,7 +13,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A running mock, killed on drop.
 pub struct Mock {
-    child: Child,
+    pub child: Child,
     pub port: u16,
     folder: tempfile::TempDir,
 }
@@ -33,7 +26,7 @@ impl Mock {
 
     pub fn start_with(flags: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Mock {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sweepline"));
+        let mut command = Command::new(super::program());
         command.args(["mock", "--log-text", "--log"]).arg(folder.path().join("log.jsonl"));
         for (flag, default) in [("--ttft", "0s"), ("--itl", "0s")] {
             if !flags.contains(&flag) {
@@ -48,27 +41,27 @@ impl Mock {
         Mock { child, port: port.unwrap_or_else(|| panic!("not ready: {line:?}")), folder }
     }
 
-    fn connect(&self) -> TcpStream {
+    pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream
     }
 
     /// Sends a request and reads until the server closes.
-    fn post(&self, path: &str, body: &Value) -> Answer {
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
         let mut stream = self.connect();
         stream.write_all(request(path, body, "Connection: close\r\n").as_bytes()).unwrap();
         Answer::read(&mut stream)
     }
 
     /// Requests a path without a body.
-    fn get(&self, path: &str, fields: &str) -> Answer {
+    pub fn get(&self, path: &str, fields: &str) -> Answer {
         let mut stream = self.connect();
         write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n{fields}\r\n").unwrap();
         Answer::read(&mut stream)
     }
 
-    fn chat(&self, body: &Value) -> Answer {
+    pub fn chat(&self, body: &Value) -> Answer {
         self.post("/v1/chat/completions", body)
     }
 
@@ -98,7 +91,7 @@ impl Mock {
         lines
     }
 
-    fn log_path(&self) -> PathBuf {
+    pub fn log_path(&self) -> PathBuf {
         self.folder.path().join("log.jsonl")
     }
 
@@ -115,7 +108,7 @@ impl Mock {
         self.wait()
     }
 
-    fn wait(&mut self) -> std::process::ExitStatus {
+    pub fn wait(&mut self) -> std::process::ExitStatus {
         wait_for("the mock's end", || self.child.try_wait().unwrap())
     }
 }
@@ -128,7 +121,7 @@ impl Drop for Mock {
 }
 
 /// Polls until there is a result, for at most [`DEADLINE`].
-fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = ask() {
@@ -140,7 +133,7 @@ fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Reads until `part` has occurred `count` times.
-fn read_until(stream: &mut TcpStream, part: &str, count: usize) {
+pub fn read_until(stream: &mut TcpStream, part: &str, count: usize) {
     let mut got = Vec::new();
     while String::from_utf8_lossy(&got).matches(part).count() < count {
         let mut bytes = [0; 4096];
@@ -150,13 +143,13 @@ fn read_until(stream: &mut TcpStream, part: &str, count: usize) {
     }
 }
 
-fn request(path: &str, body: &Value, fields: &str) -> String {
+pub fn request(path: &str, body: &Value, fields: &str) -> String {
     let body = body.to_string();
     format!("POST {path} HTTP/1.1\r\nHost: mock\r\nContent-Length: {}\r\n{fields}\r\n{body}", body.len())
 }
 
 /// Returns a streamed chat of six tokens, with usage.
-fn chat() -> Value {
+pub fn chat() -> Value {
     json!({
         "model": "m", "stream": true, "max_tokens": 6, "stream_options": {"include_usage": true},
         "messages": [{"role": "user", "content": "Say it, please."}],
@@ -164,7 +157,7 @@ fn chat() -> Value {
 }
 
 /// Returns `value` with `fields` inserted.
-fn with(mut value: Value, fields: &Value) -> Value {
+pub fn with(mut value: Value, fields: &Value) -> Value {
     for (name, field) in fields.as_object().unwrap() {
         value[name] = field.clone();
     }
@@ -172,16 +165,16 @@ fn with(mut value: Value, fields: &Value) -> Value {
 }
 
 /// The whole response on a connection.
-struct Answer {
-    head: String,
+pub struct Answer {
+    pub head: String,
     /// The bytes after the head, as on the wire.
-    raw: Vec<u8>,
+    pub raw: Vec<u8>,
     /// The error that ended reading, if it was not the end of the stream.
-    error: Option<ErrorKind>,
+    pub error: Option<ErrorKind>,
 }
 
 impl Answer {
-    fn read(stream: &mut TcpStream) -> Answer {
+    pub fn read(stream: &mut TcpStream) -> Answer {
         let mut bytes = Vec::new();
         let error = stream.read_to_end(&mut bytes).err().map(|error| error.kind());
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").map_or(bytes.len(), |at| at + 4);
@@ -189,12 +182,12 @@ impl Answer {
         Answer { head: String::from_utf8(bytes).unwrap(), raw, error }
     }
 
-    fn status(&self) -> u16 {
+    pub fn status(&self) -> u16 {
         self.head.split(' ').nth(1).unwrap_or_else(|| panic!("no status: {:?}", self.head)).parse().unwrap()
     }
 
     /// Returns the HTTP chunks, and whether the last one arrived.
-    fn chunks(&self) -> (Vec<&[u8]>, bool) {
+    pub fn chunks(&self) -> (Vec<&[u8]>, bool) {
         assert!(self.head.contains("transfer-encoding: chunked"), "{}", self.head);
         let (mut chunks, mut rest) = (Vec::new(), self.raw.as_slice());
         while let Some(line) = rest.windows(2).position(|two| two == b"\r\n") {
@@ -211,30 +204,30 @@ impl Answer {
         (chunks, false)
     }
 
-    fn body(&self) -> Vec<u8> {
+    pub fn body(&self) -> Vec<u8> {
         if self.head.contains("transfer-encoding: chunked") { self.chunks().0.concat() } else { self.raw.clone() }
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         String::from_utf8(self.body()).unwrap()
     }
 
-    fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body()).unwrap()
     }
 
     /// Returns the contents of the `data:` lines.
-    fn data(&self) -> Vec<String> {
+    pub fn data(&self) -> Vec<String> {
         self.text().lines().filter_map(|line| line.strip_prefix("data: ").map(str::to_owned)).collect()
     }
 
     /// Returns those that are JSON.
-    fn events(&self) -> Vec<Value> {
+    pub fn events(&self) -> Vec<Value> {
         self.data().iter().filter_map(|data| serde_json::from_str(data).ok()).collect()
     }
 
     /// Returns the texts of a stream under `field` of its deltas, without nulls.
-    fn deltas(&self, field: &str) -> Vec<String> {
+    pub fn deltas(&self, field: &str) -> Vec<String> {
         let text = |event: &Value| event["choices"][0]["delta"][field].as_str().map(str::to_owned);
         self.events().iter().filter_map(text).collect()
     }

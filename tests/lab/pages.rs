@@ -1,8 +1,6 @@
 //! Reads the code blocks of README.md and docs/, and compares a block with an output.
 
-use std::path::Path;
-
-use super::lab::without_time;
+use super::{root, without_time};
 
 /// A code block: between fences, or indented by four spaces.
 pub struct Block {
@@ -39,11 +37,6 @@ impl Block {
     pub fn place(&self) -> String {
         format!("{}:{}: {}", self.page, self.line, self.first())
     }
-}
-
-/// Returns the folder of the repository.
-pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Returns the names and texts of README.md and the pages of docs/. `explain` tests docs/codes.

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::lab::{Ended, Lab, Running, wait_for};
+use rustix::process::Pid;
+use serde_json::Value;
+
+use super::{Ended, Lab, Running, wait_for};
 
 /// A plan with five runs on an embedded mock, each of which takes a quarter of a second.
 pub const PLAN: &str = "
@@ -101,12 +104,18 @@ fn stat(id: u32) -> Option<Vec<String>> {
     Some(stat.rsplit_once(") ")?.1.split(' ').map(str::to_owned).collect())
 }
 
-/// Returns the children of a process.
+/// Returns the children of a process, except those that have not started their program yet, because it may not
+/// exist (`nvidia-smi`).
 pub fn children(parent: u32) -> BTreeSet<Process> {
+    let command = |id: u32| std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+    let of_parent = command(parent);
     let ids = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
     let child = |id: u32| {
         let stat = stat(id)?;
-        (stat[1] == parent.to_string()).then(|| Process { id, started: stat[19].clone() })
+        let own = command(id);
+        // A child that could not start its program has none when it ends.
+        let has_program = !own.is_empty() && own != of_parent;
+        (has_program && stat[1] == parent.to_string()).then(|| Process { id, started: stat[19].clone() })
     };
     ids.filter_map(child).collect()
 }
@@ -171,4 +180,25 @@ impl Drop for Talking {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Returns the child of process `parent` whose command line contains `argument`.
+pub fn child_with(parent: u32, argument: &str) -> Option<Pid> {
+    let of = |entry: std::fs::DirEntry| -> Option<Pid> {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        let its_parent: u32 = stat.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()?;
+        let command = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let has = command.split(|byte| *byte == 0).any(|part| part == argument.as_bytes());
+        (its_parent == parent && has).then(|| Pid::from_raw(pid)).flatten()
+    };
+    std::fs::read_dir("/proc").ok()?.filter_map(Result::ok).find_map(of)
+}
+
+/// Runs the plan with its endpoints in parallel, and returns `show` of every run.
+pub fn shown(lab: &Lab, plan: &str, jobs: &str) -> Vec<Value> {
+    lab.write("plan.yaml", plan);
+    honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", jobs]));
+    let show = |id: &String| lab.ok(&["show", id, "--plan", "plan.yaml", "--format", "json"]).json();
+    lab.runs().keys().map(show).collect()
 }

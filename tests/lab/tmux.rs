@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::lab::{Lab, wait_for};
+use super::{Lab, path_with_program, wait_for};
 
 /// A terminal in which a program runs; it is closed on drop.
 pub struct Terminal {
@@ -19,8 +19,7 @@ impl Terminal {
             return None;
         }
         let socket = lab.path().join("tmux").to_str().unwrap().to_owned();
-        let program =
-            format!("'{}' {}; echo ended with $?; exec sleep 1000", env!("CARGO_BIN_EXE_sweepline"), args.join(" "));
+        let program = format!("sweepline {}; echo ended with $?; exec sleep 1000", args.join(" "));
         let columns = columns.to_string();
         let terminal = Terminal { socket };
         let size = ["-x", &columns, "-y", "50", &program];
@@ -46,7 +45,8 @@ impl Terminal {
             .env_remove("TMUX")
             .env("LC_ALL", "C.UTF-8");
         if let Some(lab) = lab {
-            command.current_dir(lab.path());
+            command.current_dir(lab.path()).env("PATH", path_with_program());
+            lab.set_time(&mut command);
         }
         command.output().unwrap()
     }

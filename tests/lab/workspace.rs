@@ -1,6 +1,7 @@
 //! The environment of one test: its own folder, the built program, and access to the results.
 
 use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -14,6 +15,51 @@ pub const DEADLINE: Duration = Duration::from_secs(120);
 /// The working folder of a test.
 pub struct Lab {
     folder: tempfile::TempDir,
+    time: Time,
+}
+
+/// The clock by which runs are measured, and how their verdicts treat this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Time {
+    /// Runs on embedded mocks are simulated: they take milliseconds, and their figures are exact. Other runs
+    /// are as with `Real`.
+    Virtual,
+    /// Runs take their time, and verdicts ignore what a busy machine does to them.
+    Real,
+    /// Runs take their time, and are judged as a user's runs are.
+    Measured,
+}
+
+/// Whether tests open pages and workbooks in other programs and draw every sample, as the measured suite
+/// demands with `SWEEPLINE_WHOLE=1`. The plain suite draws a part of them.
+pub fn is_whole() -> bool {
+    std::env::var("SWEEPLINE_WHOLE").is_ok_and(|whole| whole == "1")
+}
+
+/// Returns the folder of the repository.
+pub fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// Returns the built program, which is two folders above this test (`target/debug/deps/it-…`).
+pub fn program() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.ancestors().nth(2).unwrap().join("sweepline")
+}
+
+/// Returns the text with another path in place of the built program's own, which is quoted if it contains a
+/// space.
+pub fn with_program_at(path: &str, text: &str) -> String {
+    let own = program().display().to_string();
+    text.replace(&format!("'{own}'"), path).replace(&own, path)
+}
+
+/// Returns a `PATH` on which `sweepline` is the built program. Plans of tests start it by this name, so that
+/// it does not matter where it was built.
+pub fn path_with_program() -> std::ffi::OsString {
+    let folder = program().parent().unwrap().to_owned();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&path))).unwrap()
 }
 
 /// The exit code and output of a program.
@@ -27,14 +73,6 @@ pub struct Ended {
     pub log: String,
 }
 
-impl Ended {
-    /// Whether runs are invalid because of the client, and thus because of the machine.
-    pub fn was_spoiled(&self) -> bool {
-        let is_of_client = |line: &str| line.split_once("invalid: ").is_some_and(|(_, why)| why.contains("client_"));
-        self.code == Some(3) && self.stdout.lines().chain(self.stderr.lines()).any(is_of_client)
-    }
-}
-
 /// One committed run.
 pub struct Run {
     pub dir: PathBuf,
@@ -43,9 +81,33 @@ pub struct Run {
     pub records: Vec<Record>,
 }
 
+impl Default for Lab {
+    fn default() -> Lab {
+        Lab::new()
+    }
+}
+
 impl Lab {
+    /// Creates a folder in which runs on embedded mocks are simulated in virtual time, and the verdicts of
+    /// other runs ignore what a busy machine does to them.
     pub fn new() -> Lab {
-        Lab { folder: tempfile::tempdir().unwrap() }
+        Lab::with(Time::Virtual)
+    }
+
+    /// Creates a folder in which all runs take their time, and verdicts ignore what a busy machine does to
+    /// them.
+    pub fn real_time() -> Lab {
+        Lab::with(Time::Real)
+    }
+
+    /// Creates a folder in which runs are measured and judged as a user's runs are. A busy machine makes
+    /// them invalid.
+    pub fn measured_time() -> Lab {
+        Lab::with(Time::Measured)
+    }
+
+    fn with(time: Time) -> Lab {
+        Lab { folder: tempfile::tempdir().unwrap(), time }
     }
 
     pub fn path(&self) -> &Path {
@@ -63,9 +125,22 @@ impl Lab {
     /// Returns the command for the program in this folder. Its environment contains only what the program
     /// needs and what the test adds.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sweepline"));
-        command.args(args).current_dir(self.path()).stdin(Stdio::null()).env("NO_COLOR", "1");
+        let mut command = Command::new(program());
+        // The program prints this name in the commands that it suggests.
+        command.arg0("sweepline");
+        command.args(args).current_dir(self.path()).stdin(Stdio::null());
+        command.env("NO_COLOR", "1").env("PATH", path_with_program());
+        self.set_time(&mut command);
         command
+    }
+
+    /// Sets the clock of the runs that a command, or its children, will start.
+    pub fn set_time(&self, command: &mut Command) {
+        match self.time {
+            Time::Virtual => command.env("SWEEPLINE_VIRTUAL_TIME", "1").env("SWEEPLINE_ASSUME_QUIET", "1"),
+            Time::Real => command.env("SWEEPLINE_ASSUME_QUIET", "1"),
+            Time::Measured => command,
+        };
     }
 
     /// Runs the program until it ends.
@@ -75,23 +150,8 @@ impl Lab {
 
     /// Runs the program and asserts that it succeeds.
     pub fn ok(&self, args: &[&str]) -> Ended {
-        let ended = self.measured(args);
+        let ended = self.run(args);
         assert_eq!(ended.code, Some(0), "sweepline {args:?}\n{}{}", ended.stdout, ended.stderr);
-        ended
-    }
-
-    /// Runs a sweep. Runs that the machine spoiled are repeated up to three times: tests share the cores,
-    /// and a stalled or late client makes runs invalid.
-    pub fn measured(&self, args: &[&str]) -> Ended {
-        let mut ended = self.run(args);
-        for _ in 0..3 {
-            if args[0] != "run" || !ended.was_spoiled() {
-                break;
-            }
-            eprintln!("measured again, because its client was late or stalled:\n{}", ended.stdout);
-            let args: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--force").collect();
-            ended = self.run(&[&args[..], &["--redo", "invalid"]].concat());
-        }
         ended
     }
 

@@ -10,9 +10,9 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 use sweepline::rows::{Phase, Sample, read_samples};
 
-use super::lab::{Lab, Run};
-use super::mock::Mock;
-use super::outcomes::plan;
+use lab::mock::Mock;
+use lab::plans::plan;
+use lab::{Lab, Run};
 
 /// Returns a plan with one run of `slots` slots and a window of `seconds`.
 fn closed(port: u16, slots: u32, seconds: u32) -> String {
@@ -47,10 +47,9 @@ fn series(run: &Run) -> BTreeMap<String, Vec<Sample>> {
     series
 }
 
-#[timed_test]
 fn what_a_run_sees_of_its_generator_adds_up() {
     let mock = Mock::start(&["--ttft", "1ms", "--itl", "1ms"]);
-    let lab = Lab::new();
+    let lab = Lab::measured_time();
     lab.write("plan.yaml", &closed(mock.port, 8, 4));
     lab.run(&["run", "plan.yaml"]);
     let run = lab.only_run();
@@ -89,10 +88,9 @@ fn what_a_run_sees_of_its_generator_adds_up() {
     }
 }
 
-#[timed_test]
 fn samples_tell_the_same_as_the_facts() {
     let mock = Mock::start(&["--ttft", "1ms", "--itl", "1ms"]);
-    let lab = Lab::new();
+    let lab = Lab::measured_time();
     lab.write("plan.yaml", &closed(mock.port, 4, 3));
     lab.run(&["run", "plan.yaml"]);
     let run = lab.only_run();
@@ -169,16 +167,15 @@ fn on_core(command: &mut Command, core: usize, nice: i32) -> &mut Command {
     }
 }
 
-#[timed_test]
 fn a_neighbour_that_takes_the_cores_is_named() {
     let allowed = sched_getaffinity(None).unwrap();
     let core = (0..CpuSet::MAX_CPU).rev().find(|core| allowed.is_set(*core)).unwrap();
     let mock = Mock::start(&["--slots", "16"]);
-    let lab = Lab::new();
+    let lab = Lab::measured_time();
     lab.write("plan.yaml", &closed(mock.port, 8, 9));
     let hog = Hog::start(core, 4);
     let mut command = lab.command(&["run", "plan.yaml"]);
-    let ended = super::lab::Ended::from(on_core(&mut command, core, 19).output().unwrap());
+    let ended = lab::Ended::from(on_core(&mut command, core, 19).output().unwrap());
     drop(hog);
     let run = lab.only_run();
     let observed = observed(&run);
@@ -196,3 +193,9 @@ fn a_neighbour_that_takes_the_cores_is_named() {
     assert!(text.contains("other processes held the cores: the I/O thread waited"), "{text}");
     assert!(ended.stdout.contains("client_saturated"), "the table lists the reason: {}", ended.stdout);
 }
+
+lab::measured_tests![
+    what_a_run_sees_of_its_generator_adds_up,
+    samples_tell_the_same_as_the_facts,
+    a_neighbour_that_takes_the_cores_is_named,
+];

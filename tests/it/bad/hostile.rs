@@ -6,11 +6,11 @@ use std::net::Shutdown;
 use sha2::{Digest, Sha256};
 use sweepline::rows::{Outcome, Record};
 
-use super::super::lab::Lab;
-use super::super::outcomes::{by_number, one_by_one};
-use super::super::server::{Server, good, stream_of, token};
 use super::raw::{Raw, read_head};
 use super::{MB, watched};
+use lab::Lab;
+use lab::plans::{by_number, one_by_one};
+use lab::server::{Server, good, stream_of, token};
 
 /// A prompt whose body exceeds all socket buffers: about 5 MB.
 const LARGE: &str = "prompt_tokens: 1000000, output_tokens: 8";
@@ -66,7 +66,7 @@ fn an_answer_before_there_is_a_request_is_never_timed_before_it() {
             let _ = std::io::copy(stream, &mut std::io::sink());
         });
         let lab = Lab::new();
-        let plan = one_by_one(server.port, 4, "stall: 2s, request: 4s") + &format!("connections: {connections}\n");
+        let plan = one_by_one(server.port, 4, "stall: 500ms, request: 1s") + &format!("connections: {connections}\n");
         watched(&lab, &plan).is_committed_within(200 * MB);
         let records = by_number(lab.only_run());
         for record in &records {

@@ -7,7 +7,7 @@ mod mutants;
 mod raw;
 mod trouble;
 
-use super::lab::{Ended, Lab, Running, peak_memory, wait_for};
+use lab::{Ended, Lab, Running, peak_memory, wait_for};
 
 const MB: u64 = 1 << 20;
 

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use sweepline::rows::Outcome;
 
-use super::super::lab::Lab;
-use super::super::outcomes::{by_number, one_by_one};
-use super::super::server::{Server, stream_of};
 use super::{MB, watched};
+use lab::Lab;
+use lab::plans::{by_number, one_by_one};
+use lab::server::{Server, stream_of};
 
 const STREAMS: usize = 40;
 const EVENTS: usize = 80;

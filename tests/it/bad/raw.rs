@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use super::super::lab::DEADLINE;
+use lab::DEADLINE;
 
 /// A running server, stopped on drop with all its connections.
 pub struct Raw {

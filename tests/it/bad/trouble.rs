@@ -7,10 +7,10 @@ use std::time::Duration;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use sweepline::rows::{Outcome, Record, read_journal};
 
-use super::super::lab::{Lab, Running, wait_for};
-use super::super::mock::Mock;
-use super::super::outcomes::{by_number, plan};
 use super::{MB, Watched, watch};
+use lab::mock::Mock;
+use lab::plans::{by_number, plan};
+use lab::{Lab, Running, wait_for};
 
 /// Returns an open loop of `qps` over `measure`.
 fn open(port: u16, qps: u32, measure: &str, more: &str) -> String {
@@ -46,7 +46,7 @@ fn files(running: &Running) -> u64 {
 fn a_limit_of_files_that_is_reached_in_a_run_fails_requests_and_says_so() {
     let mock = Mock::start(&["--ttft", "300ms", "--slots", "100"]);
     let lab = Lab::new();
-    lab.write("plan.yaml", &open(mock.port, 40, "2s", "connections: per_request\n"));
+    lab.write("plan.yaml", &open(mock.port, 40, "1s", "connections: per_request\n"));
     let running = lab.start(&["run", "plan.yaml"]);
     // The first requests of the run: a dozen are in flight.
     mock.log_of_runs(3);
@@ -86,14 +86,14 @@ fn a_server_that_restarts_in_a_run_costs_the_requests_of_the_gap() {
     let first = Mock::start(&flags);
     let lab = Lab::new();
     // Without this the gap could count as an outage, which ends the run.
-    let measured = open(port, 10, "5s", "").replace("engine: mock }", "engine: mock, errors: measured }");
+    let measured = open(port, 20, "2500ms", "").replace("engine: mock }", "engine: mock, errors: measured }");
     lab.write("plan.yaml", &measured);
     let running = lab.start(&["run", "plan.yaml"]);
     // Ten requests before the run, then three of the run's own.
     first.log(13);
     drop(first);
     // The gap is what this test is about: some requests find no server.
-    std::thread::sleep(Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(200));
     let second = Mock::start(&flags);
     let watched = watch(running);
     let mut records = rows(&lab, &watched);

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::json;
 
-use super::{Answer, Mock, chat, read_until, request, with};
+use lab::mock::{Answer, Mock, chat, read_until, request, with};
 
 /// Returns one chat against a mock with one fault on every request, and its log line.
 fn struck(fault: &str) -> (Answer, serde_json::Value) {

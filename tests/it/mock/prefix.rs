@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use serde_json::{Value, json};
 
-use super::{Answer, Mock, read_until, request, with};
+use lab::mock::{Answer, Mock, read_until, request, with};
 
 /// Splits a prompt into tokens like the mock: the template's marks, and words. Texts here consist of words
 /// and spaces only.
@@ -254,7 +254,7 @@ fn only_what_was_computed_is_kept() {
 
 #[test]
 fn a_cache_smaller_than_a_block_is_refused() {
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sweepline"));
+    let mut command = std::process::Command::new(lab::program());
     let output = command.args(["mock", "--prefix-cache", "31", "--prefix-block", "32"]).output().unwrap();
     assert!(!output.status.success() && output.stdout.is_empty());
     let said = String::from_utf8(output.stderr).unwrap();

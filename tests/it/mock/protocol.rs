@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use serde_json::json;
 
-use super::{Answer, Mock, chat, request, with};
+use lab::mock::{Answer, Mock, chat, request, with};
 
 #[test]
 fn connections_are_kept_and_requests_may_be_pipelined() {

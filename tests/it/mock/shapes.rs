@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Mock, chat, with};
+use lab::mock::{Mock, chat, with};
 
 #[test]
 fn a_chat_stream_is_what_vllm_sends() {

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
-use super::{Mock, chat, read_until, request, wait_for, with};
+use lab::mock::{Mock, chat, read_until, request, wait_for, with};
 
 fn at(line: &Value, name: &str) -> u64 {
     line[name].as_u64().unwrap_or_else(|| panic!("no {name} in {line}"))
@@ -25,7 +25,7 @@ fn arrivals_are_stamped_by_the_kernel_however_late_the_mock_looks() {
     let mock = Mock::start(&[]);
     // The kernel starts timestamping a moment after the request for it, and the log shows when.
     let mut asked = 0;
-    super::wait_for("a stamp of the kernel", || {
+    lab::mock::wait_for("a stamp of the kernel", || {
         asked += 1;
         mock.chat(&chat());
         let stamp = mock.log(asked).remove(asked - 1)["arrival_stamp"].clone();
@@ -41,7 +41,7 @@ fn arrivals_are_stamped_by_the_kernel_however_late_the_mock_looks() {
     thread::sleep(Duration::from_millis(300));
     let late = monotonic();
     kill_process(process, Signal::CONT).unwrap();
-    super::Answer::read(&mut stream);
+    lab::mock::Answer::read(&mut stream);
     let line = mock.log(asked + 1).remove(asked);
     assert_eq!(line["arrival_stamp"], "kernel");
     assert!((before..late).contains(&at(&line, "arrival_ns")), "{before} {late} {line}");
@@ -155,7 +155,7 @@ fn every_request_has_its_line() {
                     let mut stream = mock.connect();
                     let fields = format!("Connection: close\r\nX-Request-Id: {client}-{turn}\r\n");
                     stream.write_all(request("/v1/chat/completions", &chat(), &fields).as_bytes()).unwrap();
-                    super::Answer::read(&mut stream);
+                    lab::mock::Answer::read(&mut stream);
                 }
             });
         }
@@ -184,7 +184,7 @@ fn two_hundred_streams_keep_their_own_time() {
     let mut streams: Vec<_> = (0..200).map(|_| mock.connect()).collect();
     streams.iter_mut().for_each(|stream| stream.write_all(asked.as_bytes()).unwrap());
     for stream in &mut streams {
-        assert_eq!(super::Answer::read(stream).data().last().unwrap(), "[DONE]");
+        assert_eq!(lab::mock::Answer::read(stream).data().last().unwrap(), "[DONE]");
     }
     let log = mock.log(200);
     assert!(log.iter().all(|line| at(line, "last_write_ns") - at(line, "slot_ns") >= 45_000_000));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Mock;
+use lab::mock::Mock;
 
 fn usage(mock: &Mock, path: &str, body: &Value) -> Value {
     let answer = mock.post(path, body);

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 
-use super::lab::{Lab, wait_for};
+use lab::{Lab, wait_for};
 
 /// Slurm with a controller and two nodes on loopback, for one test. It stops when the test ends.
 struct Slurm {
@@ -212,14 +212,13 @@ fn ids(lab: &Lab) -> BTreeSet<String> {
     lab.runs().into_keys().collect()
 }
 
-#[timed_test]
 fn a_plan_on_two_nodes_gives_the_runs_of_a_local_one() {
     let Some(slurm) = Slurm::start() else { return };
-    let (local, lab) = (Lab::new(), Lab::new());
+    let (local, lab) = (Lab::real_time(), Lab::real_time());
     let text = plan("300ms");
     local.write("plan.yaml", &text);
     lab.write("plan.yaml", &text);
-    local.measured(&["run", "plan.yaml"]);
+    local.run(&["run", "plan.yaml"]);
     let (code, stdout, stderr) = slurm.sweepline(&lab, &["status", "plan.yaml"]);
     assert_eq!((code, stdout.matches("not submitted").count()), (Some(6), 3), "{stdout}{stderr}");
     let (code, stdout, stderr) = slurm.sweepline(&lab, &["submit", "plan.yaml", "--on", "slurm", "--dry-run"]);
@@ -251,10 +250,9 @@ fn a_plan_on_two_nodes_gives_the_runs_of_a_local_one() {
     assert_eq!((code, stdout.as_str()), (Some(0), "nothing to submit: all runs are done\n"));
 }
 
-#[timed_test]
 fn a_lost_node_a_new_controller_and_cancelled_jobs_cost_no_run() {
     let Some(mut slurm) = Slurm::start() else { return };
-    let lab = Lab::new();
+    let lab = Lab::real_time();
     lab.write("plan.yaml", &plan("1500ms"));
     slurm.sweepline(&lab, &["submit", "plan.yaml", "--on", "slurm"]);
     // Each of the two jobs has completed one run and is measuring the next one.
@@ -305,3 +303,8 @@ fn a_lost_node_a_new_controller_and_cancelled_jobs_cost_no_run() {
     assert!(code == Some(2) && stderr.contains("contains no submission of other.yaml"), "{stderr}");
     assert!(test_kill_process(Pid::from_child(&slurm.controller)).is_ok(), "the controller outlives all of it");
 }
+
+lab::measured_tests![
+    a_plan_on_two_nodes_gives_the_runs_of_a_local_one,
+    a_lost_node_a_new_controller_and_cancelled_jobs_cost_no_run
+];

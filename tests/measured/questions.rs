@@ -4,11 +4,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use super::export::{office, recalculated};
-use super::lab::Lab;
-use super::readers::python;
-use super::realserver::{RealServer, up};
-use super::sweeps::honest;
+use lab::Lab;
+use lab::realserver::{RealServer, up};
+use lab::sweeps::honest;
+use lab::workbooks::{office, python, recalculated};
 
 /// Returns a plan with one server that batches requests and one that serves them one by one but is
 /// cheaper.
@@ -23,7 +22,7 @@ endpoints:
   alone: {{ url: http://127.0.0.1:{alone}/v1, resource: box, hardware: {{ gpus: 1, price_per_hour: 1 }} }}
 models: {{ tiny: {{ id: default_model }} }}
 scenarios: {{ chat: {{ prompt_tokens: 60, output_tokens: 24 }} }}
-phases: {{ fill: 200ms, stabilize: 500ms, measure: 5s, drain: 20s }}
+phases: {{ fill: 200ms, stabilize: 500ms, measure: 3s, drain: 20s }}
 slo: {{ ttft: {{ p50: 10s }} }}
 # A busy machine sends late; what is asked here is not how exact the client is.
 validity: {{ client_late: {{ suspect: 100%, invalid: 100% }} }}
@@ -35,9 +34,8 @@ sweeps:
     )
 }
 
-#[timed_test]
 fn a_real_server_with_two_settings_is_asked_about() {
-    let lab = Lab::new();
+    let lab = Lab::measured_time();
     let Some(together) = RealServer::start(lab.path()) else { return };
     let script = std::fs::read_to_string(up()).unwrap();
     let alone =
@@ -48,7 +46,7 @@ fn a_real_server_with_two_settings_is_asked_about() {
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     let alone = RealServer::start_with(&script, lab.path());
     lab.write("plan.yaml", &plan(together.port, alone.port));
-    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
+    honest(&lab.run(&["run", "plan.yaml", "-q"]));
 
     let curves = lab.ok(&["curves", "plan.yaml", "--format", "json"]).json();
     lab.follows("curves", &curves);
@@ -103,3 +101,5 @@ fn a_real_server_with_two_settings_is_asked_about() {
         );
     }
 }
+
+lab::measured_tests![a_real_server_with_two_settings_is_asked_about];

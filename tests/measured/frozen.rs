@@ -13,9 +13,9 @@ use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
-use super::lab::{Ended, Lab, Run};
-use super::mock::Mock;
-use super::outcomes::plan;
+use lab::mock::Mock;
+use lab::plans::plan;
+use lab::{Ended, Lab, Run};
 
 const MS: u64 = 1_000_000;
 /// Number of runs that are made in parallel. A stopped process needs no core, and one that waits for the
@@ -137,7 +137,7 @@ struct Stopped {
 /// whose arrival is in the mock's log.
 fn stopped(stop: Stop) -> Stopped {
     let mock = quick();
-    let lab = Lab::new();
+    let lab = Lab::measured_time();
     lab.write("plan.yaml", &(one(mock.port, stop.load, stop.place.window()) + DEAF));
     let running = lab.start(&["run", "plan.yaml"]);
     let first = mock.log_of_runs(1)[0].clone();
@@ -186,7 +186,6 @@ fn times(variable: &str, default: usize) -> usize {
     std::env::var(variable).ok().map_or(default, |times| times.parse().unwrap())
 }
 
-#[timed_test]
 fn a_generator_that_stood_still_is_never_valid() {
     let places = [Place::AcrossStart, Place::Begin, Place::Middle, Place::AcrossEnd];
     let mut stops = Vec::new();
@@ -219,12 +218,11 @@ fn a_generator_that_stood_still_is_never_valid() {
     assert!(wrong.is_empty(), "{} of {}: {wrong:#?}", wrong.len(), judged.len());
 }
 
-#[timed_test]
 fn clean_runs_are_not_called_paused() {
     let runs: Vec<&str> = LOADS.into_iter().cycle().take(times("SWEEPLINE_CLEAN", 6)).collect();
     let judged = beside(&runs, |load| {
         let mock = slow();
-        let lab = Lab::new();
+        let lab = Lab::measured_time();
         lab.write("plan.yaml", &one(mock.port, load, 2_000));
         let ended = lab.run(&["run", "plan.yaml"]);
         let run = lab.only_run();
@@ -251,18 +249,4 @@ fn clean_runs_are_not_called_paused() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-#[timed_test]
-fn a_lock_is_not_named_like_another_format() {
-    let lab = super::sweeps::lab();
-    for name in ["fr.toml", "fr.json", "fr.TOML", "fr.txt"] {
-        let refused = lab.run(&["freeze", "plan.yaml", "-o", name]);
-        assert_eq!(refused.code, Some(2), "{name}");
-        assert!(refused.stderr.contains("name it .lock, .yaml or .yml"), "{}", refused.stderr);
-        assert!(!lab.path().join(name).exists());
-    }
-    lab.ok(&["freeze", "plan.yaml", "-o", "fr"]);
-    for name in ["fr.yaml", "fr.yml", "fr.lock"] {
-        lab.ok(&["freeze", "plan.yaml", "-o", name]);
-        lab.ok(&["check", name]);
-    }
-}
+lab::measured_tests![a_generator_that_stood_still_is_never_valid, clean_runs_are_not_called_paused];

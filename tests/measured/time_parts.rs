@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::lab::{Lab, Run};
-use super::mock::Mock;
-use super::report::{Page, Table, is_sound};
+use lab::mock::Mock;
+use lab::report::{Page, Table, is_sound};
+use lab::{Lab, Run};
 
 /// Four slots with 40 ms to the first token and 15 gaps of 2 ms can serve 57 requests per second.
 const FLAGS: [&str; 6] = ["--ttft", "40ms", "--itl", "2ms", "--slots", "4"];
@@ -236,14 +236,13 @@ fn reported(lab: &Lab, runs: &BTreeMap<String, Run>) {
     }
 }
 
-#[timed_test]
 fn the_parts_of_a_mean_are_what_happened() {
-    let lab = Lab::new();
+    let lab = Lab::measured_time();
     let server = Mock::start(&FLAGS);
     let url = format!("http://127.0.0.1:{}/v1", way_to(server.port));
     let page = format!("http://127.0.0.1:{}/metrics", server.port);
     lab.write("plan.yaml", &PLAN.replace("URL", &url).replace("PAGE", &page));
-    lab.measured(&["run", "plan.yaml"]);
+    lab.run(&["run", "plan.yaml"]);
     let runs = lab.runs();
     assert_eq!(runs.len(), 4);
     let whole = runs.values().flat_map(|run| &run.records).filter(|record| record.row.outcome.is_ok());
@@ -271,3 +270,5 @@ fn the_parts_of_a_mean_are_what_happened() {
         assert!(header.split(',').any(|name| name == column), "no {column} in {header}");
     }
 }
+
+lab::measured_tests![the_parts_of_a_mean_are_what_happened];
