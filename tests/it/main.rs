@@ -76,6 +76,7 @@ mod narrow;
 mod new;
 mod night;
 mod nonce;
+mod observe;
 mod optimize;
 mod otlp;
 mod outage;

@@ -1,6 +1,10 @@
 //! Tests each reason of the verdict: a misbehaving server or a stalled generator triggers it through the
 //! program, and it is named wherever results are shown.
 
+use std::time::Duration;
+
+use rustix::process::Signal;
+
 use lab::judged::{one, run};
 use lab::mock::Mock;
 use lab::{Lab, Run};
@@ -148,4 +152,30 @@ fn redo_invalid_leaves_the_others_alone() {
     assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
     assert_eq!(std::fs::read(lab.only_run().dir.join("run.json")).unwrap(), before);
     assert!(!lab.results().join("superseded").read_dir().is_ok_and(|mut dir| dir.next().is_some()));
+}
+
+/// A generator that is stopped until after the end of its window sends too little, and notices that it stood
+/// still. A busy machine only adds to both.
+#[test]
+fn a_generator_that_is_stopped_counts_what_it_never_sent_and_its_pause() {
+    const STOPPED: Duration = Duration::from_secs(2);
+    let mock = Mock::start(&["--ttft", "2ms"]);
+    let lab = Lab::real_time();
+    let phases = "fill: 0s, stabilize: 0s, measure: 500ms, drain: 100ms";
+    lab.write("plan.yaml", &one(mock.port, "qps: [20]", ", arrivals: constant", phases, ""));
+    let running = lab.start(&["run", "plan.yaml"]);
+    mock.log_of_runs(1);
+    running.signal(Signal::STOP);
+    // This test is about the pause.
+    std::thread::sleep(STOPPED);
+    running.signal(Signal::CONT);
+    running.end();
+    let run = lab.only_run();
+    let never = run.records.iter().filter(|record| record.row.error.as_deref() == Some("never sent")).count() as u64;
+    let counted = run.json["facts"]["never_sent"].as_u64().unwrap();
+    // A request that was due in the last moment of the window is a row, but does not count.
+    assert!(counted > 0 && counted <= never && never - counted <= 1, "{counted} of {never}");
+    let pauses = &run.json["facts"]["pauses"];
+    let longest = |kind: &str| pauses[kind]["longest_ns"].as_u64().unwrap();
+    assert!(longest("stopped").max(longest("starved")) >= 1_500_000_000, "{pauses}");
 }

@@ -16,7 +16,7 @@ use crate::analysis::paired::power::{LEVEL, power};
 use crate::analysis::student;
 
 fn times() -> usize {
-    crate::analysis::synthetic::number_of_simulations(500, 2_000)
+    crate::analysis::synthetic::number_of_simulations(1_000, 2_000)
 }
 
 /// Returns by how much a share near 5 % may deviate by chance alone: three standard errors.
