@@ -361,7 +361,9 @@ fn what_a_killed_supervisor_left_the_next_sweep_ends() {
         assert!(!text.contains("hunter2"), "{text}");
         serde_json::from_str(&text).unwrap()
     };
-    // The supervisor is killed first, because it would stop the server when the sweep exits.
+    // The supervisor is killed first, because it would stop the server when the sweep exits. The sweep, which
+    // would notice that, is stopped meanwhile.
+    running.signal(Signal::STOP);
     let supervisor = rustix::process::Pid::from_raw(lease["supervisor"].as_i64().unwrap() as i32).unwrap();
     rustix::process::kill_process(supervisor, Signal::KILL).unwrap();
     running.signal(Signal::KILL);

@@ -101,6 +101,8 @@ fn keeps(lab: &Lab, what: &str, columns: u16, screen: &str) {
         // heading.
         (r"[+-]?\d+(\.\d+)?\*?", "#"),
         (r"(?m)(\S) {2,}", "$1  "),
+        // An outage begins with responses that were cut off, or with none, if no request was in flight.
+        (r"HTTP # # times in a row: ", "# requests in a row were refused, reset or failed with # or #; the last: "),
     ];
     insta::with_settings!({ snapshot_path => folder, prepend_module_to_snapshot => false, filters => filters }, {
         insta::assert_snapshot!(format!("screen_{what}_{columns}"), text);
