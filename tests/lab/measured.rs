@@ -39,10 +39,12 @@ macro_rules! measured_tests {
 
 /// Runs the registered tests that the command line selects.
 pub fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
+    let (filters, options) = filters_and_options(std::env::args().skip(1));
+    let mut arguments = Arguments::from_iter(std::iter::once("measured".to_owned()).chain(options));
     // Tests that measure at the same time disturb each other, but most of them wait most of the time.
     arguments.test_threads.get_or_insert(2);
     let mut tests: Vec<&MeasuredTest> = inventory::iter::<MeasuredTest>().collect();
+    tests.retain(|test| filters.is_empty() || filters.iter().any(|filter| test.name.contains(filter.as_str())));
     tests.sort_by_key(|test| test.name);
     let trial = |test: &MeasuredTest| {
         let (name, run) = (test.name.trim_start_matches("measured::"), test.run);
@@ -56,6 +58,21 @@ pub fn main() -> ExitCode {
         );
     }
     conclusion.exit_code()
+}
+
+/// Divides a command line into names of tests, of which Rust's own harness takes any number, and options.
+fn filters_and_options(words: impl Iterator<Item = String>) -> (Vec<String>, Vec<String>) {
+    const WITH_VALUE: [&str; 5] = ["--test-threads", "--skip", "--format", "--logfile", "--color"];
+    let (mut filters, mut options) = (Vec::new(), Vec::<String>::new());
+    for word in words {
+        let is_value = options.last().is_some_and(|option| WITH_VALUE.contains(&option.as_str()));
+        if is_value || word.starts_with('-') {
+            options.push(word);
+        } else {
+            filters.push(word);
+        }
+    }
+    (filters, options)
 }
 
 /// Runs a test. If it fails while the machine is busy, it could not be judged.
