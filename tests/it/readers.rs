@@ -57,7 +57,7 @@ impl Drop for Faulty {
 #[test]
 fn others_read_one_table_and_compute_the_same_figures() {
     let Some(python) = python() else { return };
-    let lab = Lab::new();
+    let lab = Lab::real_time();
     let faulty = Faulty::start(&lab);
     lab.write("plan.yaml", &PLAN.replace("FAULTY", &faulty.url));
     honest(&lab.run(&["run", "plan.yaml"]));
