@@ -4,34 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use lab::exact_prompts::{bpe, folder};
+use lab::Lab;
+use lab::exact_prompts::{bpe, folder, lengths_on_a_server};
 use lab::mock::Mock;
-use lab::{Ended, Lab};
-
-/// Returns a plan that sends prompts of these lengths to both APIs of one server.
-fn plan(port: u16, (model, tokens): (&str, &str), measure: &str) -> String {
-    format!(
-        "
-sweepline: 1
-name: exact
-endpoints:
-  chat: {{ url: http://127.0.0.1:{port}/v1, api: chat, resource: server }}
-  text: {{ url: http://127.0.0.1:{port}/v1, api: completions, resource: server }}
-models: {{ tiny: {{ id: default_model, tokenizer: {model} }} }}
-scenarios:
-  short: {{ base: lengths, lengths: {{ prompt: {tokens}, output: {{ uniform: {{ min: 1, max: 4 }} }} }} }}
-phases: {{ fill: 0s, stabilize: 0s, measure: {measure}, drain: 60s }}
-validity: {{ unsteady: {{ suspect: 100% }}, client_late: {{ suspect: 100% }} }}
-sweeps:
-  s: {{ matrix: {{ endpoint: [chat, text], model: [tiny], scenario: [short], batch_size: [2] }} }}
-"
-    )
-}
-
-fn is_run(ended: &Ended) {
-    // Exit code 3: a run is suspect, which may happen on a busy machine and is not tested here.
-    assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
-}
+use lab::sweeps::honest;
 
 /// A template also needs tokens. Shorter prompts are reported, and a plan that always requests them
 /// is rejected.
@@ -43,8 +19,11 @@ fn prompts_that_are_too_short_for_the_template_are_told() {
         "{% for m in messages %}{{ 'a b c d e f g h i j k l m n o p q r s t u v w x y z' + m['content'] }}{% endfor %}";
     lab.write("model/chat_template.jinja", long);
     let lengths = "{ uniform: { min: 16, max: 60 } }";
-    lab.write("plan.yaml", &plan(mock.port, ("model", lengths), "{ for: 50ms, min_requests: 200, at_most: 60s }"));
-    is_run(&lab.run(&["run", "plan.yaml"]));
+    lab.write(
+        "plan.yaml",
+        &lengths_on_a_server(mock.port, ("model", lengths), "{ for: 50ms, min_requests: 200, at_most: 60s }"),
+    );
+    honest(&lab.run(&["run", "plan.yaml"]));
     for (id, run) in lab.runs() {
         let is_chat = run.json["spec"]["endpoint"]["api"] == "chat";
         let shown = lab.run(&["show", &id]).stdout;
@@ -56,7 +35,10 @@ fn prompts_that_are_too_short_for_the_template_are_told() {
         assert!(shown.replace("\n  ", " ").contains(&told), "{shown}");
         assert!(rows.max().is_some_and(|most| most > 50));
     }
-    lab.write("plan.yaml", &plan(mock.port, ("model", "20"), "{ for: 50ms, min_requests: 200, at_most: 60s }"));
+    lab.write(
+        "plan.yaml",
+        &lengths_on_a_server(mock.port, ("model", "20"), "{ for: 50ms, min_requests: 200, at_most: 60s }"),
+    );
     let ended = lab.run(&["run", "plan.yaml"]);
     let text = format!("{}{}", ended.stdout, ended.stderr);
     assert!(text.contains("no prompt can have 20 tokens") && ended.code != Some(0), "{text}");
@@ -95,7 +77,7 @@ fn a_server_that_counts_makes_lengths_exact() {
     for dialect in ["vllm", "sglang", "llama.cpp", "none"] {
         let (lab, mock) = (Lab::new(), Mock::start(&["--tokenize", dialect, "--itl", "1ms"]));
         lab.write("plan.yaml", &counted_by_the_server(mock.port, ", tokenizer: server"));
-        is_run(&lab.run(&["run", "plan.yaml"]));
+        honest(&lab.run(&["run", "plan.yaml"]));
         let runs = lab.runs();
         assert_eq!(runs.len(), 4);
         let (mut exact, mut all) = (0, 0);

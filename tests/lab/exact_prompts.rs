@@ -182,3 +182,23 @@ sweeps:
 "
     )
 }
+
+/// Returns a plan that sends prompts of these lengths to both APIs of one server.
+pub fn lengths_on_a_server(port: u16, (model, tokens): (&str, &str), measure: &str) -> String {
+    format!(
+        "
+sweepline: 1
+name: exact
+endpoints:
+  chat: {{ url: http://127.0.0.1:{port}/v1, api: chat, resource: server }}
+  text: {{ url: http://127.0.0.1:{port}/v1, api: completions, resource: server }}
+models: {{ tiny: {{ id: default_model, tokenizer: {model} }} }}
+scenarios:
+  short: {{ base: lengths, lengths: {{ prompt: {tokens}, output: {{ uniform: {{ min: 1, max: 4 }} }} }} }}
+phases: {{ fill: 0s, stabilize: 0s, measure: {measure}, drain: 60s }}
+validity: {{ unsteady: {{ suspect: 100% }}, client_late: {{ suspect: 100% }} }}
+sweeps:
+  s: {{ matrix: {{ endpoint: [chat, text], model: [tiny], scenario: [short], batch_size: [2] }} }}
+"
+    )
+}

@@ -2,34 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use lab::exact_prompts::{copy, real_model};
+use lab::Lab;
+use lab::exact_prompts::{copy, lengths_on_a_server, real_model};
 use lab::realserver::RealServer;
-use lab::{Ended, Lab};
-
-/// Returns a plan that sends prompts of these lengths to both APIs of one server.
-fn plan(port: u16, (model, tokens): (&str, &str), measure: &str) -> String {
-    format!(
-        "
-sweepline: 1
-name: exact
-endpoints:
-  chat: {{ url: http://127.0.0.1:{port}/v1, api: chat, resource: server }}
-  text: {{ url: http://127.0.0.1:{port}/v1, api: completions, resource: server }}
-models: {{ tiny: {{ id: default_model, tokenizer: {model} }} }}
-scenarios:
-  short: {{ base: lengths, lengths: {{ prompt: {tokens}, output: {{ uniform: {{ min: 1, max: 4 }} }} }} }}
-phases: {{ fill: 0s, stabilize: 0s, measure: {measure}, drain: 60s }}
-validity: {{ unsteady: {{ suspect: 100% }}, client_late: {{ suspect: 100% }} }}
-sweeps:
-  s: {{ matrix: {{ endpoint: [chat, text], model: [tiny], scenario: [short], batch_size: [2] }} }}
-"
-    )
-}
-
-fn is_run(ended: &Ended) {
-    // Exit code 3: a run is suspect, which may happen on a busy machine and is not tested here.
-    assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
-}
+use lab::sweeps::honest;
 
 /// Prompts of all lengths up to 3 500 tokens: the server's count equals the intended one, for chats and
 /// texts. Only a few are sent by default because the server is slow; two hundred are sent with
@@ -42,9 +18,9 @@ fn a_real_server_counts_prompts_of_all_lengths_as_they_were_meant() {
     let Some(model) = real_model() else { return };
     copy(&model, &lab.path().join("model"));
     let lengths = "{ lognormal: { median: 250, sigma: 1.3, min: 16, max: 3500 } }";
-    let plan = plan(server.port, ("model", lengths), &format!("{seconds}s"));
+    let plan = lengths_on_a_server(server.port, ("model", lengths), &format!("{seconds}s"));
     lab.write("plan.yaml", &plan);
-    is_run(&lab.run(&["run", "plan.yaml"]));
+    honest(&lab.run(&["run", "plan.yaml"]));
     let runs = lab.runs();
     assert_eq!(runs.len(), 2);
     let mut counted = Vec::new();

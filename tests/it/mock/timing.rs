@@ -9,7 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
-use lab::mock::{Mock, chat, read_until, request, wait_for, with};
+use lab::mock::{Mock, chat, read_until, request, with};
+use lab::wait_for;
 
 fn at(line: &Value, name: &str) -> u64 {
     line[name].as_u64().unwrap_or_else(|| panic!("no {name} in {line}"))
@@ -25,7 +26,7 @@ fn arrivals_are_stamped_by_the_kernel_however_late_the_mock_looks() {
     let mock = Mock::start(&[]);
     // The kernel starts timestamping a moment after the request for it, and the log shows when.
     let mut asked = 0;
-    lab::mock::wait_for("a stamp of the kernel", || {
+    wait_for("a stamp of the kernel", || {
         asked += 1;
         mock.chat(&chat());
         let stamp = mock.log(asked).remove(asked - 1)["arrival_stamp"].clone();
