@@ -52,12 +52,15 @@ impl Flow {
     }
 }
 
-/// Returns whether a complete response of the window has no token count: the reported rate would then be
-/// too low.
+/// Returns whether the tokens of a complete response of the window are unknown: the reported rate would then not be a
+/// rate of tokens.
 pub(super) fn is_uncounted(rows: &[Measured], facts: &Facts) -> bool {
-    let inside = |row: &Measured| row.done_ns().is_some_and(|at| contains(&facts.windows, at));
-    let uncounted = |row: &Measured| row.outcome.is_ok() && row.events == 0 && row.output_tokens().is_none();
-    !facts.stream && rows.iter().any(|row| uncounted(row) && inside(row))
+    let inside = |instant: Option<u64>| instant.is_some_and(|at| contains(&facts.windows, at));
+    let is_unknown = |row: &Measured| match facts.stream {
+        true => row.tokens_unknown.is_some() && inside(row.last_token_ns()),
+        false => row.events == 0 && row.output_tokens().is_none() && inside(row.done_ns()),
+    };
+    rows.iter().any(|row| row.outcome.is_ok() && is_unknown(row))
 }
 
 fn prompt_tokens_inside(rows: &[Measured], facts: &Facts) -> Option<u64> {

@@ -5,9 +5,11 @@ use crate::rows::{Facts, Measured, Only, Replay};
 use super::binomial;
 use super::dispersion::FailureCount;
 use super::failures::Failures;
+use super::finish_reasons::FinishReasons;
 use super::flow::Flow;
 use super::gaps::{Events, Gaps};
 use super::idle::IdleStart;
+use super::length_failures::LengthFailures;
 use super::queue::Queue;
 use super::request::{Metric, Request, sample, summarize};
 use super::reuse::Reuse;
@@ -25,6 +27,10 @@ pub struct RunMetrics {
     pub counts: Counts,
     /// How failed requests ended, with their messages.
     pub failures: Failures,
+    /// Why the server ended the completed responses.
+    pub finish_reasons: FinishReasons,
+    /// Failures by the requested length, if the run sends `ignore_eos`.
+    pub length_failures: LengthFailures,
     /// Failure counts for comparisons, with a measure of how bursty the failures are. The evidence on
     /// the failed share of this run is `error_evidence`.
     pub failures_compared: FailureCount,
@@ -132,6 +138,8 @@ pub(crate) fn measure_part(
     RunMetrics {
         counts,
         failures: Failures::of(rows, facts),
+        finish_reasons: FinishReasons::of(rows, facts),
+        length_failures: LengthFailures::of(rows, facts),
         failures_compared: FailureCount::of(rows, facts),
         ttft: of(Metric::Ttft),
         ttft_from_schedule: of(Metric::TtftFromSchedule),

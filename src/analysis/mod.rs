@@ -8,7 +8,7 @@
 /// Version of everything computed from stored rows: metrics, verdicts and their reasons. It is raised
 /// when the same rows lead to different numbers or a different verdict. Exports, baselines and cached
 /// tables contain this version; run ids do not (`docs/METRICS.md`, Versions).
-pub const ANALYSIS: u32 = 3;
+pub const ANALYSIS: u32 = 4;
 
 pub mod binomial;
 pub(crate) mod bunches;
@@ -25,6 +25,7 @@ pub mod ecdf;
 mod emission;
 mod facing;
 mod failures;
+mod finish_reasons;
 pub mod flight;
 pub mod flow;
 pub mod gaps;
@@ -32,6 +33,7 @@ pub mod generator;
 pub mod goodput;
 pub mod halving;
 mod idle;
+mod length_failures;
 pub mod lengths;
 pub mod measure;
 pub mod metric;
@@ -44,6 +46,7 @@ pub mod queue;
 mod received;
 pub mod replicates;
 pub mod request;
+mod responses;
 mod reuse;
 pub mod roofline;
 pub mod saturation;
@@ -77,8 +80,10 @@ pub mod synthetic;
 pub use classes::{OfClass, classes};
 pub use dispersion::FailureCount;
 pub use failures::{Failure, Failures};
+pub use finish_reasons::{FinishCount, FinishReasons};
 pub use gaps::{Events, Gaps};
 pub use goodput::{Thresholds, goodput};
+pub use length_failures::{LengthCount, LengthFailures};
 pub use measure::{RunMetrics, measure};
 pub use metric::PlanMetrics;
 pub use pulse::Pulse;

@@ -26,7 +26,7 @@ pub enum Metric {
     E2e,
     /// last_token − scheduled (without streaming: done − scheduled), ms.
     E2eFromSchedule,
-    /// (last_token − first_token) / (output tokens − 1), ms.
+    /// (last_token − first_token) / (streamed tokens − 1), ms.
     Tpot,
     /// sent − released − connecting, ms.
     Lateness,
@@ -34,9 +34,9 @@ pub enum Metric {
     Connecting,
     /// released − scheduled, ms.
     CapWait,
-    /// Output tokens / E2E latency, tokens per second.
+    /// Streamed tokens / E2E latency, tokens per second. Without streaming, all output tokens count.
     UserThroughput,
-    /// (Output tokens − 1) / (last_token − first_token), tokens per second.
+    /// (Streamed tokens − 1) / (last_token − first_token), tokens per second.
     GenerationThroughput,
 }
 
@@ -160,7 +160,7 @@ impl Request<'_> {
     /// Returns TPOT; `None` for fewer than two tokens or fewer than two events, because there is then no
     /// decode time to divide.
     fn tpot(&self) -> Option<f64> {
-        let tokens = self.row.output_tokens().filter(|tokens| *tokens >= 2)?;
+        let tokens = self.row.streamed_tokens().filter(|tokens| *tokens >= 2)?;
         let decode = millis(self.row.last_token_ns()?, self.row.first_token_ns()?);
         (self.row.events >= 2).then(|| decode / f64::from(tokens - 1))
     }
@@ -177,7 +177,8 @@ impl Request<'_> {
 
     fn user_throughput(&self) -> Option<f64> {
         let waited = self.since_sent(self.answered_ns()).filter(|millis| *millis > 0.0)?;
-        Some(f64::from(self.row.output_tokens()?) / waited * 1e3)
+        let tokens = if self.stream { self.row.streamed_tokens() } else { self.row.output_tokens() };
+        Some(f64::from(tokens?) / waited * 1e3)
     }
 
     /// Returns the inverse of TPOT, so the first token is not part of the time. `None` if TPOT is `None`, or
@@ -235,12 +236,13 @@ pub(crate) fn summarize<'a>(requests: impl Iterator<Item = Request<'a>>, metric:
     }
 }
 
-/// Returns the token events of one request, each with its instant and tokens. An event counts as output
-/// tokens / events, or as 1 if no token count is available. Without streaming, all tokens of a response
+/// Returns the token events of one request, each with its instant and tokens. An event counts as
+/// streamed tokens / events, or as 1 if the streamed tokens are unknown. Without streaming, all tokens of a response
 /// count at `done`.
 pub fn token_events(row: &Measured, gaps: &[u64], stream: bool) -> impl Iterator<Item = (u64, f64)> {
     let events = gaps.len() as f64 + 1.0;
-    let tokens = row.output_tokens().map(f64::from);
+    let tokens = if stream { row.streamed_tokens() } else { row.output_tokens() };
+    let tokens = tokens.map(f64::from);
     let first = if stream { row.first_token_ns() } else { row.done_ns().filter(|_| tokens.is_some()) };
     let each = if stream { tokens.map_or(1.0, |tokens| tokens / events) } else { tokens.unwrap_or(0.0) };
     let gaps = if stream { gaps } else { &[] };

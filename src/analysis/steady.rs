@@ -326,7 +326,7 @@ fn moved(
     let share = 2.0 * (change.by.abs() / 2.0).tanh();
     let gaps = match metric {
         Metric::Tpot => {
-            of.iter().filter_map(|row| row.output_tokens()).map(|tokens| f64::from(tokens) - 1.0).sum::<f64>()
+            of.iter().filter_map(|row| row.streamed_tokens()).map(|tokens| f64::from(tokens) - 1.0).sum::<f64>()
                 / of.len() as f64
         }
         _ => 1.0,

@@ -8,8 +8,8 @@ use super::slo::gap_limits;
 use super::{Events, Gaps, RunMetrics, Verdict, judge, measure};
 use crate::plan::{Slo, Validity};
 use crate::rows::{
-    Facts, MachineTime, Observed, Outcome, Pauses, Phase, Record, Records, Replay, RequestRow, Spread, ThreadTime,
-    TokenSource, Windows,
+    Facts, MachineTime, Observed, Outcome, Pauses, Phase, READER, Record, Records, Replay, RequestRow, Spread,
+    ThreadTime, TokenSource, Windows,
 };
 
 /// A server and a load.
@@ -228,6 +228,7 @@ pub fn record(scheduled: u64, sent: u64, first: u64, gaps_ns: Vec<u64>, windows:
         requested_tokens: tokens,
         intended_prompt_tokens: 50,
         token_source: Some(TokenSource::Usage),
+        streamed_tokens: Some(tokens),
         events: tokens,
         bytes: 1000,
         ..RequestRow::wanted(scheduled, phase, scheduled)
@@ -243,6 +244,7 @@ pub fn fail(record: &mut Record, outcome: Outcome, after: u64) {
     row.done_ns = row.ended_ns;
     (row.first_chunk_ns, row.first_token_ns, row.first_output_ns, row.last_token_ns) = (None, None, None, None);
     (row.output_tokens, row.prompt_tokens, row.token_source, row.events) = (None, None, None, 0);
+    row.streamed_tokens = None;
     record.gaps_ns.clear();
 }
 
@@ -273,6 +275,7 @@ fn facts(run: &Run, windows: Windows, records: &[Record]) -> Facts {
         pauses: Some(Pauses::default()),
         client_threads: 1,
         client_timer: "timerfd".to_owned(),
+        reader: READER,
         ..Facts::default()
     }
 }

@@ -27,7 +27,7 @@ use super::state::exceeded;
 use super::stats::raw_quantile;
 use super::steady::Steadiness;
 use super::window::{self, Counts};
-use super::{pauses, quantile, saturation, silence, undecided, waits};
+use super::{pauses, quantile, responses, saturation, silence, undecided, waits};
 
 pub use super::state::State;
 
@@ -173,7 +173,9 @@ pub fn judge(
     let queue = steadiness.as_ref().ok().and_then(Steadiness::unchecked).map(|why| ("unsteady", why.to_owned()));
     let partly: Vec<_> = evidence.partly_checked().chain(queue).filter(|(name, _)| !found(*name)).collect();
     verdict.not_checked.extend(partly);
+    verdict.reasons.extend(responses::reasons(rows, facts));
     verdict.labels.extend(saturation.and_then(label));
+    verdict.labels.extend(responses::labels(rows, facts));
     verdict.state = verdict.reasons.iter().map(|reason| reason.state).max().unwrap_or(State::Valid);
     verdict
 }

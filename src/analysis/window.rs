@@ -75,12 +75,12 @@ pub fn in_flight(
     (to > from).then(|| total as f64 / (to - from) as f64)
 }
 
-/// Returns the output tokens per token event of the completed requests of the window; `None` without
+/// Returns the streamed tokens per token event of the completed requests of the window; `None` without
 /// events or token counts.
 pub fn tokens_per_event(rows: &[Measured], facts: &Facts) -> Option<f64> {
     let (mut tokens, mut events) = (0u64, 0u64);
     for row in members(rows, facts).filter(|row| facts.stream && row.outcome.is_ok()) {
-        tokens += u64::from(row.output_tokens()?);
+        tokens += u64::from(row.streamed_tokens()?);
         events += u64::from(row.events);
     }
     (events > 0).then(|| tokens as f64 / events as f64)

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::rows::Fingerprint;
+use crate::rows::{Fingerprint, READER};
 use crate::store::RunRecord;
 use crate::units::text::{counted, plain};
 
@@ -61,8 +61,28 @@ impl Servers {
 /// Returns the notes on the servers of the results in `records`, see [`Servers::notes`].
 pub(crate) fn notes<'r>(records: impl IntoIterator<Item = &'r RunRecord>) -> Vec<String> {
     let mut servers = Servers::default();
-    records.into_iter().for_each(|record| servers.add(record));
-    servers.notes()
+    let mut readers = [0, 0];
+    for record in records {
+        servers.add(record);
+        readers[usize::from(record.facts.reader >= READER)] += 1;
+    }
+    let mut notes = servers.notes();
+    notes.extend(mixed_readers(readers));
+    notes
+}
+
+/// Returns a note if earlier versions of sweepline read the responses of some of the results; `readers` contains the
+/// number of results that they read, and of the others.
+fn mixed_readers([earlier, today]: [usize; 2]) -> Option<String> {
+    let text = || {
+        format!(
+            "the responses of {} were read by an earlier version of sweepline, and those of {} by this one; `why RUN` says \
+             what differs",
+            counted(earlier, "run"),
+            counted(today, "run")
+        )
+    };
+    (earlier > 0 && today > 0).then(text)
 }
 
 /// Whether the runs of a group use this model at this endpoint.

@@ -26,7 +26,7 @@ use crate::cli::preview::reason::{Changed, Places, changes};
 use crate::expand::{Pending, PlannedRun, RunSpec, canonical};
 use crate::report::Trail;
 use crate::report::format::{fill, plain};
-use crate::rows::Fingerprint;
+use crate::rows::{Fingerprint, Measured, READER, Replay, TokenSource};
 use crate::store::{
     AttemptState, Deleted, How, INTERRUPTED, LastTry, Listed, ListedAttempt, Moment, Replaced, RunRecord, ShortId,
     State, Store, StoreError, Tries,
@@ -112,6 +112,9 @@ pub(super) struct ExplainedRun {
     replaced: Option<Replaced>,
     /// The self-description of the server on which the result was measured; null if unknown.
     server: Option<Fingerprint>,
+    /// Why today's rules cannot judge all responses of the result, which an earlier version of sweepline read; null if
+    /// they can, or if there is no result.
+    reader: Option<String>,
     /// The outcomes of attempts that did not become results.
     attempts: Vec<String>,
     /// The outcome of the attempts since the last commit, in machine-readable form; null if there are none.
@@ -264,6 +267,7 @@ fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places
         changed,
         replaced: record.and_then(|record| record.replaced.clone()),
         server: record.and_then(server),
+        reader: record.and_then(|record| earlier_reader(&workspace.store, record)),
         attempts: attempts.said_of(&run.id.short()),
         tries: attempts.tried(&run.id.short()),
         identity: identity(&run.spec),
@@ -275,7 +279,7 @@ fn of_other(workspace: &Workspace, listed: Listed, attempts: &Attempts) -> Expla
     let file = workspace.loaded.file().display().to_string();
     let endpoint = listed.record.as_ref().map(|record| record.spec.endpoint.name.clone());
     let theirs = endpoint.filter(|endpoint| !workspace.plan().endpoints.contains_key(endpoint));
-    let mut told = of_listed(listed, attempts);
+    let mut told = of_listed(&workspace.store, listed, attempts);
     told.state = "orphan";
     told.reason = match theirs {
         None => format!("{} is committed, but not part of {file}", &told.id[..16]),
@@ -298,10 +302,10 @@ fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Explained
             .map(|record| record.id.clone())
             .collect();
         let is_meant = |listed: &Listed| listed.record.as_ref().is_some_and(|record| ids.contains(&record.id));
-        return Ok(listed.into_iter().filter(is_meant).map(|listed| of_listed(listed, &attempts)).collect());
+        return Ok(listed.into_iter().filter(is_meant).map(|listed| of_listed(store, listed, &attempts)).collect());
     }
     match store.find(&args.run) {
-        Ok(listed) => Ok(vec![of_listed(listed, &attempts)]),
+        Ok(listed) => Ok(vec![of_listed(store, listed, &attempts)]),
         Err(StoreError::Deleted { id, .. }) => {
             let deleted = store.deleted()?.into_iter().find(|deleted| deleted.id == id);
             Ok(deleted.map(|deleted| vec![of_deleted(&deleted, &attempts)]).unwrap_or_default())
@@ -317,7 +321,7 @@ fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Explained
 }
 
 /// Returns the explanation of a folder in `runs/`.
-fn of_listed(listed: Listed, attempts: &Attempts) -> ExplainedRun {
+fn of_listed(store: &Store, listed: Listed, attempts: &Attempts) -> ExplainedRun {
     let record = listed.record.as_ref();
     let (state, reason) = match (&listed.state, record) {
         (State::Corrupt(reason), _) => ("corrupt", reason.clone()),
@@ -328,7 +332,27 @@ fn of_listed(listed: Listed, attempts: &Attempts) -> ExplainedRun {
     let known = record.map(|record| (record.id.as_str(), &record.spec));
     let replaced = record.and_then(|record| record.replaced.clone());
     let server = record.and_then(server);
-    ExplainedRun { replaced, server, ..ExplainedRun::of(&listed.id, known, (state, reason), attempts) }
+    let reader = record.and_then(|record| earlier_reader(store, record));
+    ExplainedRun { replaced, server, reader, ..ExplainedRun::of(&listed.id, known, (state, reason), attempts) }
+}
+
+/// Returns why today's rules cannot judge all responses of a result that an earlier version read; `None` if they can.
+fn earlier_reader(store: &Store, record: &RunRecord) -> Option<String> {
+    if record.facts.reader >= READER {
+        return None;
+    }
+    let run = store.read(record).ok()?;
+    let streamed: Vec<&Measured> = run.rows().iter().filter(|row| row.outcome.is_ok() && row.events > 0).collect();
+    let is_open = |row: &&&Measured| row.finish_reason().is_none() || row.token_source == Some(TokenSource::Events);
+    let open = streamed.iter().filter(is_open).count();
+    let text = || {
+        format!(
+            "read by an earlier version of sweepline; {open} of {} responses cannot be judged by today's rules from what \
+             was recorded: `run --force` measures the run again",
+            streamed.len()
+        )
+    };
+    (open > 0).then(text)
 }
 
 /// Returns the self-description of a result's server.
@@ -430,6 +454,7 @@ impl ExplainedRun {
             changed: Vec::new(),
             replaced: None,
             server: None,
+            reader: None,
             attempts: attempts.said_of(short),
             tries: attempts.tried(short),
             identity: known.map(|(_, spec)| identity(spec)).unwrap_or_default(),
@@ -457,6 +482,9 @@ impl ExplainedRun {
         }
         if let Some(words) = self.server.as_ref().and_then(Fingerprint::in_words) {
             text.push_str(&format!("measured on {}\n", plain(&words)));
+        }
+        if let Some(reader) = &self.reader {
+            text.push_str(&fill("", 2, reader));
         }
         text.extend(self.attempts.iter().map(|attempt| format!("{}\n", plain(attempt))));
         if alone && !self.identity.is_empty() {

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use crate::plan::Timeouts;
 use crate::protocol::Protocol;
-use crate::rows::Outcome;
+use crate::rows::{Outcome, Phase, RequestRow};
 use crate::units::Nanos;
 
 use super::clock::Clock;
@@ -23,8 +23,10 @@ use super::http::Body;
 use super::http2::{Exchange, Heads, Lease, Sessions};
 use super::io::{Read, Stamps};
 use super::limit::Limit;
+use super::lingering::{HeldOpen, HeldStream, Lingerers};
 use super::links::Links;
 use super::observe::Observer;
+use super::other_body::OtherBody;
 use super::pattern::Pattern;
 use super::pool::Pool;
 use super::progress::Progress as Live;
@@ -80,6 +82,8 @@ pub(crate) struct Client {
     pub common: Arc<Common>,
     /// The connections of this thread.
     pub links: Links,
+    /// The streams of this thread that the server holds open after `[DONE]`.
+    pub lingerers: Lingerers,
 }
 
 impl std::ops::Deref for Client {
@@ -105,7 +109,7 @@ impl Cut {
 
     /// Returns the result of `work`; `None` if the run ends first. Must be awaited directly by a task,
     /// because only the waker of its first poll is notified.
-    async fn or<T>(&self, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    pub(super) async fn or<T>(&self, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         let mut notified = pin!(self.notify.notified());
         let mut listens = false;
         poll_fn(|cx| {
@@ -135,8 +139,8 @@ pub(crate) struct Order {
 pub(crate) struct Ended {
     /// When the request started and why, as in its `Order`.
     pub start: Start,
-    /// The entry for the writer.
-    pub entry: Entry,
+    /// The entry for the writer, or the part of it that is known while the stream is held open.
+    pub request: EndedRequest,
     /// The response to the request, for the conversation that continues after it.
     pub answer: Reply,
     /// When the slot that the request held became free, in nanoseconds since the run's start.
@@ -145,9 +149,80 @@ pub(crate) struct Ended {
     pub aside: Option<Aside>,
 }
 
+/// The row of a request that has ended.
+pub(crate) enum EndedRequest {
+    /// The row is complete.
+    Complete(Entry),
+    /// The response is complete, and the row follows when the server has closed the stream.
+    HeldOpen {
+        /// Number of the request.
+        request: u64,
+        /// The phase in which the request was scheduled.
+        phase: Phase,
+        /// When the request was sent, in nanoseconds since the run's start.
+        sent: Option<u64>,
+    },
+}
+
+impl EndedRequest {
+    /// Returns the number of the request.
+    pub(crate) fn number(&self) -> u64 {
+        match self {
+            EndedRequest::Complete(entry) => entry.row().request,
+            EndedRequest::HeldOpen { request, .. } => *request,
+        }
+    }
+
+    /// Returns the phase in which the request was scheduled.
+    pub(crate) fn phase(&self) -> Phase {
+        match self {
+            EndedRequest::Complete(entry) => entry.row().phase,
+            EndedRequest::HeldOpen { phase, .. } => *phase,
+        }
+    }
+
+    /// Returns when the request was sent; `None` if it was not.
+    pub(crate) fn sent(&self) -> Option<u64> {
+        match self {
+            EndedRequest::Complete(entry) => entry.row().sent_ns,
+            EndedRequest::HeldOpen { sent, .. } => *sent,
+        }
+    }
+
+    /// Returns the outcome of the request.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            EndedRequest::Complete(entry) => entry.row().outcome,
+            EndedRequest::HeldOpen { .. } => Outcome::Ok,
+        }
+    }
+
+    /// Returns the error of the request; empty if it succeeded.
+    pub(crate) fn error(&self) -> &str {
+        match self {
+            EndedRequest::Complete(entry) => entry.row().error.as_deref().unwrap_or_default(),
+            EndedRequest::HeldOpen { .. } => "",
+        }
+    }
+}
+
+/// A request that was performed, and its stream if the server holds it open.
+pub(crate) struct Performed {
+    /// The request.
+    pub ended: Ended,
+    /// The stream that is read on in the background; `None` if it has ended.
+    pub held: Option<HeldOpen>,
+}
+
+impl From<Ended> for Performed {
+    fn from(ended: Ended) -> Performed {
+        Performed { ended, held: None }
+    }
+}
+
 impl Client {
     /// Performs one request.
-    pub(crate) async fn perform(&self, order: Order) -> Ended {
+    pub(crate) async fn perform(&self, order: Order) -> Performed {
         let Order { start, body, mut tally } = order;
         let result = {
             // The future is large, so it is pinned where it is created instead of being moved.
@@ -155,16 +230,33 @@ impl Client {
             let cut = || Err(Failure::new(Outcome::CutAtDrain, "still in progress at the end of drain"));
             self.cut.or(exchange).await.unwrap_or_else(cut)
         };
-        let freed = tally.freed().unwrap_or_else(|| self.clock.now());
-        tally.row.ended_ns = Some(freed);
-        tally.row.finish_reason = tally.row.finish_reason.take().map(|reason| self.presentable(&reason));
         let result = match result {
-            Ok(()) => Ok(()),
+            Ok(None) => Ok(()),
+            Ok(Some(stream)) if self.lingerers.have_room() => return self.held_open(start, stream, tally),
+            Ok(Some(_)) => Ok(()),
             Err(failure) => Err(self.explain(failure).await),
         };
+        let freed = tally.freed().unwrap_or_else(|| self.clock.now());
         let aside = result.as_ref().err().and_then(|failure| failure.aside);
-        let (entry, answer) = tally.finish(result);
-        Ended { start, entry, answer, freed, aside }
+        let (entry, answer) = self.completed(tally, freed, result);
+        Performed::from(Ended { start, request: EndedRequest::Complete(entry), answer, freed, aside })
+    }
+
+    /// Ends a request whose response is complete, although its stream is not.
+    fn held_open(&self, start: Start, stream: Box<HeldStream>, tally: Box<Tally>) -> Performed {
+        let RequestRow { request, phase, sent_ns, .. } = tally.row;
+        let request = EndedRequest::HeldOpen { request, phase, sent: sent_ns };
+        let freed = self.clock.now();
+        let answer = tally.reply();
+        let held = HeldOpen { stream, tally, freed };
+        Performed { ended: Ended { start, request, answer, freed, aside: None }, held: Some(held) }
+    }
+
+    /// Completes the row of a request whose slot became free at `freed`.
+    pub(super) fn completed(&self, mut tally: Box<Tally>, freed: u64, result: Result<(), Failure>) -> (Entry, Reply) {
+        tally.row.ended_ns = Some(freed);
+        tally.row.finish_reason = tally.row.finish_reason.take().map(|reason| self.presentable(&reason));
+        tally.finish(result)
     }
 
     /// Completes a failure: removes secrets from its text, and changes its outcome if the server process
@@ -197,7 +289,8 @@ impl Client {
         false
     }
 
-    async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
+    /// Sends a request and reads its response. Returns the stream if the server holds it open after the response.
+    async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<Option<Box<HeldStream>>, Failure> {
         match &self.links {
             Links::One(pool) => self.on_one_of_its_own(pool, tally, request, body).await,
             // Boxed because the future is large and rarely used: this way it takes no memory in the tasks
@@ -212,7 +305,7 @@ impl Client {
         tally: &mut Tally,
         request: u64,
         body: Bytes,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Box<HeldStream>>, Failure> {
         while let Some(mut connection) = pool.kept().await {
             let result = self.converse(&mut connection, tally, request, &body).await;
             let is_reset = matches!(&result, Err(failure) if failure.outcome == Outcome::Reset);
@@ -241,7 +334,7 @@ impl Client {
         tally: &mut Tally,
         request: u64,
         body: Bytes,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Box<HeldStream>>, Failure> {
         loop {
             let lease = sessions.lease().await?;
             let waited = lease.waited.map(|waited| waited.opening);
@@ -263,7 +356,7 @@ impl Client {
         tally: &mut Tally,
         request: u64,
         body: &Bytes,
-    ) -> Result<Reusable, Failure> {
+    ) -> Result<Conversed, Failure> {
         let mut outgoing = Outgoing::new(self.pattern.request(tally.class(), request, body));
         let mut limit = Limit::new(self.clock, self.timeouts, connection.timer.take());
         let stamps = Rc::clone(&connection.stamps);
@@ -279,10 +372,18 @@ impl Client {
         let own = OwnConnection { connection, outgoing, body: head.body };
         let mut answer = Answer::One(own);
         self.told(tally, &head.told);
-        let clean = self.answered(&mut answer, (head.status, head.retry_after), tally, &mut limit).await?;
-        let Answer::One(OwnConnection { outgoing, .. }) = answer else { return Ok(Reusable(false)) };
-        connection.timer = Some(limit.into_timer());
-        Ok(Reusable(clean && head.keep_alive && outgoing.is_sent()))
+        let end = self.answered(&mut answer, (head.status, head.retry_after), tally, &mut limit).await?;
+        let Answer::One(OwnConnection { outgoing, body, .. }) = answer else { return Ok(Conversed::Over(false)) };
+        match end {
+            BodyEnd::Whole { clean } => {
+                connection.timer = Some(limit.into_timer());
+                Ok(Conversed::Over(clean && head.keep_alive && outgoing.is_sent()))
+            }
+            BodyEnd::Awaited(parser) => {
+                let keep_alive = head.keep_alive;
+                Ok(Conversed::HeldOpen(Box::new(Rest { parser, outgoing, body, keep_alive })))
+            }
+        }
     }
 
     async fn converse_on_a_stream(
@@ -292,7 +393,7 @@ impl Client {
         tally: &mut Tally,
         request: u64,
         body: &Bytes,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Box<HeldStream>>, Failure> {
         let Some(heads) = &self.heads else {
             return Err(Failure::new(Outcome::Malformed, "the requests of this run are encoded for HTTP/1.1"));
         };
@@ -307,14 +408,21 @@ impl Client {
         };
         let head = limit.bound(&stamps, step).await??;
         self.told(tally, &head.told);
-        self.answered(&mut Answer::Two(exchange), (head.status, head.retry_after), tally, &mut limit).await?;
+        let mut answer = Answer::Two(exchange);
+        let end = self.answered(&mut answer, (head.status, head.retry_after), tally, &mut limit).await?;
         sessions.keep_timer(limit.into_timer());
-        Ok(())
+        match (end, answer) {
+            (BodyEnd::Awaited(parser), Answer::Two(exchange)) => {
+                Ok(Some(Box::new(HeldStream::Two { exchange, parser })))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Records the times and the request id that the server reported in the head of a response.
     fn told(&self, tally: &mut Tally, told: &Told) {
         tally.server_times(told.times(self.stream));
+        tally.set_content_kind(told.content_kind());
         tally.row.trace_id = told.id().map(|id| self.presentable(id));
     }
 
@@ -327,7 +435,7 @@ impl Client {
         (status, retry_after): (u16, Option<u64>),
         tally: &mut Tally,
         limit: &mut Limit,
-    ) -> Result<bool, Failure> {
+    ) -> Result<BodyEnd, Failure> {
         let stamps = answer.stamps();
         tally.row.headers_ns = Some(stamps.last_read());
         tally.row.http_status = Some(status);
@@ -340,7 +448,7 @@ impl Client {
         if self.stream {
             self.read_stream(answer, tally, limit).await
         } else {
-            self.read_whole(answer, tally, limit).await
+            self.read_whole(answer, tally, limit).await.map(|clean| BodyEnd::Whole { clean })
         }
     }
 
@@ -364,20 +472,24 @@ impl Client {
         Failure::new(Outcome::Http(status), crate::protocol::server_words(&text))
     }
 
-    /// Reads a streamed response to its end. Returns true if no bytes arrived after the end of the
-    /// response.
+    /// Reads a streamed response to its end.
     async fn read_stream(
         &self,
         answer: &mut Answer<'_>,
         tally: &mut Tally,
         limit: &mut Limit,
-    ) -> Result<bool, Failure> {
+    ) -> Result<BodyEnd, Failure> {
         let mut parser = sse::Parser::new();
+        let mut other = OtherBody::new(tally.content_kind());
         let stamps = answer.stamps();
         loop {
             let step = |cx: &mut Context<'_>| {
                 answer.poll(cx, |bytes| {
                     tally.row.bytes += bytes.len() as u64;
+                    if other.takes(bytes) {
+                        self.progress.signs.add(1);
+                        return Ok(());
+                    }
                     self.take(tally, &mut parser, bytes, stamps.last())
                 })
             };
@@ -387,26 +499,45 @@ impl Client {
             match next {
                 Ok(Progress::More) => {}
                 Ok(Progress::Whole { clean }) => {
+                    if let Some((data, kind)) = other.body() {
+                        return Err(tally.not_a_stream(data, &kind, read.at));
+                    }
                     if let Some(event) = parser.finish().map_err(too_large)? {
                         self.progress.token_events.add(u64::from(tally.event(&event, read)?));
                     }
-                    return tally.ended(read.at).map(|()| clean);
+                    if limit.lingers() {
+                        self.lingerers.ended_in_time();
+                    }
+                    return tally.ended(read.at).map(|()| BodyEnd::Whole { clean });
                 }
-                // The response was already complete, so an error after it does not matter.
-                Err(_) if tally.is_marked_done() => return tally.ended(read.at).map(|()| false),
+                Err(failure) if tally.is_marked_done() => {
+                    tally.ended(read.at)?;
+                    // If the connection broke, the response was already complete, so that does not matter.
+                    let is_held = failure.outcome == Outcome::Stalled;
+                    return Ok(if is_held { BodyEnd::Awaited(parser) } else { BodyEnd::Whole { clean: false } });
+                }
                 Err(failure) => return Err(failure),
             }
             if tally.row.bytes > MAX_STREAM {
                 return Err(Failure::new(Outcome::Malformed, "the stream is longer than 256 MiB"));
             }
             if tally.is_marked_done() {
+                if self.lingerers.are_expected() {
+                    return tally.ended(read.at).map(|()| BodyEnd::Awaited(parser));
+                }
                 limit.linger();
             }
         }
     }
 
     /// Parses `bytes`, which arrived with `read`, and passes every completed event to `tally`.
-    fn take(&self, tally: &mut Tally, parser: &mut sse::Parser, mut bytes: &[u8], read: Read) -> Result<(), Failure> {
+    pub(super) fn take(
+        &self,
+        tally: &mut Tally,
+        parser: &mut sse::Parser,
+        mut bytes: &[u8],
+        read: Read,
+    ) -> Result<(), Failure> {
         let mut tokens = 0;
         let result = loop {
             match parser.next(&mut bytes) {
@@ -451,16 +582,51 @@ impl Client {
     }
 }
 
-/// Whether the connection can carry another request.
-struct Reusable(bool);
+/// How the body of a response ended.
+enum BodyEnd {
+    /// The body is complete.
+    Whole {
+        /// Whether no bytes arrived after the end of the response.
+        clean: bool,
+    },
+    /// The response is complete, but the server holds the stream open.
+    Awaited(sse::Parser),
+}
 
-/// Returns the connection to the pool if it can carry another request.
-fn keep(pool: &Pool, connection: Connection, result: Result<Reusable, Failure>) -> Result<(), Failure> {
-    let Reusable(reusable) = result?;
-    if reusable {
-        pool.keep(connection);
+/// The state of a connection after a response.
+enum Conversed {
+    /// The response has ended; `true` if the connection can carry another request.
+    Over(bool),
+    /// The server holds the stream open.
+    HeldOpen(Box<Rest>),
+}
+
+/// What is left of an exchange on a connection whose stream the server holds open.
+struct Rest {
+    parser: sse::Parser,
+    outgoing: Outgoing,
+    body: Body,
+    keep_alive: bool,
+}
+
+/// Returns the connection to the pool if it can carry another request. Returns the stream if the server holds it open.
+fn keep(
+    pool: &Pool,
+    connection: Connection,
+    result: Result<Conversed, Failure>,
+) -> Result<Option<Box<HeldStream>>, Failure> {
+    match result? {
+        Conversed::Over(is_reusable) => {
+            if is_reusable {
+                pool.keep(connection);
+            }
+            Ok(None)
+        }
+        Conversed::HeldOpen(rest) => {
+            let Rest { parser, outgoing, body, keep_alive } = *rest;
+            Ok(Some(Box::new(HeldStream::One { connection, outgoing, body, keep_alive, parser })))
+        }
     }
-    Ok(())
 }
 
 /// A response whose head has arrived, over HTTP/1.1 (`One`) or HTTP/2 (`Two`).

@@ -18,6 +18,7 @@ use super::client::{Client, Common, Order};
 use super::connector::Connector;
 use super::demand;
 use super::feed::Ticket;
+use super::lingering::Lingerers;
 use super::links::Links;
 use super::observe::Membership;
 use super::share::Share;
@@ -125,7 +126,7 @@ impl Opened {
             Opened::Here(mut links) => {
                 links.begin(common.clock);
                 canary::attend(&common.observer, common.clock, "io");
-                Hands::Here(Workers::new(Client { common: Arc::clone(common), links }))
+                Hands::Here(Workers::new(Client { common: Arc::clone(common), links, lingerers: Lingerers::default() }))
             }
             Opened::Threads(threads) => {
                 let executor = common.observer.enlist("executor");
@@ -190,7 +191,7 @@ fn work(
         let Ok(common) = begun.await else { return };
         links.begin(common.clock);
         canary::attend(&common.observer, common.clock, std::thread::current().name().unwrap_or("io"));
-        let workers = Workers::new(Client { common, links });
+        let workers = Workers::new(Client { common, links, lingerers: Lingerers::default() });
         while let Some(handed) = orders.recv().await {
             workers.perform(handed);
         }

@@ -11,11 +11,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::rows::{Outcome, Phase, RequestRow};
+use crate::rows::{Lingering, Outcome, Phase, RequestRow};
 use crate::workload::Lengths;
 
 use super::checks::Checks;
-use super::client::{Common, Ended, Order};
+use super::client::{Common, Ended, EndedRequest, Order};
 use super::dispatch::Hands;
 use super::error::EngineError;
 use super::feed::Feed;
@@ -86,6 +86,9 @@ pub(crate) struct Counts {
     pub max_in_flight: u64,
     in_flight: u64,
     measured_in_flight: u64,
+    /// Number of requests whose rows are awaited, because the server holds their streams open.
+    held_open: u64,
+    lingering: Lingering,
     no_room_in_a_row: u32,
     /// The lowest request number that was never used.
     next_request: u64,
@@ -257,13 +260,23 @@ impl Executor {
     /// server.
     async fn cut_short(&mut self) {
         self.cut();
-        while self.counts.in_flight > 0 {
-            let Some((ended, _)) = self.ended.recv().await else { break };
-            self.counts.leaves(&ended);
+        while self.counts.in_flight + self.counts.held_open > 0 {
+            let Some(completed) = self.ended.recv().await else { break };
             // Errors of the writer do not matter, because the attempt is over.
-            if self.keep(ended.entry).is_err() {
+            if self.close(completed).is_err() {
                 break;
             }
+        }
+    }
+
+    /// Records a request after the run's end.
+    fn close(&mut self, completed: Completed) -> Result<(), EngineError> {
+        match completed {
+            Completed::Ended(ended, _) => {
+                self.counts.leaves(&ended);
+                self.keep(ended.request).map(drop)
+            }
+            Completed::Late(entry) => self.keep_late(entry),
         }
     }
 
@@ -359,7 +372,12 @@ impl Executor {
             return Err(EngineError::WriterGone);
         }
         let mut tally = Tally::new(row, self.common.protocol);
-        tally.asks(Asks { bytes: content.body.len(), class: content.lane, values: content.values });
+        tally.asks(Asks {
+            bytes: content.body.len(),
+            class: content.lane,
+            values: content.values,
+            can_count: self.recorder.can_count(),
+        });
         if self.recorder.keeps_texts() {
             tally.keep_texts(content.body.clone());
         }
@@ -385,11 +403,15 @@ impl Executor {
     }
 
     /// Handles a request that has ended, and starts the request that can now start in its place, if any.
-    async fn settle(&mut self, (ended, ticket): Completed) -> Result<(), EngineError> {
+    async fn settle(&mut self, completed: Completed) -> Result<(), EngineError> {
+        let (ended, ticket) = match completed {
+            Completed::Ended(ended, ticket) => (ended, ticket),
+            Completed::Late(entry) => return self.keep_late(entry),
+        };
         self.counts.leaves(&ended);
-        let outcome = ended.entry.row().outcome;
+        let outcome = ended.request.outcome();
         let verdict = self.judge(&ended);
-        let ok = self.keep(ended.entry)?;
+        let ok = self.keep(ended.request)?;
         let think = self.feed.give_back(ticket, ok.then_some(ended.answer), ended.freed);
         verdict?;
         let think = if self.holds_back(outcome) { Some(think.unwrap_or(0).max(HELD_BACK_NS)) } else { think };
@@ -417,16 +439,16 @@ impl Executor {
 
     /// Decides whether the run can continue after this request; returns an error if not.
     fn judge(&mut self, ended: &Ended) -> Result<(), EngineError> {
-        let row = ended.entry.row();
-        let error = row.error.as_deref().unwrap_or_default();
+        let request = &ended.request;
+        let error = request.error();
         let no_room = ended.aside == Some(Aside::Local);
         self.counts.no_room_in_a_row = if no_room { self.counts.no_room_in_a_row + 1 } else { 0 };
         if self.counts.no_room_in_a_row >= NO_ROOM_IN_A_ROW {
             return Err(EngineError::NoRoom(error.to_owned()));
         }
         let Some(outage) = &mut self.outage else { return Ok(()) };
-        let took = row.sent_ns.map(|sent| ended.freed.saturating_sub(sent));
-        let seen = Seen { request: row.request, outcome: row.outcome, error, aside: ended.aside, took };
+        let took = request.sent().map(|sent| ended.freed.saturating_sub(sent));
+        let seen = Seen { request: request.number(), outcome: request.outcome(), error, aside: ended.aside, took };
         let now = now(&self.common, self.counts);
         let step = outage.ended(now, seen, self.counts.next_request);
         self.take(step)
@@ -464,13 +486,27 @@ impl Executor {
         }))
     }
 
-    /// Records the entry of a request that has ended. Returns whether the request succeeded.
-    fn keep(&mut self, entry: Entry) -> Result<bool, EngineError> {
-        let ok = entry.row().outcome.is_ok();
+    /// Records a request that has ended. Returns whether it succeeded.
+    fn keep(&mut self, request: EndedRequest) -> Result<bool, EngineError> {
+        let ok = request.outcome().is_ok();
         self.common.progress.ended.add(1);
         self.common.progress.failed.add(u64::from(!ok));
+        match request {
+            EndedRequest::Complete(entry) => self.push(entry)?,
+            EndedRequest::HeldOpen { .. } => self.counts.is_held_open(),
+        }
+        Ok(ok)
+    }
+
+    /// Records the row of a request whose stream was held open.
+    fn keep_late(&mut self, entry: Entry) -> Result<(), EngineError> {
+        self.counts.held_open -= 1;
+        self.push(entry)
+    }
+
+    fn push(&mut self, entry: Entry) -> Result<(), EngineError> {
         self.common.progress.recent.take(entry.row());
-        if self.recorder.push(entry) { Ok(ok) } else { Err(EngineError::WriterGone) }
+        if self.recorder.push(entry) { Ok(()) } else { Err(EngineError::WriterGone) }
     }
 
     fn tell(&self, now: u64) {
@@ -489,10 +525,9 @@ impl Executor {
         let end = self.ending.as_ref().map_or(now, |ending| now.min(ending.end(self.phases.deadline())));
         self.tell(end);
         self.cut();
-        while self.counts.in_flight > 0 {
-            let Some((ended, _)) = self.ended.recv().await else { break };
-            self.counts.leaves(&ended);
-            self.keep(ended.entry)?;
+        while self.counts.in_flight + self.counts.held_open > 0 {
+            let Some(completed) = self.ended.recv().await else { break };
+            self.close(completed)?;
         }
         while let Some(missed) = self.pacer.take_unstarted(end) {
             let phase = self.phases.enter(missed.scheduled);
@@ -525,7 +560,19 @@ impl Counts {
     /// Updates the counts after a request has ended.
     fn leaves(&mut self, ended: &Ended) {
         self.in_flight -= 1;
-        self.measured_in_flight -= u64::from(ended.entry.row().phase == Phase::Measure);
+        self.measured_in_flight -= u64::from(ended.request.phase() == Phase::Measure);
+    }
+
+    /// Updates the counts after a request has ended whose stream the server holds open.
+    fn is_held_open(&mut self) {
+        self.held_open += 1;
+        self.lingering.responses += 1;
+        self.lingering.most = self.lingering.most.max(self.held_open);
+    }
+
+    /// Returns the streams that the server held open; `None` if there were none.
+    pub(crate) fn lingering(&self) -> Option<Lingering> {
+        (self.lingering.responses > 0).then_some(self.lingering)
     }
 }
 

@@ -14,8 +14,9 @@ use super::clock::Clock;
 use super::io::Stamps;
 use super::tally::Failure;
 
-/// How long the client waits for the end of the body after `[DONE]` before it closes the connection.
-const LINGER: Duration = Duration::from_millis(100);
+/// How long a request waits for the end of the body after `[DONE]`. Servers send it at once; if it does not come, the
+/// request is over, and its connection is read on in the background.
+pub(crate) const GRACE: Duration = Duration::from_millis(2);
 
 /// A timer that successive requests reuse, because resetting a timer is cheaper than creating one.
 pub(crate) type Timer = Pin<Box<Sleep>>;
@@ -55,8 +56,13 @@ impl Limit {
     /// Switches to the short limit for the end of the body, once the response itself is complete.
     pub(crate) fn linger(&mut self) {
         if !std::mem::replace(&mut self.lingers, true) {
-            self.sleep.as_mut().reset(Instant::now() + LINGER);
+            self.sleep.as_mut().reset(Instant::now() + GRACE);
         }
+    }
+
+    /// Whether only the end of the body is awaited.
+    pub(crate) fn lingers(&self) -> bool {
+        self.lingers
     }
 
     /// Polls `step` until it is ready. Fails if a time limit is reached first.

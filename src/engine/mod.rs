@@ -22,8 +22,10 @@ mod http2;
 mod io;
 mod lane;
 mod limit;
+mod lingering;
 mod links;
 mod observe;
+mod other_body;
 mod outage;
 mod outcome_counts;
 mod pacer;
@@ -72,7 +74,7 @@ use crate::expand::{Course, Load, RunSpec};
 use crate::plan::model::content::Content;
 use crate::plan::model::talk::Talk;
 use crate::plan::{Cache, Corpus, ErrorPolicy, Sessions, Timer};
-use crate::rows::{Facts, PromptCount, ReuseCount, Windows};
+use crate::rows::{Facts, PromptCount, READER, ReuseCount, Windows};
 use crate::units::patience;
 use crate::workload::{Counting, NonceKey, Tokenizer};
 
@@ -170,6 +172,8 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
         Some(false) => PromptCount::Tokenizer,
         None => PromptCount::Estimate,
     };
+    // A server's counts of words are those of prompts; only the model's own tokenizer counts any text.
+    let own_tokenizer = tokenizer.clone().filter(|tokenizer| !tokenizer.is_learned());
     let counting = tokenizer.map(|tokenizer| Counting { tokenizer, framing: spec.endpoint.api.protocol().framing() });
     let feed = Feed::start(&spec, share, nonce_key, counting.as_ref(), &observer)?;
     let shortest_prompt = feed.shortest_prompt();
@@ -179,7 +183,8 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     progress.starts(clock.origin());
     let watch = Watch::start(observer.clone(), clock, samples).map_err(EngineError::Setup)?;
     let texts = texts.map(|sink| Texts::new(sink, Arc::clone(&target)));
-    let recorder = Recorder::start(sink, texts, share, observer.clone(), clock).map_err(EngineError::Setup)?;
+    let recorder = Recorder::start(sink, texts, own_tokenizer, share, observer.clone(), clock);
+    let recorder = recorder.map_err(EngineError::Setup)?;
     let common = Arc::new(Common {
         protocol: spec.endpoint.api.protocol(),
         clock,
@@ -403,6 +408,8 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         probe_prompt: None,
         shortest_prompt: None,
         errors_measured: spec.errors == ErrorPolicy::Measured,
+        lingering: done.counts.lingering(),
+        reader: READER,
         telemetry: None,
         workers: Vec::new(),
     }

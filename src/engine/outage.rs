@@ -268,7 +268,15 @@ impl Outage {
             (Outcome::Http(502), _) => return self.failed(now, seen, SpoilCause::BadGateway),
             (Outcome::Http(503), _) => return self.failed(now, seen, SpoilCause::Unavailable),
             // Whatever the server responded, it is reachable.
-            (Outcome::Http(_) | Outcome::Malformed | Outcome::StreamError | Outcome::Empty, _) => {
+            (
+                Outcome::Http(_)
+                | Outcome::Malformed
+                | Outcome::StreamError
+                | Outcome::Empty
+                | Outcome::Aborted
+                | Outcome::NotStreamed,
+                _,
+            ) => {
                 self.row = None;
                 self.silence.broken(now);
             }

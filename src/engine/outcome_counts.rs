@@ -7,7 +7,7 @@ use crate::rows::Outcome;
 
 /// The outcomes other than HTTP statuses, roughly the most frequent first. In the array of counts, the
 /// statuses follow them.
-const NAMED: [Outcome; 10] = [
+const NAMED: [Outcome; 12] = [
     Outcome::Ok,
     Outcome::Connect,
     Outcome::Timeout,
@@ -16,6 +16,8 @@ const NAMED: [Outcome; 10] = [
     Outcome::Malformed,
     Outcome::StreamError,
     Outcome::Empty,
+    Outcome::Aborted,
+    Outcome::NotStreamed,
     Outcome::ServerDied,
     Outcome::CutAtDrain,
 ];

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::rows::{Record, RequestRow};
-use crate::workload::Trail;
+use crate::workload::{Tokenizer, Trail};
 
 use super::clock::Clock;
 use super::observe::Observer;
@@ -57,6 +57,7 @@ pub(crate) struct Recorder {
     sender: Option<SyncSender<Batch>>,
     writer: Option<JoinHandle<Result<Option<u64>, SinkError>>>,
     keeps_texts: bool,
+    can_count: bool,
     /// Number of waiting batches at which the writer is woken.
     wake_at: u64,
     observer: Observer,
@@ -64,15 +65,16 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Starts the writer thread for a share of the load; `texts` is the destination of texts, or `None` if
-    /// they are not recorded.
+    /// they are not recorded. `tokenizer` counts tokens that the server did not count.
     pub(crate) fn start(
         sink: Box<dyn Sink>,
         texts: Option<Texts>,
+        tokenizer: Option<Arc<Tokenizer>>,
         share: Share,
         observer: Observer,
         clock: Clock,
     ) -> std::io::Result<Recorder> {
-        let keeps_texts = texts.is_some();
+        let (keeps_texts, can_count) = (texts.is_some(), tokenizer.is_some());
         let backlog = if keeps_texts { BACKLOG_OF_TEXTS } else { BACKLOG };
         observer.backlog().allow(backlog);
         let (sender, receiver) = sync_channel(backlog);
@@ -80,6 +82,7 @@ impl Recorder {
         let writer = Writer {
             sink,
             texts,
+            tokenizer,
             receiver,
             observer: observer.clone(),
             clock,
@@ -96,6 +99,7 @@ impl Recorder {
             sender: Some(sender),
             writer: Some(writer),
             keeps_texts,
+            can_count,
             wake_at: backlog as u64 / WAKE_AT,
             observer,
         })
@@ -104,6 +108,11 @@ impl Recorder {
     /// Whether the texts of requests and responses must be kept.
     pub(crate) fn keeps_texts(&self) -> bool {
         self.keeps_texts
+    }
+
+    /// Whether a tokenizer can count the tokens of responses.
+    pub(crate) fn can_count(&self) -> bool {
+        self.can_count
     }
 
     /// Takes the beginning of the prompt of request `request`, which starts now. The writer thread compares
@@ -168,6 +177,8 @@ fn reusable(row: &RequestRow, of_others: Option<u32>) -> Option<u32> {
 struct Writer {
     sink: Box<dyn Sink>,
     texts: Option<Texts>,
+    /// Counts tokens that the server did not count.
+    tokenizer: Option<Arc<Tokenizer>>,
     receiver: Receiver<Batch>,
     observer: Observer,
     clock: Clock,
@@ -232,7 +243,7 @@ impl Writer {
     }
 
     fn add(&mut self, entry: Unwritten) -> Result<(), SinkError> {
-        let (mut record, words) = entry.into_record();
+        let (mut record, words) = entry.into_record(self.tokenizer.as_deref());
         let row = &mut record.row;
         if let Some(known) = self.reusable.remove(&row.request) {
             row.reusable_tokens = reusable(row, known);

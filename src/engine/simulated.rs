@@ -19,7 +19,7 @@ use crate::plan::MockFigures;
 use crate::protocol::Api;
 use crate::rows::Outcome;
 
-use super::client::{Common, Ended, Order};
+use super::client::{Common, Ended, EndedRequest, Order};
 use super::feed::Ticket;
 use super::io::Read;
 use super::sse::Event;
@@ -197,5 +197,6 @@ fn end(stream: Stream, now: u64, result: Result<(), Failure>) {
     tally.row.ended_ns = Some(now);
     let (entry, answer) = tally.finish(result);
     // The receiver is gone if the run was stopped.
-    let _ = ended.send((Ended { start, entry, answer, freed: now, aside: None }, ticket));
+    let request = EndedRequest::Complete(entry);
+    let _ = ended.send(Completed::Ended(Ended { start, request, answer, freed: now, aside: None }, ticket));
 }

@@ -96,7 +96,7 @@ fn take(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Entry {
 
 /// Processes one stream and returns its record.
 pub fn record(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Record {
-    take(pieces, tokens, gap).unbox().into_record().0
+    take(pieces, tokens, gap).unbox().into_record(None).0
 }
 
 /// Processes one stream `requests` times and passes each entry to the writer thread, as the executor does.
@@ -113,7 +113,7 @@ pub fn hand_over(
     sink: Box<dyn Sink>,
 ) -> Result<(), SinkError> {
     let mut recorder =
-        Recorder::start(sink, None, Share::WHOLE, Observer::new(Arc::new(Progress::default())), Clock::start())?;
+        Recorder::start(sink, None, None, Share::WHOLE, Observer::new(Arc::new(Progress::default())), Clock::start())?;
     for _ in 0..requests {
         if !recorder.push(take(pieces, tokens, gap)) {
             break;

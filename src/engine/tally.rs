@@ -1,12 +1,15 @@
 //! The state of one request in flight, updated with every event. When the request ends, its row is created
 //! from this state.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use crate::protocol::{Channel, Part, Protocol, Timings, Usage, Wrong, server_words};
-use crate::rows::{Limits, Outcome, Record, RequestRow, ServerTimes, Stamp, TokenSource};
+use crate::protocol::{Channel, Part, Protocol, Timings, Usage, Wrong, joined_halves, server_words};
+use crate::rows::{Finish, Outcome, Record, ReportedCounts, RequestRow, ServerTimes, Stamp, TextSize};
 use crate::units::Nanos;
+use crate::workload::Tokenizer;
 
 use super::gaps::Gaps;
 use super::io::Read;
@@ -16,6 +19,11 @@ use super::transcripts::RequestTexts;
 
 /// Bytes of text per token in most languages; used to estimate the size of a response's text.
 const TOKEN_BYTES: usize = 5;
+/// A text that equals everything streamed so far repeats the whole message only if at least this many events came
+/// before it. Two equal tokens in a row are common.
+const EVENTS_BEFORE_REPEAT: u32 = 3;
+/// Size of the kept beginning of an event that was not read, in bytes.
+const UNREAD_BYTES: usize = 200;
 /// Maximum number of bytes that are reserved for a text before it arrives.
 const MOST_ROOM: usize = 1024;
 
@@ -81,6 +89,13 @@ pub(crate) struct Asks {
     pub class: usize,
     /// Number of requested vectors or scores; 0 if text is requested.
     pub values: usize,
+    /// Whether a tokenizer can count the tokens of the response's text.
+    pub can_count: bool,
+}
+
+/// Returns the beginning of an event as text.
+fn beginning(data: &[u8]) -> Box<str> {
+    String::from_utf8_lossy(&data[..data.len().min(UNREAD_BYTES)]).into()
 }
 
 /// Whether the data of an event is `[DONE]`, which marks the end of the response.
@@ -98,6 +113,20 @@ pub(crate) struct Tally {
     content: String,
     reasoning: String,
     usage: Option<Usage>,
+    /// Number of output tokens according to the server's timings.
+    timed_tokens: Option<u32>,
+    /// Number of bytes of names and arguments of tool calls.
+    call_bytes: usize,
+    /// Whether the streamed reasoning was a summary.
+    is_summarized: bool,
+    /// Whether the last event with text or usage was one with usage alone, which ends a stream.
+    closes_with_usage: bool,
+    /// Whether the stream has text of a second choice.
+    has_other_choice: bool,
+    /// Number of events that were valid JSON of an unknown shape.
+    unread_events: u32,
+    /// The beginning of the first event that was valid JSON of an unknown shape; `None` if there was none.
+    unread: Option<Box<str>>,
     /// The times that the server has reported.
     times: ServerTimes,
     /// The protocol by which the response is parsed.
@@ -109,10 +138,14 @@ pub(crate) struct Tally {
     digest: Option<[u8; 8]>,
     /// Whether the end of the response has arrived: `[DONE]`, or the last event of the protocol.
     marked_done: bool,
+    /// What the head says about the body, if it is not an event stream.
+    content_kind: Option<Box<str>>,
     /// When the last byte of the body arrived, which freed the request's slot; `None` if it has not arrived.
     freed: Option<u64>,
     /// The recorded texts; `None` if the run does not record them.
     words: Option<Box<RequestTexts>>,
+    /// The streamed text whose tokens the tokenizer is to count; `None` if they are known, or there is no tokenizer.
+    uncounted: Option<Box<str>>,
 }
 
 /// A finished request. Boxed, because it is moved many times.
@@ -128,8 +161,8 @@ impl Entry {
     /// Unboxes the request for the writer thread. The thread that allocated the box also frees it here,
     /// because allocators are slow if one thread frees memory that another has allocated.
     pub(crate) fn unbox(self) -> Unwritten {
-        let Tally { row, gaps, digest, words, .. } = *self.0;
-        Unwritten { row, gaps, digest, words }
+        let Tally { row, gaps, digest, words, uncounted, .. } = *self.0;
+        Unwritten { row, gaps, digest, words, uncounted }
     }
 }
 
@@ -140,18 +173,24 @@ pub(crate) struct Unwritten {
     gaps: Gaps,
     digest: Option<[u8; 8]>,
     words: Option<Box<RequestTexts>>,
+    uncounted: Option<Box<str>>,
 }
 
 impl Unwritten {
     /// Returns the size of the request's gaps and texts, in bytes.
     pub(crate) fn size(&self) -> usize {
-        self.gaps.size() + self.words.as_ref().map_or(0, |words| words.size())
+        let words = self.words.as_ref().map_or(0, |words| words.size());
+        self.gaps.size() + words + self.uncounted.as_ref().map_or(0, |text| text.len())
     }
 
     /// Converts the request into a record for the file, and returns it with its texts, if they are
-    /// recorded.
-    pub(crate) fn into_record(self) -> (Record, Option<Box<RequestTexts>>) {
-        let Unwritten { mut row, gaps, digest, words } = self;
+    /// recorded. If nothing else counted the tokens of the streamed text, `tokenizer` does.
+    pub(crate) fn into_record(self, tokenizer: Option<&Tokenizer>) -> (Record, Option<Box<RequestTexts>>) {
+        let Unwritten { mut row, gaps, digest, words, uncounted } = self;
+        let counted = uncounted.zip(tokenizer).and_then(|(text, tokenizer)| tokenizer.bare_tokens(&text).ok());
+        if let Some(tokens) = counted {
+            row.count_by_tokenizer(tokens);
+        }
         row.text_digest = digest.map(|digest| format!("{:016x}", u64::from_be_bytes(digest)));
         (Record { row, gaps_ns: gaps.to_vec() }, words)
     }
@@ -168,13 +207,22 @@ impl Tally {
             content: String::with_capacity((expected * TOKEN_BYTES).min(MOST_ROOM)),
             reasoning: String::new(),
             usage: None,
+            timed_tokens: None,
+            call_bytes: 0,
+            is_summarized: false,
+            closes_with_usage: false,
+            has_other_choice: false,
+            unread_events: 0,
+            unread: None,
             times: ServerTimes::default(),
             protocol,
             asked: Asks::default(),
             digest: None,
             marked_done: false,
+            content_kind: None,
             freed: None,
             words: None,
+            uncounted: None,
         })
     }
 
@@ -193,6 +241,16 @@ impl Tally {
         self.times = told;
     }
 
+    /// Sets what the head of the response says about its body, if it is not an event stream.
+    pub(crate) fn set_content_kind(&mut self, kind: Option<&str>) {
+        self.content_kind = kind.map(Into::into);
+    }
+
+    /// Returns what the head of the response says about its body; `None` if it is an event stream, or says nothing.
+    pub(crate) fn content_kind(&self) -> Option<&str> {
+        self.content_kind.as_deref()
+    }
+
     /// Returns the index of the request's class in the run, counted from 0.
     pub(crate) fn class(&self) -> usize {
         self.asked.class
@@ -207,6 +265,7 @@ impl Tally {
     /// text.
     pub(crate) fn event(&mut self, event: &Event, read: Read) -> Result<bool, Failure> {
         if self.marked_done {
+            self.take_late_usage(event.data);
             return Ok(false);
         }
         self.row.first_chunk_ns.get_or_insert(read.at);
@@ -214,11 +273,12 @@ impl Tally {
             // The data is not parsed as JSON here, because some servers send a plain sentence.
             return Err(Failure::new(Outcome::StreamError, server_words(event.data)));
         }
-        // Events of another kind (such as SGLang's sglext_ids) are not part of the response.
         if event.name != b"error" && !self.protocol.takes_event(event.name) {
-            return Ok(false);
+            return self.other_event(event.data, read);
         }
-        if let Some((text, channel)) = self.template.read(event.data) {
+        if let Some((text, channel)) = self.template.read(event.data)
+            && !self.repeats_everything(text, channel)
+        {
             match channel {
                 Channel::Content => self.content.push_str(text),
                 Channel::Reasoning => self.reasoning.push_str(text),
@@ -230,12 +290,37 @@ impl Tally {
             self.is_done(read);
             return Ok(false);
         }
-        self.parsed(event.data, read)
+        if event.data.trim_ascii().is_empty() {
+            return Ok(false);
+        }
+        let part = self.protocol.event(event.data)?;
+        Ok(self.parsed(event.data, part, read))
     }
 
-    /// Parses an event completely, and learns its shape for later events.
-    fn parsed(&mut self, data: &[u8], read: Read) -> Result<bool, Failure> {
-        let part = self.protocol.event(data)?;
+    /// Processes an event whose name is not one of the protocol's (such as SGLang's sglext_ids). It is skipped unless
+    /// it can be read.
+    fn other_event(&mut self, data: &[u8], read: Read) -> Result<bool, Failure> {
+        match self.protocol.event(data) {
+            Ok(part) if !part.is_unread => Ok(self.parsed(data, part, read)),
+            Ok(_) | Err(Wrong::Malformed(_)) => Ok(false),
+            Err(wrong) => Err(wrong.into()),
+        }
+    }
+
+    /// Takes the token counts from an event after the end of the response. Nothing else in it matters.
+    fn take_late_usage(&mut self, data: &[u8]) {
+        if let Ok(Part { usage: Some(usage), .. }) = self.protocol.event(data) {
+            self.take_usage(usage);
+        }
+    }
+
+    /// Processes a parsed event, and learns its shape for later events. Returns true if the event contained text.
+    fn parsed(&mut self, data: &[u8], mut part: Part, read: Read) -> bool {
+        if part.is_unread {
+            self.unread_events += 1;
+            self.unread.get_or_insert_with(|| beginning(data));
+            return false;
+        }
         self.note(&part);
         if let Some((text, channel)) = part.only_text() {
             self.template.learn(data, text, channel);
@@ -243,17 +328,36 @@ impl Tally {
         if let Some(words) = &mut self.words {
             words.take_calls(self.protocol, data);
         }
-        let is_output = !part.content.is_empty() || part.has_tool_call;
+        if self.repeats_everything(&part.content, Channel::Content)
+            || (part.is_whole_message && self.row.events > 0 && *part.content == *self.content)
+        {
+            part.content = Cow::Borrowed("");
+        }
+        if part.is_whole_message && self.row.events > 0 && *part.reasoning == *self.reasoning {
+            part.reasoning = Cow::Borrowed("");
+        }
+        let is_output = !part.content.is_empty() || part.has_tool_call();
         let is_text = is_output || !part.reasoning.is_empty();
         if is_text {
             self.content.push_str(&part.content);
             self.reasoning.push_str(&part.reasoning);
             self.token_event(read, is_output);
         }
+        self.closes_with_usage = !is_text && (self.closes_with_usage || part.is_usage_alone);
         if part.is_last {
             self.is_done(read);
         }
-        Ok(is_text)
+        is_text
+    }
+
+    /// Whether `text`, the text of the next event, repeats everything that was streamed in this channel. Some servers
+    /// send the whole message once more at the end.
+    fn repeats_everything(&self, text: &str, channel: Channel) -> bool {
+        let streamed = match channel {
+            Channel::Content => &self.content,
+            Channel::Reasoning => &self.reasoning,
+        };
+        self.row.events >= EVENTS_BEFORE_REPEAT && text.len() == streamed.len() && text == streamed
     }
 
     /// Records that the response is complete; later events are ignored.
@@ -279,26 +383,81 @@ impl Tally {
                 Err(Failure::new(Outcome::Malformed, text))
             }
             Some(_) => Ok(()),
-            None if self.content.is_empty() && self.reasoning.is_empty() && !part.has_tool_call => {
-                Err(Failure::new(Outcome::Empty, "a complete response without text"))
+            None if self.content.is_empty() && self.reasoning.is_empty() && !part.has_tool_call() => {
+                Err(self.without_text("a complete response without text"))
             }
-            None => Ok(()),
+            None => self.refuse_failed(),
+        }
+    }
+
+    /// Returns the failure of a response without any text: `what`, and what the server reported about it.
+    fn without_text(&self, what: &str) -> Failure {
+        let usage = self.usage.unwrap_or_default();
+        let tokens = usage.completion_tokens().filter(|tokens| *tokens > 0);
+        let reasoning = usage.reasoning_tokens().filter(|tokens| *tokens > 0);
+        let counts = match (tokens, reasoning) {
+            (Some(tokens), Some(reasoning)) => {
+                Some(format!("usage reports {tokens} tokens, {reasoning} of them reasoning"))
+            }
+            (Some(tokens), None) => Some(format!("usage reports {tokens} tokens")),
+            (None, _) => None,
+        };
+        let reason = self.row.finish_reason.as_ref().map(|reason| format!("finish reason {reason}"));
+        let unread = self.unread.as_ref().map(|event| format!("an event was not understood: {event}"));
+        let told: Vec<String> = [counts, reason, unread].into_iter().flatten().collect();
+        let text = if told.is_empty() { what.to_owned() } else { format!("{what}; {}", told.join("; ")) };
+        Failure::new(Outcome::Empty, text)
+    }
+
+    /// Fails if the server's finish reason states that it gave up.
+    fn refuse_failed(&self) -> Result<(), Failure> {
+        match &self.row.finish_reason {
+            Some(reason) if Finish::of(reason) == Finish::Failed => {
+                Err(Failure::new(Outcome::Aborted, format!("the server gave up: finish reason {reason}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the failure of a response to a request for a stream that is not one: `data`, of the content type
+    /// `kind`.
+    pub(crate) fn not_a_stream(&mut self, data: &[u8], kind: &str, at: u64) -> Failure {
+        self.freed = Some(at);
+        self.row.done_ns.get_or_insert(at);
+        match self.protocol.whole(data) {
+            Ok(_) => Failure::new(
+                Outcome::NotStreamed,
+                format!("the whole response came at once ({kind}), although a stream was requested"),
+            ),
+            Err(Wrong::Error(text)) => Failure::new(Outcome::StreamError, text),
+            Err(Wrong::Malformed(_)) => {
+                let words = server_words(data);
+                Failure::new(Outcome::Malformed, format!("the response is not an event stream ({kind}): {words}"))
+            }
         }
     }
 
     fn note(&mut self, part: &Part) {
         if let Some(usage) = part.usage {
-            self.usage = Some(usage);
+            self.take_usage(usage);
         }
-        if let Some(Timings { prefill_ns, decode_ns }) = part.timings {
+        if let Some(Timings { prefill_ns, decode_ns, tokens }) = part.timings {
             let told = ServerTimes { prefill_ns, decode_ns, ..ServerTimes::default() };
             // Times in the body take precedence over times in the head, because they arrive last and are
             // more complete.
             self.times = told.or(self.times);
+            self.timed_tokens = tokens.or(self.timed_tokens);
         }
         if let Some(reason) = &part.finish_reason {
             self.row.finish_reason = Some(reason.as_ref().to_owned());
         }
+        self.call_bytes += part.call_bytes;
+        self.is_summarized |= part.is_summary;
+        self.has_other_choice |= part.has_other_choice;
+    }
+
+    fn take_usage(&mut self, usage: Usage) {
+        self.usage = Some(self.usage.map_or(usage, |earlier| usage.after(earlier)));
     }
 
     fn token_event(&mut self, read: Read, is_output: bool) {
@@ -317,6 +476,11 @@ impl Tally {
         self.row.events += 1;
     }
 
+    /// Returns when the response was complete, as the time of data that follows it.
+    pub(crate) fn last_read(&self) -> Read {
+        Read { at: self.row.done_ns.unwrap_or_default(), delay: None }
+    }
+
     /// Records whether the stamps of received data come from the kernel or from our own reads.
     pub(crate) fn stamped(&mut self, by_kernel: bool) {
         self.row.stamp = if by_kernel { Stamp::Kernel } else { Stamp::User };
@@ -331,21 +495,33 @@ impl Tally {
     /// incomplete.
     pub(crate) fn ended(&mut self, at: u64) -> Result<(), Failure> {
         self.freed = Some(at);
-        let whole = self.marked_done || self.row.finish_reason.is_some() || self.usage.is_some();
-        if self.row.events == 0 && (whole || self.row.first_chunk_ns.is_none()) {
+        let has_reason = self.row.finish_reason.is_some() && self.protocol.ends_with_finish_reason();
+        let whole = self.marked_done || has_reason || self.closes_with_usage;
+        if whole || self.row.first_chunk_ns.is_none() {
             self.row.done_ns.get_or_insert(at);
-            return Err(Failure::new(Outcome::Empty, "the stream ended without any text"));
+        }
+        if whole {
+            self.refuse_failed()?;
+        }
+        if self.row.events == 0 && (whole || self.row.first_chunk_ns.is_none() || self.unread.is_some()) {
+            return Err(self.without_text("the stream ended without any text"));
         }
         if !whole {
             return Err(Failure::new(Outcome::Reset, "the stream ended before its finish reason, usage or [DONE]"));
         }
-        self.row.done_ns.get_or_insert(at);
         Ok(())
     }
 
     /// Returns when the last byte of the body arrived; `None` if it has not arrived.
     pub(crate) fn freed(&self) -> Option<u64> {
         self.freed
+    }
+
+    /// Returns the response so far, for the conversation that continues before the row is complete.
+    pub(crate) fn reply(&self) -> Reply {
+        let is_needed = self.row.conversation.is_some();
+        let content = if is_needed { self.content.clone() } else { String::new() };
+        Reply { content, tokens: self.content_tokens() }
     }
 
     /// Completes the row of a request that ended with `result`. Returns the finished entry and the
@@ -358,7 +534,15 @@ impl Tally {
                 self.row.error = Some(failure.text);
             }
         }
+        for text in [&mut self.content, &mut self.reasoning] {
+            if let Some(joined) = joined_halves(text) {
+                *text = joined;
+            }
+        }
         self.count_tokens();
+        if self.asked.can_count && self.row.tokens_unknown.is_some() && self.call_bytes == 0 {
+            self.uncounted = Some([&*self.reasoning, &*self.content].concat().into());
+        }
         self.row.tell_times(self.times);
         self.digest = self.digest();
         let tokens = self.content_tokens();
@@ -369,26 +553,26 @@ impl Tally {
         (Entry(self), Reply { content, tokens })
     }
 
+    /// Counts the tokens of the response, as far as they were counted at all.
     fn count_tokens(&mut self) {
-        let row = &mut self.row;
-        if let Some(usage) = self.usage {
-            row.prompt_tokens = usage.prompt_tokens();
-            row.cached_tokens = usage.cached_tokens();
-            row.reasoning_tokens = usage.reasoning_tokens();
-        }
-        let counted = self.usage.and_then(|usage| usage.completion_tokens());
-        (row.output_tokens, row.token_source) = match counted {
-            Some(tokens) => (Some(tokens), Some(TokenSource::Usage)),
-            None if row.events > 0 => (Some(row.events), Some(TokenSource::Events)),
-            None => (None, None),
+        let text = TextSize {
+            bytes: self.content.len() + self.reasoning.len() + self.call_bytes,
+            reasoning_bytes: self.reasoning.len(),
+            is_summarized: self.is_summarized,
+            has_other_choice: self.has_other_choice,
         };
-        let text = self.content.len() + self.reasoning.len();
-        // If the response has no text, as with tool calls, only the total number of bytes is available.
-        let text = if text > 0 { text } else { usize::try_from(row.bytes).unwrap_or(usize::MAX) };
-        let limits = Limits::new(self.asked.bytes, row.events, text);
-        let doubt = self.usage.and_then(|usage| usage.no_count()).or_else(|| row.doubt(&limits));
-        if let Some(doubt) = doubt {
-            row.disbelieve(doubt);
+        let usage = self.usage.unwrap_or_default();
+        let reported = ReportedCounts {
+            prompt: usage.prompt_tokens(),
+            cached: usage.cached_tokens(),
+            reasoning: usage.reasoning_tokens(),
+            completion: usage.completion_tokens(),
+            timed: self.timed_tokens,
+            doubt: usage.no_count().or_else(|| usage.excess_reasoning()),
+        };
+        self.row.count_tokens(reported, text, self.asked.bytes);
+        self.row.unread_events = Some(self.unread_events);
+        if self.row.usage_doubt.is_some() {
             self.usage = None;
         }
     }

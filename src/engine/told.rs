@@ -23,6 +23,9 @@ pub(crate) struct Told {
     is_tgi: bool,
     trace: Option<Box<str>>,
     request: Option<Box<str>>,
+    /// The content type, unless it is that of an event stream.
+    content_type: Option<Box<str>>,
+    content_encoding: Option<Box<str>>,
 }
 
 impl Told {
@@ -36,6 +39,10 @@ impl Told {
             14 if is("x-compute-type") => self.is_tgi = true,
             11 if is("traceparent") => self.trace = trace_id(value),
             12 if is("x-request-id") => self.request = id(value),
+            12 if is("content-type") && !is_event_stream(value) => self.content_type = printable(value),
+            16 if is("content-encoding") && !value.eq_ignore_ascii_case(b"identity") => {
+                self.content_encoding = printable(value);
+            }
             _ => {}
         }
     }
@@ -47,11 +54,41 @@ impl Told {
         if stream { ServerTimes { decode_ns: None, total_ns: None, ..all } } else { all }
     }
 
+    /// Returns what the head says about the body, if it is not a plain event stream: the encoding, or else the content
+    /// type.
+    pub(crate) fn content_kind(&self) -> Option<&str> {
+        self.content_encoding.as_deref().or(self.content_type.as_deref())
+    }
+
     /// Returns the server's id for the request: the trace id, or else the request id; `None` without
     /// either.
     pub(crate) fn id(&self) -> Option<&str> {
         self.trace.as_deref().or(self.request.as_deref())
     }
+}
+
+/// Reads a `Retry-After` field (RFC 9110, 10.2.3): a number of seconds, or a date. Returns the seconds from now; 0 if the
+/// date has passed, `None` if the field is invalid.
+pub(crate) fn retry_after(value: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(value).ok()?.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.parse().ok();
+    }
+    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+    let left = date.duration_since(jiff::Timestamp::now()).as_secs_f64().ceil();
+    Some(left.max(0.0) as u64)
+}
+
+/// Whether a content type is that of an event stream, with or without parameters.
+fn is_event_stream(value: &[u8]) -> bool {
+    let media = value.split(|byte| *byte == b';').next().unwrap_or_default();
+    media.trim_ascii().eq_ignore_ascii_case(b"text/event-stream")
+}
+
+/// Returns a field's value if it is short and plain text; `None` otherwise.
+fn printable(value: &[u8]) -> Option<Box<str>> {
+    let is_plain = value.len() <= LONGEST_ID && value.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
+    std::str::from_utf8(value).ok().filter(|_| is_plain).map(Into::into)
 }
 
 /// Reads the entries of a `Server-Timing` field, for example `miss, queue;dur=53.2, prefill;desc="a,

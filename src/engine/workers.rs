@@ -8,11 +8,18 @@ use std::task::{Poll, Waker};
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::client::{Client, Ended, Order};
+use super::client::{Client, Ended, Order, Performed};
 use super::feed::Ticket;
+use super::lingering::HeldOpen;
+use super::tally::Entry;
 
-/// A request that has ended, with its ticket.
-pub(crate) type Completed = (Ended, Ticket);
+/// The progress of a request, as it is reported to the executor.
+pub(crate) enum Completed {
+    /// The request has ended.
+    Ended(Ended, Ticket),
+    /// The row of a request that has ended earlier, whose stream the server held open.
+    Late(Entry),
+}
 
 /// One request to perform, with its ticket and the sender for its result.
 pub(crate) type Handed = (Order, Ticket, UnboundedSender<Completed>);
@@ -54,11 +61,19 @@ impl Workers {
     async fn work(self: Rc<Self>, worker: Rc<Worker>) {
         loop {
             let (order, ticket, ended) = worker.next().await;
-            let told = (self.client.perform(order).await, ticket);
+            let Performed { ended: request, held } = self.client.perform(order).await;
             self.idle.borrow_mut().push(Rc::clone(&worker));
+            if let Some(held) = held {
+                tokio::task::spawn_local(Rc::clone(&self).read_on(held, ended.clone()));
+            }
             // The receiver is gone if the run was stopped.
-            let _ = ended.send(told);
+            let _ = ended.send(Completed::Ended(request, ticket));
         }
+    }
+
+    async fn read_on(self: Rc<Self>, held: HeldOpen, rows: UnboundedSender<Completed>) {
+        let entry = self.client.read_on(held).await;
+        let _ = rows.send(Completed::Late(entry));
     }
 }
 

@@ -18,7 +18,7 @@ type RowColumn = (&'static str, Kind, &'static str, &'static str, fn(&RequestRow
 
 /// The columns that are taken directly from a stored row, named as in `requests.parquet`.
 #[rustfmt::skip]
-const ROW: [RowColumn; 43] = [
+const ROW: [RowColumn; 46] = [
     ("request", Int, "Number of the request in its run, from 0.", "", |r| r.request.into()),
     ("phase", Text, "Phase in which the request was scheduled: fill, stabilize, measure or drain.", "", |r| r.phase.name().into()),
     ("class", Text, "Class of a mix.", "no classes", |r| r.class.clone().into()),
@@ -51,7 +51,9 @@ const ROW: [RowColumn; 43] = [
     ("intended_prompt_tokens", Int, "Intended prompt tokens: our own count or estimate.", "", |r| r.intended_prompt_tokens.into()),
     ("reusable_tokens", Int, "Leading prompt tokens shared with an earlier request.", "unknown", |r| r.reusable_tokens.into()),
     ("content_wait_ns", Int, "Part of the lateness spent waiting for content.", "not sent", |r| r.content_wait_ns.into()),
-    ("token_source", Text, "Source of the token count: usage, tokenizer or events.", "not counted", |r| r.token_source.map(|source| source.name()).into()),
+    ("token_source", Text, "Source of the token count: usage, timings, tokenizer or events.", "not counted", |r| r.token_source.map(|source| source.name()).into()),
+    ("streamed_tokens", Int, "Output tokens whose text was streamed; metrics per token use them.", "unknown, or nothing was streamed", |r| r.streamed_tokens.into()),
+    ("tokens_unknown", Text, "Reason why the streamed tokens are unknown.", "known, or nothing was streamed", |r| r.tokens_unknown.map(|reason| reason.name()).into()),
     ("usage_doubt", Text, "Reason why the server's usage is implausible.", "plausible, or no usage", |r| r.usage_doubt.clone().into()),
     ("server_queue_ns", Int, "Time in the server's queue, as the server reports it for this request.", "not reported by the server", |r| r.server_queue_ns.into()),
     ("server_prefill_ns", Int, "Prefill time, as the server reports it for this request.", "not reported by the server", |r| r.server_prefill_ns.into()),
@@ -59,6 +61,7 @@ const ROW: [RowColumn; 43] = [
     ("server_total_ns", Int, "Total time, as the server reports it for this request.", "not reported by the server", |r| r.server_total_ns.into()),
     ("trace_id", Text, "The server's id for the request.", "none returned", |r| r.trace_id.clone().into()),
     ("events", Int, "Token events.", "", |r| r.events.into()),
+    ("unread_events", Int, "Events of an unknown shape, which were skipped.", "not counted by older versions", |r| r.unread_events.into()),
     ("bytes", Int, "Bytes of the response body.", "", |r| r.bytes.into()),
     ("text_digest", Text, "First 16 hex digits of SHA-256 over content and reasoning.", "no text", |r| r.text_digest.clone().into()),
     ("measured", Bool, "Whether the request belongs to the measurement.", "", |r| Cell::Bool(r.phase == crate::rows::Phase::Measure)),
@@ -148,7 +151,7 @@ mod tests {
         let axes = super::super::run_row::axes([&labels].into_iter());
         let text = written(&Csv, sheet(&axes, None, [((None, labels), facts, rows)].into_iter()));
         let mut lines = text.lines();
-        insta::assert_snapshot!(lines.next().unwrap().replace(',', " "), @r#"plan sweep endpoint model scenario batch_size qps axis_output_tokens repeat run_id attempt request phase class conversation turn scheduled_ns released_ns sent_ns headers_ns first_chunk_ns first_token_ns first_output_ns last_token_ns done_ns ended_ns dns_ns connect_ns tls_ns stamp read_delay_ns outcome http_status error finish_reason prompt_tokens cached_tokens output_tokens reasoning_tokens requested_tokens intended_prompt_tokens reusable_tokens content_wait_ns token_source usage_doubt server_queue_ns server_prefill_ns server_decode_ns server_total_ns trace_id events bytes text_digest measured ttft_ms ttft_from_schedule_ms ttfo_ms e2e_ms e2e_from_schedule_ms tpot_ms lateness_ms connecting_ms cap_wait_ms user_throughput_tokens_per_s generation_throughput_tokens_per_s stalled_ms analysis"#);
+        insta::assert_snapshot!(lines.next().unwrap().replace(',', " "), @r#"plan sweep endpoint model scenario batch_size qps axis_output_tokens repeat run_id attempt request phase class conversation turn scheduled_ns released_ns sent_ns headers_ns first_chunk_ns first_token_ns first_output_ns last_token_ns done_ns ended_ns dns_ns connect_ns tls_ns stamp read_delay_ns outcome http_status error finish_reason prompt_tokens cached_tokens output_tokens reasoning_tokens requested_tokens intended_prompt_tokens reusable_tokens content_wait_ns token_source streamed_tokens tokens_unknown usage_doubt server_queue_ns server_prefill_ns server_decode_ns server_total_ns trace_id events unread_events bytes text_digest measured ttft_ms ttft_from_schedule_ms ttfo_ms e2e_ms e2e_from_schedule_ms tpot_ms lateness_ms connecting_ms cap_wait_ms user_throughput_tokens_per_s generation_throughput_tokens_per_s stalled_ms analysis"#);
         insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,20020000,20020000,20020000,80020000,80020000,80020000,,,,user,,ok,200,,length,50,,16,,16,50,,,usage,,,,,,,16,1000,,false,20,20.02,20,80,80.02,4,0.02,,0,200,250,0,3"#);
         insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,,,,,1020000,1020000,,,,user,,http_503,200,,length,,,,,16,50,,,,,,,,,,0,1000,,false,,,,,,,0.02,,0,,,,3"#);
     }

@@ -20,6 +20,8 @@ pub(crate) fn columns(further: &Further, by_class: bool) -> Vec<Column> {
         text("labels", "Labels of a valid run, like saturated.").null("no label"),
         text("errors", "Outcomes of the failed requests of the window, like 10 http_500, 2 reset.").null("none failed"),
         text("first_error", "Message of the first of the most frequent errors.").null("none failed, or no message"),
+        text("finish_reasons", "Why the server ended the completed responses, like 95 stop, 5 content_filter.")
+            .null("none stated"),
     ];
     if !by_class {
         let doc = "Why the run was given up, and how often it was retried, out of how many allowed retries, \
@@ -81,7 +83,7 @@ pub(crate) fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow]) 
         // Reasons, labels and errors exist only for runs with measured requests.
         cells.extend([Cell::Null, Cell::Null, Cell::Null]);
         cells.push(run.given_up.spoiled.detail.clone().into());
-        cells.extend([run.given_up.reason().into(), Cell::Null]);
+        cells.extend([Cell::Null, run.given_up.reason().into(), Cell::Null]);
         cells.extend(further::cells_of_given_up(run, &further));
         cells.resize(width, Cell::Null);
         cells
@@ -106,6 +108,7 @@ pub(crate) fn sheet<'a>(runs: &'a [RunRow], further: &Further, by_class: bool) -
         let failures = &run.metrics.failures;
         cells.push((!failures.0.is_empty()).then(|| failures.kinds()).into());
         cells.push(failures.message().map(str::to_owned).into());
+        cells.push(Some(run.metrics.finish_reasons.kinds()).filter(|kinds| !kinds.is_empty()).into());
         if !by_class {
             cells.extend([Cell::Null, run.hooks_failed.into()]);
         }

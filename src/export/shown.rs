@@ -125,7 +125,7 @@ pub(crate) const PARTS: [&str; 28] = [
 ];
 
 /// Default columns of the table of requests.
-pub(crate) const REQUESTS: [&str; 31] = [
+pub(crate) const REQUESTS: [&str; 33] = [
     "sweep",
     "endpoint",
     "model",
@@ -148,6 +148,8 @@ pub(crate) const REQUESTS: [&str; 31] = [
     "cached_tokens",
     "requested_tokens",
     "output_tokens",
+    "streamed_tokens",
+    "tokens_unknown",
     "ttft_ms",
     "ttft_from_schedule_ms",
     "tpot_ms",

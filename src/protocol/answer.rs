@@ -18,8 +18,8 @@ pub struct Part<'a> {
     pub content: Cow<'a, str>,
     /// Reasoning that precedes the text; empty if there is none.
     pub reasoning: Cow<'a, str>,
-    /// Whether this part contains arguments of a tool call.
-    pub(crate) has_tool_call: bool,
+    /// Number of bytes of names and arguments of tool calls in this part.
+    pub(crate) call_bytes: usize,
     /// The server's token counts, if this part contains them.
     pub usage: Option<Usage>,
     /// The server's own times for the response, if this part contains them.
@@ -28,16 +28,38 @@ pub struct Part<'a> {
     pub finish_reason: Option<Cow<'a, str>>,
     /// Whether this is the last part of the response.
     pub(crate) is_last: bool,
+    /// Whether this part contains token counts and nothing of the response's text, as the last event of a stream
+    /// does.
+    pub(crate) is_usage_alone: bool,
+    /// Whether the text is that of a whole message. In a stream, it may repeat everything that was streamed.
+    pub(crate) is_whole_message: bool,
+    /// Whether the reasoning is a summary, which has fewer tokens than the server counts.
+    pub(crate) is_summary: bool,
+    /// Whether this part contains text of a second choice. That text is not part of `content`.
+    pub(crate) has_other_choice: bool,
+    /// Whether the data is valid JSON of an unknown shape, so that nothing was read from it.
+    pub(crate) is_unread: bool,
     /// Number of vectors or scores in this part; `None` for protocols whose responses consist of text.
     pub values: Option<usize>,
 }
 
 impl Part<'_> {
+    /// Returns a part of which nothing was read.
+    pub(super) fn unread() -> Part<'static> {
+        Part { is_unread: true, ..Part::default() }
+    }
+
+    /// Whether this part contains a tool call, or a piece of one.
+    pub(crate) fn has_tool_call(&self) -> bool {
+        self.call_bytes > 0
+    }
+
     /// Returns the text of this part if it contains nothing else: no counts, no finish reason and no tool
     /// call.
     pub(crate) fn only_text(&self) -> Option<(&str, Channel)> {
         let counts_none = self.usage.is_none() && self.timings.is_none();
-        let is_silent = counts_none && self.finish_reason.is_none() && !self.has_tool_call && !self.is_last;
+        let is_marked = self.is_last || self.is_whole_message || self.is_summary || self.has_other_choice;
+        let is_silent = counts_none && self.finish_reason.is_none() && !self.has_tool_call() && !is_marked;
         match (&*self.content, &*self.reasoning) {
             (content, "") if is_silent && !content.is_empty() => Some((content, Channel::Content)),
             ("", reasoning) if is_silent && !reasoning.is_empty() => Some((reasoning, Channel::Reasoning)),
@@ -112,18 +134,36 @@ pub(super) fn text_of(field: Option<Text<'_>>) -> Cow<'_, str> {
     field.map(|text| text.0).unwrap_or_default()
 }
 
+/// Returns `data` as text.
+pub(super) fn utf8(data: &[u8]) -> Result<&str, Wrong> {
+    std::str::from_utf8(data).map_err(|e| Wrong::Malformed(format!("invalid UTF-8: {e}")))
+}
+
 /// Parses `data` as JSON, and returns the value together with the JSON text.
 pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<(T, &'a str), Wrong> {
-    let text = std::str::from_utf8(data).map_err(|e| Wrong::Malformed(format!("invalid UTF-8: {e}")))?;
+    let text = utf8(data)?;
     let read = serde_json::from_str(text).map_err(|e| Wrong::Malformed(format!("{e}: {text}")))?;
     Ok((read, text))
 }
 
 /// Fails with the server's error if the response reports one.
 pub(super) fn refuse_error(error: Option<&serde_json::Value>) -> Result<(), Wrong> {
-    match error.filter(|error| !error.is_null()) {
+    match error.filter(|error| states_error(error)) {
         Some(error) => Err(Wrong::Error(error_text(error))),
         None => Ok(()),
+    }
+}
+
+/// Whether the value of an `error` field states an error. Some servers send the field, empty, with every event.
+pub(super) fn states_error(error: &serde_json::Value) -> bool {
+    use serde_json::Value;
+    match error {
+        Value::Null => false,
+        Value::Bool(failed) => *failed,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Number(_) => true,
     }
 }
 
@@ -131,7 +171,7 @@ pub(super) fn refuse_error(error: Option<&serde_json::Value>) -> Result<(), Wron
 /// is not truncated here, because truncation could split an API key, which could then no longer be found.
 pub(crate) fn server_words(data: &[u8]) -> String {
     match serde_json::from_slice::<serde_json::Value>(data) {
-        Ok(json) => error_text(json.get("error").unwrap_or(&json)),
+        Ok(json) => error_text(json.get("error").filter(|error| states_error(error)).unwrap_or(&json)),
         Err(_) => String::from_utf8_lossy(data).into_owned(),
     }
 }
@@ -139,7 +179,7 @@ pub(crate) fn server_words(data: &[u8]) -> String {
 /// Returns the message of an `error` value, which may be a text, an object with a message, or any other JSON
 /// value.
 fn error_text(error: &serde_json::Value) -> String {
-    let message = error.get("message").unwrap_or(error);
+    let message = ["message", "detail"].into_iter().find_map(|key| error.get(key)).unwrap_or(error);
     message.as_str().map_or_else(|| message.to_string(), str::to_owned)
 }
 

@@ -2,28 +2,37 @@
 //! variants of all engines: vLLM and OpenAI (`reasoning`), SGLang and others (`reasoning_content`), llama.cpp
 //! (content null in the first chunk), and `usage` in the last content chunk, in a separate chunk, or in both.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::answer::{CallPiece, Part, Text, Wrong, read, refuse_error, text_of};
+use super::answer::{CallPiece, Part, Text, Wrong, text_of, utf8};
+use super::lenient;
 use super::request::{Object, Request};
 use super::timings::Timings;
 use super::usage::Usage;
 
-/// The measured fields of an event or of a whole response.
+/// The measured fields of an event or of a whole response, in the shape that nearly all servers send. Anything else is
+/// read by [`lenient`], which is slower.
 #[derive(Debug, Default, Deserialize)]
 struct Body<'a> {
     #[serde(borrow, default)]
     choices: Option<Vec<Choice<'a>>>,
     usage: Option<Usage>,
     timings: Option<Timings>,
-    error: Option<serde_json::Value>,
+    error: Option<IgnoredAny>,
+    x_groq: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 struct Choice<'a> {
-    #[serde(borrow, default, alias = "message")]
+    index: Option<u64>,
+    #[serde(borrow, default)]
     delta: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    message: Option<Delta<'a>>,
     #[serde(borrow, default)]
     text: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -40,6 +49,13 @@ struct Delta<'a> {
     reasoning: Option<Text<'a>>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<ToolCall<'a>>>,
+    // Fields of some servers that contain text of their own shapes.
+    function_call: Option<IgnoredAny>,
+    refusal: Option<IgnoredAny>,
+    reasoning_details: Option<IgnoredAny>,
+    reasoning_text: Option<IgnoredAny>,
+    thinking: Option<IgnoredAny>,
+    thinking_blocks: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -51,36 +67,77 @@ struct ToolCall<'a> {
 #[derive(Debug, Default, Deserialize)]
 struct Function<'a> {
     #[serde(borrow, default)]
+    name: Option<Text<'a>>,
+    #[serde(borrow, default)]
     arguments: Option<Text<'a>>,
 }
 
+impl Body<'_> {
+    /// Whether this type contains everything that is to be read.
+    fn is_complete(&self) -> bool {
+        let Some(choices) = &self.choices else { return false };
+        let is_silent = self.error.is_none() && self.x_groq.is_none();
+        is_silent && choices.len() <= 1 && choices.iter().all(Choice::is_complete)
+    }
+}
+
+impl Choice<'_> {
+    fn is_complete(&self) -> bool {
+        let is_only = self.index.is_none_or(|index| index == 0) && (self.delta.is_none() || self.message.is_none());
+        is_only && [&self.delta, &self.message].into_iter().flatten().all(Delta::is_complete)
+    }
+}
+
+impl Delta<'_> {
+    fn is_complete(&self) -> bool {
+        let others = [
+            &self.function_call,
+            &self.refusal,
+            &self.reasoning_details,
+            &self.reasoning_text,
+            &self.thinking,
+            &self.thinking_blocks,
+        ];
+        others.iter().all(|other| other.is_none())
+    }
+}
+
 impl ToolCall<'_> {
-    fn has_arguments(&self) -> bool {
-        self.function.as_ref().and_then(|function| function.arguments.as_ref()).is_some_and(|text| !text.is_empty())
+    fn bytes(&self) -> usize {
+        let Some(function) = &self.function else { return 0 };
+        [&function.name, &function.arguments].into_iter().flatten().map(|text| text.len()).sum()
     }
 }
 
 /// Reads an event or a whole response. They differ only in the field that contains the text: `delta` or
 /// `message`.
 pub(super) fn part(data: &[u8]) -> Result<Part<'_>, Wrong> {
-    let (Body { choices, usage, timings, error }, text) = read(data)?;
-    refuse_error(error.as_ref())?;
-    if choices.is_none() && usage.is_none() {
-        return Err(Wrong::Malformed(format!("neither choices nor usage nor error: {text}")));
+    let text = utf8(data)?;
+    match serde_json::from_str::<Body>(text) {
+        Ok(body) if body.is_complete() => Ok(part_of(body)),
+        _ => lenient::part(text),
     }
-    let first = choices.unwrap_or_default().into_iter().next().unwrap_or_default();
-    let Choice { delta, text, finish_reason } = first;
-    let Delta { content, reasoning_content, reasoning, tool_calls } = delta.unwrap_or_default();
+}
+
+fn part_of(body: Body<'_>) -> Part<'_> {
+    let Body { choices, usage, timings, .. } = body;
+    let choices = choices.unwrap_or_default();
+    let is_usage_alone = choices.is_empty() && usage.is_some();
+    let Choice { delta, message, text, finish_reason, .. } = choices.into_iter().next().unwrap_or_default();
+    let is_whole_message = message.is_some();
+    let Delta { content, reasoning_content, reasoning, tool_calls, .. } = delta.or(message).unwrap_or_default();
     let named = reasoning_content.filter(|text| !text.is_empty());
-    Ok(Part {
+    Part {
         content: text_of(content.or(text)),
         reasoning: text_of(named.or(reasoning)),
-        has_tool_call: tool_calls.is_some_and(|calls| calls.iter().any(ToolCall::has_arguments)),
+        call_bytes: tool_calls.iter().flatten().map(ToolCall::bytes).sum(),
         usage,
         timings,
-        finish_reason: finish_reason.map(|reason| reason.0),
+        finish_reason: finish_reason.map(|reason| reason.0).filter(|reason| !reason.is_empty()),
+        is_usage_alone,
+        is_whole_message,
         ..Part::default()
-    })
+    }
 }
 
 /// Writes the fields after the prompt into the body of a request whose response has `choices`.
@@ -104,14 +161,17 @@ pub(super) fn put_rest(request: &Request, body: &mut Object) {
 /// and then its arguments in pieces that have the call's index.
 pub(super) fn calls(data: &Value) -> Vec<CallPiece> {
     let choice = &data["choices"][0];
-    let calls =
-        [&choice["delta"]["tool_calls"], &choice["message"]["tool_calls"]].into_iter().find_map(Value::as_array);
-    let piece = |call: &Value| CallPiece {
+    let nodes = [&choice["delta"], &choice["message"]];
+    let piece = |call: &Value, function: &Value| CallPiece {
         index: call["index"].as_u64(),
-        name: call["function"]["name"].as_str().map(str::to_owned),
-        arguments: call["function"]["arguments"].as_str().map(str::to_owned),
+        name: function["name"].as_str().map(str::to_owned),
+        arguments: lenient::arguments(&function["arguments"]).map(Cow::into_owned),
     };
-    calls.into_iter().flatten().map(piece).collect()
+    if let Some(calls) = nodes.iter().find_map(|node| node["tool_calls"].as_array()) {
+        return calls.iter().map(|call| piece(call, &call["function"])).collect();
+    }
+    let old = nodes.into_iter().map(|node| &node["function_call"]).find(|call| call.is_object());
+    old.into_iter().map(|call| piece(call, call)).collect()
 }
 
 #[cfg(test)]
@@ -163,8 +223,9 @@ mod tests {
     #[test]
     fn what_is_not_an_answer() {
         assert!(matches!(part(b"{\"choices\":[{"), Err(Wrong::Malformed(_))));
-        assert!(matches!(part(b"[1]"), Err(Wrong::Malformed(_))));
-        assert!(matches!(part(b"{\"foo\":1}"), Err(Wrong::Malformed(_))));
+        for unknown in ["[1]", "{\"foo\":1}", "{}", "7"] {
+            assert!(part(unknown.as_bytes()).unwrap().is_unread, "{unknown}");
+        }
         assert!(matches!(part(b"{\"choices\":[{\"text\":\"\xff\"}]}"), Err(Wrong::Malformed(_))));
         assert_eq!(
             part(br#"{"error":{"message":"out of memory","code":500}}"#).err(),

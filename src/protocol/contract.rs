@@ -49,10 +49,22 @@ pub trait Protocol: fmt::Debug + Sync {
     /// Writes the fields of `request` to `body`, in order.
     fn body(&self, request: &Request, body: &mut Object);
 
-    /// Whether events with this name belong to the response. The end of a stream and error events never reach
-    /// this function.
+    /// Whether events with this name belong to the response, so that their data must be valid. Events with another
+    /// name are read if they can be. The end of a stream and error events never reach this function.
     fn takes_event(&self, name: &[u8]) -> bool {
-        name.is_empty() || name == b"message"
+        const NAMES: [&[u8]; 10] = [
+            b"",
+            b"message",
+            b"chunk",
+            b"completion",
+            b"token",
+            b"delta",
+            b"data",
+            b"chat.completion.chunk",
+            b"completion.chunk",
+            b"text_completion",
+        ];
+        NAMES.contains(&name)
     }
 
     /// Reads the data of one event.
@@ -66,7 +78,17 @@ pub trait Protocol: fmt::Debug + Sync {
     /// # Errors
     /// Fails if the data is not a valid response, or if it reports an error.
     fn whole<'a>(&self, data: &'a [u8]) -> Result<Part<'a>, Wrong> {
-        self.event(data)
+        let part = self.event(data)?;
+        if part.is_unread {
+            let text = String::from_utf8_lossy(data);
+            return Err(Wrong::Malformed(format!("neither {} nor usage nor error: {text}", self.answer_field())));
+        }
+        Ok(part)
+    }
+
+    /// Whether a finish reason marks the end of a stream. If not, only the last event does.
+    fn ends_with_finish_reason(&self) -> bool {
+        true
     }
 
     /// Returns the tool calls in an event or a whole response.

@@ -127,6 +127,10 @@ impl Protocol for Responses {
         body.put_all(request.extra);
     }
 
+    fn ends_with_finish_reason(&self) -> bool {
+        false
+    }
+
     fn takes_event(&self, name: &[u8]) -> bool {
         name.is_empty() || name == b"message" || name.starts_with(b"response.")
     }
@@ -137,11 +141,12 @@ impl Protocol for Responses {
             "response.output_text.delta" | "response.refusal.delta" => {
                 Part { content: text_of(delta), ..Part::default() }
             }
-            "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
-                Part { reasoning: text_of(delta), ..Part::default() }
+            "response.reasoning_text.delta" => Part { reasoning: text_of(delta), ..Part::default() },
+            "response.reasoning_summary_text.delta" => {
+                Part { reasoning: text_of(delta), is_summary: true, ..Part::default() }
             }
             "response.function_call_arguments.delta" => {
-                Part { has_tool_call: delta.is_some_and(|text| !text.is_empty()), ..Part::default() }
+                Part { call_bytes: delta.map_or(0, |text| text.len()), ..Part::default() }
             }
             "response.completed" | "response.incomplete" => {
                 let part = ending(response.unwrap_or_default())?;
@@ -173,7 +178,7 @@ impl Protocol for Responses {
                     let thought = if thought.is_empty() { joined(summary) } else { thought };
                     part.reasoning.to_mut().push_str(&thought);
                 }
-                _ => part.has_tool_call |= arguments.is_some_and(|arguments| !arguments.is_empty()),
+                _ => part.call_bytes += arguments.map_or(0, |arguments| arguments.len()),
             }
         }
         Ok(part)
@@ -264,7 +269,7 @@ mod tests {
             {"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]},
             {"type":"function_call","name":"f","arguments":"{}"}],"usage":{"input_tokens":1,"output_tokens":2}}"#;
         let part = Responses.whole(json).unwrap();
-        assert_eq!((&*part.content, &*part.reasoning, part.has_tool_call), ("ab", "hm", true));
+        assert_eq!((&*part.content, &*part.reasoning, part.has_tool_call()), ("ab", "hm", true));
         let calls = Responses.calls(&serde_json::from_slice(json).unwrap());
         assert_eq!(calls.len(), 1);
         assert_eq!(calls[0].name.as_deref(), Some("f"));

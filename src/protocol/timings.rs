@@ -1,4 +1,4 @@
-//! The times that a server reports in its response: the `timings` of llama.cpp's server.
+//! The times and the token count that a server reports in its response: the `timings` of llama.cpp's server.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -15,6 +15,8 @@ pub struct Timings {
     pub prefill_ns: Option<u64>,
     /// Time from the end of the prompt's processing to the last token: `predicted_ms`.
     pub decode_ns: Option<u64>,
+    /// Number of output tokens: `predicted_n`.
+    pub tokens: Option<u32>,
 }
 
 /// Accepts any JSON value, so that a response with invalid `timings` only loses its times.
@@ -26,6 +28,8 @@ enum Loose {
         prompt_ms: Number,
         #[serde(default)]
         predicted_ms: Number,
+        #[serde(default)]
+        predicted_n: Number,
     },
     Other(IgnoredAny),
 }
@@ -50,13 +54,20 @@ impl Number {
             Number::Other(_) => None,
         }
     }
+
+    fn count(&self) -> Option<u32> {
+        match self {
+            Number::Is(count) if count.fract() == 0.0 && (0.0..1e9).contains(count) => Some(*count as u32),
+            _ => None,
+        }
+    }
 }
 
 impl From<Loose> for Timings {
     fn from(loose: Loose) -> Timings {
         match loose {
-            Loose::Object { prompt_ms, predicted_ms } => {
-                Timings { prefill_ns: prompt_ms.nanos(), decode_ns: predicted_ms.nanos() }
+            Loose::Object { prompt_ms, predicted_ms, predicted_n } => {
+                Timings { prefill_ns: prompt_ms.nanos(), decode_ns: predicted_ms.nanos(), tokens: predicted_n.count() }
             }
             Loose::Other(_) => Timings::default(),
         }
@@ -81,6 +92,7 @@ mod tests {
         let told =
             r#"{"cache_n":3,"prompt_n":1,"prompt_ms":2.5,"prompt_per_second":400.0,"predicted_n":2,"predicted_ms":7}"#;
         assert_eq!(of(told), (Some(2_500_000), Some(7_000_000)));
+        assert_eq!(serde_json::from_str::<Timings>(told).unwrap().tokens, Some(2));
         assert_eq!(of(r#"{"prompt_ms":-1,"predicted_ms":1e300}"#), (None, None));
         assert_eq!(of(r#"{"prompt_ms":"2","predicted_ms":{"a":[]}}"#), (None, None));
         for other in ["7", "[1]", "\"x\"", "true", "{}"] {

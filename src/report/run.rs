@@ -5,7 +5,8 @@ use comfy_table::Cell;
 
 use crate::analysis::metric::{self, Get};
 use crate::analysis::{
-    Counted, Estimate, Failure, Failures, Interval, PlanMetrics, Pulse, Summary, Value, Verdict, quantile,
+    Counted, Estimate, Failure, Failures, FinishReasons, Interval, PlanMetrics, Pulse, Summary, Value, Verdict,
+    quantile,
 };
 use crate::metrics::{Kind, METRICS, Metric, Unit};
 use crate::plan::Percentile;
@@ -84,6 +85,13 @@ fn head(line: &Line) -> String {
         "{title}{run}{} requests in the window: {} completed, {} failed, {} of them cut at drain\n",
         counts.requests, counts.completed, counts.failed, counts.cut
     ) + &failures(&line.metrics.failures)
+        + &finish_reasons(&line.metrics.finish_reasons)
+}
+
+/// Lists why the server ended the completed responses; empty if it stated no reasons.
+fn finish_reasons(reasons: &FinishReasons) -> String {
+    let kinds = reasons.kinds();
+    if kinds.is_empty() { kinds } else { wrapped(&format!("finish reasons: {}", plain(&kinds))) }
 }
 
 /// Describes the start of the server that was launched for the run; returns an empty string if none was

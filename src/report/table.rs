@@ -6,7 +6,7 @@
 
 use comfy_table::Cell;
 
-use crate::analysis::{RunMetrics, Summary, Verdict, quantile};
+use crate::analysis::{FinishReasons, RunMetrics, Summary, Verdict, quantile};
 use crate::plan::Percentile;
 use crate::rows::RunLabels;
 
@@ -99,7 +99,21 @@ pub fn results(lines: &[Line], colour: bool) -> String {
         text.push_str(FEW_SAMPLES);
     }
     text.push_str(&said_of_errors(lines));
+    text.push_str(&unusual_ends(lines));
     text
+}
+
+/// Lists the finish reasons of the runs in which responses ended for a reason other than `stop` or `length`; empty if
+/// there are none.
+fn unusual_ends(lines: &[Line]) -> String {
+    let unusual = lines.iter().map(|line| &line.metrics.finish_reasons).filter(|reasons| reasons.are_unusual());
+    let kinds: indexmap::IndexSet<String> = unusual.map(FinishReasons::kinds).collect();
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let more = if kinds.len() > MOST_SAID { "; …" } else { "" };
+    let listed: Vec<&str> = kinds.iter().take(MOST_SAID).map(String::as_str).collect();
+    fill("\n", 2, &format!("finish reasons: {}{more}", plain(&listed.join("; "))))
 }
 
 /// Formats the number of failed requests and, below it, their most frequent outcome.

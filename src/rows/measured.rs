@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::request::{Outcome, Stamp, TokenSource};
+use super::request::{Outcome, Stamp, TokenSource, TokensUnknown};
 use super::schema::RequestRow;
 use super::server_times::ServerTimes;
 
@@ -54,6 +54,9 @@ pub struct Measured {
     prompt_tokens: Maybe<u32>,
     cached_tokens: Maybe<u32>,
     output_tokens: Maybe<u32>,
+    streamed_tokens: Maybe<u32>,
+    reasoning_tokens: Maybe<u32>,
+    unread_events: Maybe<u32>,
     reusable_tokens: Maybe<u32>,
     turn: Maybe<u32>,
     /// Number of requested output tokens.
@@ -65,6 +68,9 @@ pub struct Measured {
     /// The outcome of the request.
     pub outcome: Outcome,
     class: Maybe<u16>,
+    finish_reason: Option<Arc<String>>,
+    /// Why the number of streamed tokens is not known.
+    pub tokens_unknown: Option<TokensUnknown>,
     /// Source of the receive timestamps.
     pub stamp: Stamp,
     /// Source of the output token count.
@@ -116,8 +122,14 @@ optional! {
     prompt_tokens: u32,
     /// Number of prompt tokens that the server took from its prefix cache.
     cached_tokens: u32,
-    /// Number of output tokens.
+    /// Number of output tokens, including reasoning that was not streamed.
     output_tokens: u32,
+    /// Number of output tokens whose text was streamed.
+    streamed_tokens: u32,
+    /// Number of output tokens that were reasoning, as counted by the server.
+    reasoning_tokens: u32,
+    /// Number of events of an unknown shape.
+    unread_events: u32,
     /// Number of leading prompt tokens shared with an earlier request, if known.
     reusable_tokens: u32,
     /// Turn of the conversation, from 0.
@@ -141,6 +153,11 @@ impl Measured {
     /// plausible.
     pub fn usage_doubt(&self) -> Option<&str> {
         self.words.as_deref().map(String::as_str).filter(|_| self.outcome.is_ok())
+    }
+
+    /// Returns the server's reason for ending the response; `None` if it stated none.
+    pub fn finish_reason(&self) -> Option<&str> {
+        self.finish_reason.as_deref().map(String::as_str)
     }
 
     /// Returns the server's own times for this request.
@@ -187,7 +204,8 @@ impl Condenser {
         let row = believed.as_ref().unwrap_or(row);
         let words = if row.outcome.is_ok() { &row.usage_doubt } else { &row.error };
         let words = words.as_ref().map(|text| self.words(text));
-        Measured { class, words, ..Measured::of(row) }
+        let finish_reason = row.finish_reason.as_ref().map(|reason| self.words(reason));
+        Measured { class, words, finish_reason, ..Measured::of(row) }
     }
 }
 
@@ -217,6 +235,9 @@ impl Measured {
             prompt_tokens: row.prompt_tokens.into(),
             cached_tokens: row.cached_tokens.into(),
             output_tokens: row.output_tokens.into(),
+            streamed_tokens: row.streamed_tokens.into(),
+            reasoning_tokens: row.reasoning_tokens.into(),
+            unread_events: row.unread_events.into(),
             reusable_tokens: row.reusable_tokens.into(),
             turn: row.turn.into(),
             requested_tokens: row.requested_tokens,
@@ -224,6 +245,8 @@ impl Measured {
             events: row.events,
             outcome: row.outcome,
             class: None.into(),
+            finish_reason: None,
+            tokens_unknown: row.tokens_unknown,
             stamp: row.stamp,
             token_source: row.token_source,
             answered: row.headers_ns.is_some(),
@@ -235,16 +258,8 @@ impl Measured {
 
 /// Columns that [`Measured`] does not need. They are not read from the file; all of them are nullable, so
 /// their values are null.
-pub(super) const UNUSED: [&str; 8] = [
-    "conversation",
-    "first_chunk_ns",
-    "connection",
-    "http_status",
-    "finish_reason",
-    "reasoning_tokens",
-    "trace_id",
-    "text_digest",
-];
+pub(super) const UNUSED: [&str; 6] =
+    ["conversation", "first_chunk_ns", "connection", "http_status", "trace_id", "text_digest"];
 
 /// Returns the sum of the known parts; `None` if no part is known.
 fn together(parts: [Option<u64>; 3]) -> Option<u64> {

@@ -58,6 +58,10 @@ pub enum Outcome {
     StreamError,
     /// A complete response without any text.
     Empty,
+    /// The server gave up: its finish reason is `abort`, `error`, or another of this kind.
+    Aborted,
+    /// A stream was requested, and the whole response came at once.
+    NotStreamed,
     /// The server process that sweepline started has ended.
     ServerDied,
     /// The request was still in flight at the end of drain.
@@ -94,10 +98,33 @@ impl Outcome {
 pub enum TokenSource {
     /// The server's `usage`.
     Usage,
+    /// The server's `timings` (llama.cpp).
+    Timings,
     /// The model's tokenizer, applied to the text.
     Tokenizer,
-    /// Neither `usage` nor a tokenizer is available, so each token event counts as one token.
+    /// Nothing counted the tokens, and the events have the size of tokens, so each event counts as one.
     Events,
+}
+
+/// Why the number of tokens that were streamed is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum TokensUnknown {
+    /// The server counts reasoning that it did not stream, or only as a summary, and nothing counts the rest.
+    HiddenReasoning,
+    /// Nothing counted the tokens, and the events are larger or smaller than tokens.
+    TokensByEvents,
+    /// The server's counts are impossible.
+    ImpossibleUsage,
+    /// The stream has several choices.
+    SeveralChoices,
+}
+
+impl TokensUnknown {
+    /// Returns the name that is stored in rows.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
 }
 
 impl TokenSource {
@@ -146,6 +173,7 @@ stored_as_text! {
     Phase: |text: &str| text.parse().ok(),
     Outcome: Outcome::parse,
     TokenSource: |text: &str| text.parse().ok(),
+    TokensUnknown: |text: &str| text.parse().ok(),
     Stamp: |text: &str| text.parse().ok(),
     Connection: |text: &str| text.parse().ok(),
 }

@@ -136,6 +136,12 @@ pub struct Facts {
     /// Whether the plan sets `errors: measured`. If so, no behavior of the server could end the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub errors_measured: bool,
+    /// The streams that the server held open after `[DONE]`; null if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lingering: Option<Lingering>,
+    /// Version of the reader of responses; 1 in runs of versions that did not record it.
+    #[serde(default = "first_reader", skip_serializing_if = "is_first_reader")]
+    pub reader: u32,
     /// The data scraped from the server during the run; null if the plan requests no telemetry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Telemetry>,
@@ -160,6 +166,21 @@ impl Facts {
             ..self.clone()
         }
     }
+}
+
+/// Version of the reader of responses. Responses that a later version reads differently get the next number.
+///
+/// Since version 2, a stream ends with `[DONE]`, a finish reason or a last usage, finish reasons are judged, and tokens
+/// that nobody counted are null.
+pub const READER: u32 = 2;
+
+/// The streams that a server held open after `[DONE]`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lingering {
+    /// Number of streams.
+    pub responses: u64,
+    /// Maximum number of these streams that were open at once.
+    pub most: u64,
 }
 
 /// Source of the count of intended prompt tokens.
@@ -197,6 +218,17 @@ pub struct ProbePrompt {
 /// Returns the default of `client_threads`: runs that did not record it had one thread.
 fn one() -> u32 {
     1
+}
+
+/// Returns the default of `reader`.
+fn first_reader() -> u32 {
+    1
+}
+
+/// Whether the default of `reader` need not be written.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_first_reader(reader: &u32) -> bool {
+    *reader == first_reader()
 }
 
 /// Returns the default of `client_timer`: runs that did not record it used timerfd.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
 use super::column::{BadColumn, Column, Pack, Row, load, table};
-use super::request::{Connection, Outcome, Phase, Stamp, TokenSource};
+use super::request::{Connection, Outcome, Phase, Stamp, TokenSource, TokensUnknown};
 
 table! {
     /// The labels that all rows of one run share. They are written into every row, so the files of several
@@ -98,7 +98,7 @@ table! {
         /// with user timestamps.
         read_delay_ns: Option<u64> [Delta "ns"],
         /// Outcome: `ok`, `connect`, `timeout`, `http_<status>`, `reset`, `stalled`, `malformed`,
-        /// `stream_error`, `empty`, `server_died` or `cut_at_drain`.
+        /// `stream_error`, `empty`, `aborted`, `not_streamed`, `server_died` or `cut_at_drain`.
         outcome: Outcome [Dictionary ""],
         /// Status of the HTTP response.
         http_status: Option<u16> [Dictionary ""],
@@ -110,7 +110,8 @@ table! {
         prompt_tokens: Option<u32> [Dictionary "tokens"],
         /// Number of prompt tokens that the server took from its prefix cache.
         cached_tokens: Option<u32> [Dictionary "tokens"],
-        /// Number of output tokens; `token_source` is the source of this count.
+        /// Number of output tokens, including reasoning that was not streamed; `token_source` is the source of
+        /// this count.
         output_tokens: Option<u32> [Dictionary "tokens"],
         /// Number of output tokens that were reasoning, as counted by the server.
         reasoning_tokens: Option<u32> [Dictionary "tokens"],
@@ -126,11 +127,17 @@ table! {
         /// Part of the lateness: how long the client waited for the content of this request or of an
         /// earlier one. Null if the request was not sent.
         content_wait_ns: Option<u64> [Delta "ns"],
-        /// Source of the output token count: usage (the server), tokenizer or events.
+        /// Source of the output token count: usage or timings (the server), tokenizer or events.
         token_source: Option<TokenSource> [Dictionary ""],
+        /// Number of output tokens whose text was streamed. Metrics per token use this number. Null if it is not
+        /// known, if nothing was streamed, or in runs of versions that did not record it.
+        streamed_tokens: Option<u32> [Dictionary "tokens"],
+        /// Why the number of streamed tokens is not known: hidden_reasoning, tokens_by_events, impossible_usage or
+        /// several_choices. Null if it is known, or if nothing was streamed.
+        tokens_unknown: Option<TokensUnknown> [Dictionary ""],
         /// Why the server's `usage` of this request is implausible. An implausible usage is discarded: the
-        /// server's counts are null, and output tokens are counted by events. Null if the usage is
-        /// plausible, if there was none, or in runs of versions without the check.
+        /// counts of the response are null. Null if the usage is plausible, if there was none, or in runs of
+        /// versions without the check.
         usage_doubt: Option<String> [Dictionary ""],
         /// Time in the server's queue, as the server reports it for this request in `Server-Timing`, or in
         /// TGI's headers. Null if not reported, or if the reported times exceed the time from sending to the
@@ -150,6 +157,9 @@ table! {
         trace_id: Option<String> [Plain ""],
         /// Number of token events, which are events with text.
         events: u32 [Dictionary "events"],
+        /// Number of events that were valid JSON of an unknown shape, so that nothing was read from them. Null in
+        /// runs of versions that did not count them.
+        unread_events: Option<u32> [Dictionary "events"],
         /// Number of bytes in the response body.
         bytes: u64 [Delta "bytes"],
         /// First 16 hex digits of SHA-256 over the response's content followed by its reasoning; null

@@ -25,7 +25,20 @@ fn text() -> impl Strategy<Value = String> {
 
 fn outcome() -> impl Strategy<Value = Outcome> {
     use Outcome::*;
-    let plain = [Ok, Connect, Timeout, Reset, Stalled, Malformed, StreamError, Empty, ServerDied, CutAtDrain];
+    let plain = [
+        Ok,
+        Connect,
+        Timeout,
+        Reset,
+        Stalled,
+        Malformed,
+        StreamError,
+        Empty,
+        Aborted,
+        NotStreamed,
+        ServerDied,
+        CutAtDrain,
+    ];
     prop_oneof![prop::sample::select(plain.to_vec()), any::<u16>().prop_map(Http)]
 }
 
@@ -50,14 +63,16 @@ fn labels() -> impl Strategy<Value = RunLabels> {
 prop_compose! {
     fn row()(
         instants in prop::collection::vec(option::of(number()), 19),
-        counts in prop::collection::vec(option::of(small()), 6),
+        counts in prop::collection::vec(option::of(small()), 8),
         wholes in prop::collection::vec(number(), 3),
         smalls in prop::collection::vec(small(), 3),
         texts in prop::collection::vec(option::of(text()), 4),
-        words in (prop::sample::select(Phase::ALL.to_vec()), outcome(), any::<bool>(), option::of(0..3usize)),
+        words in (prop::sample::select(Phase::ALL.to_vec()), outcome(), any::<bool>(), option::of(0..4usize)),
+        unknown in option::of(0..4usize),
         http_status in option::of(any::<u16>()),
     ) -> RequestRow {
-        let sources = [TokenSource::Usage, TokenSource::Tokenizer, TokenSource::Events];
+        let sources = [TokenSource::Usage, TokenSource::Timings, TokenSource::Tokenizer, TokenSource::Events];
+        let reasons = [TokensUnknown::HiddenReasoning, TokensUnknown::TokensByEvents, TokensUnknown::ImpossibleUsage, TokensUnknown::SeveralChoices];
         RequestRow {
             request: wholes[0], phase: words.0, class: texts[0].clone(), conversation: instants[0], turn: counts[0],
             scheduled_ns: wholes[1], released_ns: instants[1], sent_ns: instants[2], headers_ns: instants[3],
@@ -69,6 +84,7 @@ prop_compose! {
             output_tokens: counts[3], reasoning_tokens: counts[4], requested_tokens: smalls[0],
             intended_prompt_tokens: smalls[1], reusable_tokens: counts[5],
             content_wait_ns: instants[14], token_source: words.3.map(|n| sources[n]), usage_doubt: texts[3].clone(), events: smalls[2],
+            streamed_tokens: counts[6], tokens_unknown: unknown.map(|n| reasons[n]), unread_events: counts[7],
             server_queue_ns: instants[15], server_prefill_ns: instants[16], server_decode_ns: instants[17],
             server_total_ns: instants[18], trace_id: texts[0].clone(), bytes: wholes[2], text_digest: texts[3].clone(),
         }

@@ -360,7 +360,13 @@ fn is_left(outcome: Outcome) -> bool {
     match outcome {
         Outcome::Timeout | Outcome::Reset | Outcome::Stalled | Outcome::Malformed | Outcome::CutAtDrain => true,
         Outcome::Http(status) => status == 504,
-        Outcome::Ok | Outcome::Connect | Outcome::StreamError | Outcome::Empty | Outcome::ServerDied => false,
+        Outcome::Ok
+        | Outcome::Connect
+        | Outcome::StreamError
+        | Outcome::Empty
+        | Outcome::Aborted
+        | Outcome::NotStreamed
+        | Outcome::ServerDied => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Merges the facts of all workers into the facts of the run.
 
-use crate::rows::{ClockOffset, Facts, Pauses, Standstill, Windows, Worker};
+use crate::rows::{ClockOffset, Facts, Lingering, Pauses, Standstill, Windows, Worker};
 
 /// The data about one worker at the end of a run.
 pub(super) struct Told {
@@ -32,12 +32,19 @@ pub(super) fn merge(told: Vec<Told>, origin: u64, max_in_flight: u64) -> Option<
         client_cpu_ns: cpu,
         client_cores: cores(&told),
         max_in_flight,
+        lingering: told.iter().filter_map(|worker| worker.facts.lingering).reduce(together),
         // Observations are stored for each worker, because those of one process do not apply to the others.
         observed: None,
         pauses: told.iter().map(|worker| worker.facts.pauses).collect::<Option<Vec<_>>>().map(worst),
         workers: told.iter().map(worker).collect(),
         ..first
     })
+}
+
+/// Adds up the streams that the server held open. The maximum is an upper bound, because the maxima of workers need not
+/// coincide.
+fn together(one: Lingering, other: Lingering) -> Lingering {
+    Lingering { responses: one.responses + other.responses, most: one.most + other.most }
 }
 
 /// Returns the number of cores of all machines, counting each machine once.

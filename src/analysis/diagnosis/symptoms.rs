@@ -1,8 +1,11 @@
 //! Symptoms in the client's figures, one function each.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexSet;
 
 use crate::analysis::curve::{Curve, Ordinate, Run, Rung};
+use crate::analysis::{LengthCount, binomial};
 use crate::plan::Percentile;
 
 use super::evidence::{Evident, Finding, Predicted, Twins};
@@ -21,6 +24,8 @@ const HEAVIER: f64 = 2.0;
 const GROWN: f64 = 1.5;
 /// Two figures are about equal if they differ by less than this factor.
 const EQUAL: f64 = 1.1;
+/// Minimum number of responses of one length for a comparison of their failures.
+const LEAST_BY_LENGTH: u64 = 10;
 /// Ratio of measured to predicted speed below which decoding is far from the bound.
 const FAR: f64 = 0.3;
 
@@ -70,6 +75,59 @@ pub(super) fn ttft_grows_with_input(evident: &Evident) -> Finding {
                   by a factor of two";
     let absent = || format!("p50 TTFT grows by less than {GROWN} × with prompts twice as long or more");
     found(servers.iter().map(look), missing, absent)
+}
+
+pub(super) fn failures_grow_with_output(evident: &Evident) -> Finding {
+    let names = Names::of(evident);
+    let forced: Vec<&Run> = runs(evident).filter(|run| !run.metrics.length_failures.0.is_empty()).collect();
+    let servers: IndexSet<(&str, &str)> = forced.iter().map(|run| server(run)).collect();
+    let look = |of: &(&str, &str)| {
+        let of_server: Vec<&Run> = forced.iter().copied().filter(|run| server(run) == *of).collect();
+        let counts = counts_by_length(&of_server);
+        let ((short_of, few), (long_from, many)) = (counts.first_key_value()?, counts.last_key_value()?);
+        if short_of == long_from || few.requests < LEAST_BY_LENGTH || many.requests < LEAST_BY_LENGTH {
+            return None;
+        }
+        let [low, high] = [few, many].map(|count| failed_share(count));
+        let growth = match many.failed * few.requests > few.failed * many.requests {
+            false => Growth::No,
+            true if high.is_above(low.ends.map_or(1.0, |[_, end]| end)) => Growth::Shown,
+            true => Growth::NotShown,
+        };
+        let text = || {
+            format!(
+                "{}: {} of {} responses of less than {} tokens failed under way, and {} of {} of at least {long_from}",
+                names.server(of.0, of.1),
+                few.failed,
+                few.requests,
+                short_of * 2,
+                many.failed,
+                many.requests
+            )
+        };
+        Some(looked(growth, &of_server, text))
+    };
+    let missing = "no server with `ignore_eos` and responses whose requested lengths differ by a factor of two";
+    let absent = || "long responses do not fail more often than short ones".to_owned();
+    found(servers.iter().map(look), missing, absent)
+}
+
+/// Adds up the counts of failures by length of several runs.
+fn counts_by_length(runs: &[&Run]) -> BTreeMap<u32, LengthCount> {
+    let mut sums = BTreeMap::<u32, LengthCount>::new();
+    for (length, count) in runs.iter().flat_map(|run| &run.metrics.length_failures.0) {
+        let sum = sums.entry(*length).or_default();
+        sum.requests += count.requests;
+        sum.failed += count.failed;
+    }
+    sums
+}
+
+/// Returns the share of failed responses with its interval, which assumes that failures are independent.
+fn failed_share(count: &LengthCount) -> Ranged {
+    let (requests, failed) = (count.requests as f64, count.failed as f64);
+    let value = failed / requests;
+    Ranged { value, ends: Some(binomial::share_interval(requests, value)) }
 }
 
 /// Returns the rungs of a curve that have this figure, each with the figure.

@@ -7,7 +7,7 @@ use super::{scraped, symptoms};
 
 /// All symptoms, each with the function that looks for it.
 #[rustfmt::skip]
-pub(super) static ALL: [(Symptom, Look); 12] = [
+pub(super) static ALL: [(Symptom, Look); 13] = [
     (Symptom {
         key: "ttft_grows_with_input",
         title: "TTFT grows with the prompt at low concurrency",
@@ -59,6 +59,14 @@ pub(super) static ALL: [(Symptom, Look); 12] = [
         refute: "`gpu_memory_bandwidth_utilization` above 60 %: then more is read than declared",
         response: "CUDA graphs, fewer and faster links to cross (less tensor parallelism), a faster host CPU",
     }, symptoms::far_below_prediction),
+    (Symptom {
+        key: "failures_grow_with_output",
+        title: "longer responses fail more often under `ignore_eos`",
+        regime: "the model writes on after its end, and the server cannot parse it (Harmony models such as gpt-oss)",
+        confirm: "the server's errors name its parser; no failures with `ignore_eos: false`",
+        refute: "as many failures with `ignore_eos: false`: then long responses fail for another reason",
+        response: "`ignore_eos: false` in the scenario, with output lengths that the model reaches by itself",
+    }, symptoms::failures_grow_with_output),
     (Symptom {
         key: "server_queue",
         title: "requests wait in the server's queue",

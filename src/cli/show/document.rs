@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::super::answers::Answered;
-use crate::analysis::{Failure, Pulse, ServerFigure, Verdict, Whole, saturation, slo, undecided};
+use crate::analysis::{Failure, FinishCount, Pulse, ServerFigure, Verdict, Whole, saturation, slo, undecided};
 use crate::cli::export::source::{class_rows, run_row};
 use crate::export::Cell;
 use crate::export::further::Further;
@@ -25,6 +25,8 @@ pub(crate) struct Document<'a> {
     /// How the failed requests of the window ended, the most frequent outcome first; absent if none failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failures: Vec<Failure>,
+    /// Why the server ended the completed responses, the most frequent reason first.
+    finish_reasons: Vec<FinishCount>,
     /// Each limit of the plan's objective, tested on the run; empty if there is no plan or no
     /// objective.
     slo: Vec<Limit>,
@@ -144,6 +146,7 @@ impl<'a> Document<'a> {
             run,
             verdict: answered.verdict.clone(),
             failures: answered.metrics.failures.0.clone(),
+            finish_reasons: answered.metrics.finish_reasons.0.clone(),
             slo: answered.slo.iter().map(limit).collect(),
             saturation: answered.metrics.saturation.map(saturated),
             load: answered.pulse.clone(),

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use httparse::{ParserConfig, Response, Status};
 
 use super::{Body, Malformed};
-use crate::engine::told::Told;
+use crate::engine::told::{Told, retry_after};
 
 /// Size of the largest accepted head, in bytes.
 const MAX_HEAD: usize = 64 << 10;
@@ -23,8 +23,7 @@ pub(crate) struct Head {
     pub keep_alive: bool,
     /// Size of the head and of the interim responses (1xx) before it, in bytes.
     pub length: usize,
-    /// The pause that a 429 or 503 response requests, in seconds; `None` if it requests none or specifies
-    /// it as a date.
+    /// The pause that a 429 or 503 response requests, in seconds; `None` if it requests none.
     pub retry_after: Option<u64>,
     /// The times and the request id that the server reported.
     pub told: Told,
@@ -112,7 +111,7 @@ fn fields(headers: &[httparse::Header], turns_away: bool) -> Result<Fields, Malf
                 fields.keep_alive |= items(header.value).any(|item| item == b"keep-alive");
             }
             11 if turns_away && header.name.eq_ignore_ascii_case("retry-after") => {
-                fields.retry_after = std::str::from_utf8(header.value).ok().and_then(|value| value.trim().parse().ok());
+                fields.retry_after = retry_after(header.value);
             }
             _ => fields.told.field(header.name, header.value),
         }
@@ -175,7 +174,9 @@ mod tests {
             parse(&format!("HTTP/1.1 {status}\r\n{fields}\r\n")).retry_after
         };
         assert_eq!((of("429 Slow Down", "20"), of("503 Busy", " 7 ")), (Some(20), Some(7)));
-        for none in ["Wed, 21 Oct 2015 07:28:00 GMT", "-1", "1.5", "", "99999999999999999999"] {
+        assert_eq!(of("503 Busy", "Wed, 21 Oct 2015 07:28:00 GMT"), Some(0), "a date that has passed");
+        assert!(of("503 Busy", "Thu, 21 Oct 2100 07:28:00 GMT").is_some_and(|secs| secs > 2_000_000_000));
+        for none in ["-1", "1.5", "", "tomorrow", "99999999999999999999"] {
             assert_eq!(of("429 Slow Down", none), None, "{none}");
         }
         assert_eq!(of("200 OK", "20"), None);

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use h2::client::ResponseFuture;
 use h2::{RecvStream, SendStream};
-use http::{HeaderMap, Request, header};
+use http::{Request, header};
 
 use super::failure::failed;
 use super::ledger::{Ledger, Track};
@@ -14,7 +14,7 @@ use super::session::Lease;
 use crate::engine::connection::Progress;
 use crate::engine::io::Stamps;
 use crate::engine::tally::Failure;
-use crate::engine::told::Told;
+use crate::engine::told::{self, Told};
 use crate::rows::Outcome;
 
 /// A request in flight. Dropping it cancels the rest of the stream and signals that to the server; the
@@ -42,8 +42,7 @@ enum Answer {
 /// The head of a response.
 pub(crate) struct Head {
     pub(crate) status: u16,
-    /// The pause that a 429 or 503 response requests, in seconds; `None` if it requests none or specifies
-    /// it as a date.
+    /// The pause that a 429 or 503 response requests, in seconds; `None` if it requests none.
     pub(crate) retry_after: Option<u64>,
     /// The times and the request id that the server reported.
     pub(crate) told: Told,
@@ -89,7 +88,8 @@ impl Exchange {
         let (head, body) = response.into_parts();
         self.answer = Answer::Body(body);
         let status = head.status.as_u16();
-        let retry_after = matches!(status, 429 | 503).then(|| retry_after(&head.headers)).flatten();
+        let retry_after = matches!(status, 429 | 503).then(|| head.headers.get(header::RETRY_AFTER)).flatten();
+        let retry_after = retry_after.and_then(|value| told::retry_after(value.as_bytes()));
         let mut told = Told::default();
         head.headers.iter().for_each(|(name, value)| told.field(name.as_str(), value.as_bytes()));
         Poll::Ready(Ok(Head { status, retry_after, told }))
@@ -145,9 +145,4 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         self.ledger.forget(self.stream);
     }
-}
-
-/// Returns the seconds in a `Retry-After` field; `None` if it is missing or contains a date.
-fn retry_after(fields: &HeaderMap) -> Option<u64> {
-    fields.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()
 }

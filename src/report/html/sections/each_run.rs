@@ -195,7 +195,14 @@ fn measured(run: &MeasuredRun, sources: &Sources, is_one_of_many: bool) -> RunPa
     let idle = record.facts.idle_ns.map(|ns| Nanos(ns).to_string()).unwrap_or_default();
     let start = record.environment.server_start.as_ref();
     let start = start.map(|start| format!("ready after {} s", digits(start.ready_ns as f64 / 1e9))).unwrap_or_default();
-    let more = [("failures", failures), ("hooks", hooks), ("idle for", idle), ("server start", start)];
+    let finish_reasons = plain(&metrics.finish_reasons.kinds()).to_string();
+    let more = [
+        ("failures", failures),
+        ("finish reasons", finish_reasons),
+        ("hooks", hooks),
+        ("idle for", idle),
+        ("server start", start),
+    ];
     facts.extend(more.into_iter().filter(|(_, text)| !text.is_empty()));
     let reasons = verdict.reasons.iter().chain(&verdict.labels);
     let reasons = reasons.map(|one| format!("{} ({}): {}", one.name, one.state.name(), cut(&one.text, LONGEST)));
