@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use lab::exact_prompts::{bpe, folder};
 use lab::forms::server::{FormServer, Played, form_of};
 use lab::forms::{Api, Form, Output, Role, Row, all, cases, column, counts, plan, rows};
 use lab::server::Server;
@@ -118,6 +119,11 @@ impl Comparison<'_> {
         }
         if truth.has_known_events {
             self.check_number(column::EVENTS, events);
+        }
+        if let Some(unread) = truth.unread {
+            // Null and 0 are the same: there were none.
+            let read = self.row.number(column::UNREAD_EVENTS).unwrap_or_default();
+            self.check(column::UNREAD_EVENTS, read == f64::from(unread), unread, read);
         }
         if let Some(prompt) = truth.prompt {
             self.check_number(column::PROMPT_TOKENS, prompt);
@@ -311,17 +317,37 @@ fn of_run(server: &FormServer, lab: &Lab, api: Api) -> BTreeMap<usize, Played> {
     by_number
 }
 
-/// Forms of which a whole run is made, with what its verdict and its figures say.
-const RUNS: [(&str, bool, &str); 8] = [
-    ("plain", true, ""),
-    ("letters_counted", true, ""),
-    ("hidden_reasoning", true, ""),
-    ("five_tokens_an_event", false, "tokens_by_events"),
-    ("one_token_for_sixteen_events", false, "impossible_usage"),
-    ("hidden_reasoning_under_a_summary", false, "hidden_reasoning"),
-    ("two_choices_in_turn", false, "several_choices"),
-    ("ended_by_a_new_reason", true, "moon_in_the_way"),
+/// A run of one form.
+struct WholeRun {
+    form: &'static str,
+    /// Whether there are figures per token.
+    has_tokens: bool,
+    /// What the run's page names.
+    named: &'static [&'static str],
+    /// Whether what it names makes the run suspect.
+    is_suspect: bool,
+}
+
+const RUNS: [WholeRun; 10] = [
+    usual("plain", &[]),
+    usual("letters_counted", &[]),
+    usual("hidden_reasoning", &["hidden_reasoning"]),
+    usual("held", &["held_open"]),
+    usual("list", &["unread_events"]),
+    WholeRun { is_suspect: true, ..usual("ended_by_a_new_reason", &["unknown_finish", "moon_in_the_way"]) },
+    uncounted("five_tokens_an_event", &["tokens_by_events"]),
+    uncounted("one_token_for_sixteen_events", &["impossible_usage"]),
+    uncounted("hidden_reasoning_under_a_summary", &["hidden_reasoning"]),
+    uncounted("two_choices_in_turn", &["several_choices"]),
 ];
+
+const fn usual(form: &'static str, named: &'static [&'static str]) -> WholeRun {
+    WholeRun { form, has_tokens: true, named, is_suspect: false }
+}
+
+const fn uncounted(form: &'static str, named: &'static [&'static str]) -> WholeRun {
+    WholeRun { form, has_tokens: false, named, is_suspect: true }
+}
 
 /// Checks whole runs: figures per token exist only if the tokens are known, and whatever is unusual is named
 /// on the run's page and makes the run suspect.
@@ -332,9 +358,11 @@ fn a_run_of_one_form_has_the_figures_that_are_known() {
     let lab = Lab::real_time();
     let endpoints: String = RUNS
         .iter()
-        .map(|(name, ..)| format!("  {name}: {{ url: 'http://127.0.0.1:{}/{name}/v1', engine: mock }}\n", server.port))
+        .map(|WholeRun { form, .. }| {
+            format!("  {form}: {{ url: 'http://127.0.0.1:{}/{form}/v1', engine: mock }}\n", server.port)
+        })
         .collect();
-    let names: Vec<&str> = RUNS.iter().map(|(name, ..)| *name).collect();
+    let names = RUNS.map(|run| run.form);
     lab.write(
         "plan.yaml",
         &format!(
@@ -350,22 +378,52 @@ fn a_run_of_one_form_has_the_figures_that_are_known() {
     let runs: BTreeMap<&str, &Value> =
         exported.as_array().unwrap().iter().map(|run| (run["endpoint"].as_str().unwrap(), run)).collect();
     let mut wrong = String::new();
-    for (name, has_tokens, reason) in RUNS {
-        let run = runs.get(name).unwrap_or_else(|| panic!("{name}: {}{}", ended.stdout, ended.stderr));
+    for WholeRun { form, has_tokens, named, is_suspect } in RUNS {
+        let run = runs.get(form).unwrap_or_else(|| panic!("{form}: {}{}", ended.stdout, ended.stderr));
         for column in ["tpot_p50_ms", "output_throughput_tokens_per_s", "user_throughput_p50_tokens_per_s"] {
             if run[column].is_null() == has_tokens {
-                let _ = writeln!(wrong, "{name}: {column} is {}", run[column]);
+                let _ = writeln!(wrong, "{form}: {column} is {}", run[column]);
             }
         }
         let page = lab.ok(&["show", &run["run_id"].as_str().unwrap()[..16], "--plan", "plan.yaml"]).stdout;
-        if !page.contains(reason) {
-            let _ = writeln!(wrong, "{name}: the page does not name {reason}");
+        for name in named.iter().filter(|name| !page.contains(**name)) {
+            let _ = writeln!(wrong, "{form}: the page does not name {name}");
         }
-        if !reason.is_empty() && run["verdict"] == "valid" {
-            let _ = writeln!(wrong, "{name}: {reason} is valid");
+        if is_suspect && run["verdict"] != "suspect" {
+            let _ = writeln!(wrong, "{form} is {}", run["verdict"]);
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn with_a_tokenizer_the_text_is_counted() {
+    let is_uncounted = |form: &Form| form.truth.unknown == ["tokens_by_events"] && form.truth.reasoning.is_empty();
+    let mut forms = all(Api::Chat);
+    let usual = forms.remove(0);
+    forms.retain(is_uncounted);
+    assert!(forms.len() >= 4, "{} forms", forms.len());
+    forms.insert(0, usual);
+    let server = FormServer::start(&forms);
+    let (lab, library) = (Lab::real_time(), bpe());
+    folder(&lab, &library);
+    let plan = plan(server.port, &counts(&forms), 1).replace("{ id: tiny }", "{ id: tiny, tokenizer: model }");
+    lab.write("plan.yaml", &plan);
+    let ended = lab.run(&["run", "plan.yaml"]);
+    let rows = rows(&lab);
+    let rows = rows.get(Api::Chat.name()).unwrap_or_else(|| panic!("{}{}", ended.stdout, ended.stderr));
+    for (at, form) in forms.iter().enumerate().skip(1) {
+        let (name, row) = (&form.name, &rows[&(2 * at)]);
+        let tokens = library.encode_fast(form.truth.content.as_str(), false).unwrap().len() as f64;
+        assert_eq!(row.text(column::TOKEN_SOURCE), Some("tokenizer"), "{name}");
+        assert_eq!(row.number(column::OUTPUT_TOKENS), Some(tokens), "{name}");
+        assert_eq!(row.text(column::TOKENS_UNKNOWN), None, "{name}");
+        if form.text_events() > 1 {
+            let span = row.number(column::E2E_MS).unwrap() - row.number(column::TTFT_MS).unwrap();
+            let per_token = row.number(column::TPOT_MS).unwrap();
+            assert!((per_token - span / (tokens - 1.0)).abs() < 0.001, "{name}: {per_token} ms for {tokens} tokens");
+        }
+    }
 }
 
 /// Returns an instant a few seconds ahead, as HTTP writes it.

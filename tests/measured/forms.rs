@@ -14,22 +14,23 @@ const ROUNDS: usize = 7;
 /// The largest difference in the median, in milliseconds.
 const MOST: f64 = 1.0;
 
-/// Returns the middle of the values.
+/// Returns the middle of the values; 0 if there are none.
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
 /// Returns the times of a response according to the server, in milliseconds: to the first piece with text,
-/// and per token.
-fn true_times(form: &Form, played: &Played) -> Option<[f64; 2]> {
+/// and per token, if the tokens are known.
+fn true_times(form: &Form, played: &Played) -> [Option<f64>; 2] {
     let is_text = |role: Role| matches!(role, Role::Output | Role::Reasoning);
-    let first = form.pieces.iter().position(|piece| is_text(piece.role))?;
-    let last = form.pieces.iter().rposition(|piece| is_text(piece.role))?;
-    let tokens = form.truth.streamed_tokens(form.text_events()).filter(|tokens| *tokens > 1 && last > first)?;
-    let millis = |from: Duration, to: Duration| (to - from).as_secs_f64() * 1e3;
-    let [first, last] = [played.written.get(first)?[0], played.written.get(last)?[0]];
-    Some([millis(played.arrived, first), millis(first, last) / f64::from(tokens - 1)])
+    let written = |piece: usize| Some(played.written.get(piece)?[0].as_secs_f64() * 1e3);
+    let first = form.pieces.iter().position(|piece| is_text(piece.role)).and_then(written);
+    let last = form.pieces.iter().rposition(|piece| is_text(piece.role)).and_then(written);
+    let ttft = first.map(|first| first - played.arrived.as_secs_f64() * 1e3);
+    let tokens = form.truth.streamed_tokens(form.text_events()).filter(|tokens| *tokens > 1 && form.text_events() > 1);
+    let span = first.zip(last).map(|(first, last)| last - first);
+    [ttft, span.zip(tokens).map(|(span, tokens)| span / f64::from(tokens - 1))]
 }
 
 fn times_agree_with_the_servers_log() {
@@ -48,11 +49,11 @@ fn times_agree_with_the_servers_log() {
     let mut differences: BTreeMap<&str, [Vec<f64>; 2]> = BTreeMap::new();
     for (at, row) in rows.iter().filter(|(at, _)| **at % 2 == 0 && **at < 2 * forms.len() * ROUNDS) {
         let form = form_of(&forms, *at);
-        let Some(truth) = true_times(form, &played[at]) else { continue };
-        let read = [column::TTFT_MS, column::TPOT_MS].map(|column| row.number(column));
+        let truth = true_times(form, &played[at]);
         let of_form = differences.entry(form.name.as_str()).or_default();
-        for ((values, truth), read) in of_form.iter_mut().zip(truth).zip(read) {
-            values.push(read.map_or(f64::INFINITY, |read| (read - truth).abs()));
+        for ((values, truth), column) in of_form.iter_mut().zip(truth).zip([column::TTFT_MS, column::TPOT_MS]) {
+            let Some(truth) = truth else { continue };
+            values.push(row.number(column).map_or(f64::INFINITY, |read| (read - truth).abs()));
         }
     }
     assert!(differences.len() > 100, "{} forms", differences.len());

@@ -15,7 +15,7 @@ pub(super) fn forms() -> Vec<Form> {
     let half = usage(&counts(30, 4));
     vec![
         Form::chat("one_word").sends(token("")).says("Yes.", token("Yes.")).finish("stop").usage(2).done(),
-        Form::chat("plain").words().ends(),
+        Form::chat("plain").words().ends().unread(0),
         // Usage in each chunk.
         usage_in_each("usage_in_each_then_cut", &FOUR).outcome("reset"),
         usage_in_each("usage_in_each_then_finish", &WORDS).finish("stop").counted(10, "usage"),

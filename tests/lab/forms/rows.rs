@@ -23,6 +23,8 @@ pub mod column {
     pub const TOKEN_SOURCE: &str = "token_source";
     /// Why there are no figures per token.
     pub const TOKENS_UNKNOWN: &str = "tokens_unknown";
+    /// Events that are valid JSON of an unknown shape.
+    pub const UNREAD_EVENTS: &str = "unread_events";
     pub const SENT_NS: &str = "sent_ns";
     pub const DONE_NS: &str = "done_ns";
     pub const ENDED_NS: &str = "ended_ns";

@@ -110,7 +110,7 @@ fn parts() -> Vec<Form> {
             .words()
             .ends(),
         Form::chat("no_parts").sends(content(json!([]))).words().ends(),
-        Form::chat("content_is_a_number").sends(content(json!(1))).words().ends(),
+        Form::chat("content_is_a_number").sends(content(json!(1))).words().ends().unread(1),
         Form::chat("content_is_false").words().sends(content(json!(false))).ends(),
     ]
 }
@@ -324,12 +324,12 @@ fn chunks() -> Vec<Form> {
         of("without_choices", &json!({ "id": "c", "object": "chat.completion.chunk", "model": "m" })),
         of("null_choices", &json!({ "id": "c", "choices": null })),
         of("no_choices", &chunk(json!([]))),
-        of("choices_in_an_object", &json!({ "choices": {} })),
+        of("choices_in_an_object", &json!({ "choices": {} })).unread(3),
         of("null_choice", &chunk(json!([null]))),
         of("empty_object", &json!({})),
-        of("list", &json!([1])),
-        of("number", &json!(1)),
-        of("text", &json!("ping")),
+        of("list", &json!([1])).unread(3),
+        of("number", &json!(1)).unread(3),
+        of("text", &json!("ping")).unread(3),
         of("null", &Value::Null),
         of("ping", &json!({ "type": "ping" })),
         of("content_filter_results", &json!({ "choices": [], "prompt_filter_results": [{ "prompt_index": 0 }] })),

@@ -48,6 +48,8 @@ pub struct Truth {
     pub calls: Vec<&'static str>,
     /// Whether the number of events with text is checked.
     pub has_known_events: bool,
+    /// The number of events that are valid JSON of an unknown shape; `None` means that it is not checked.
+    pub unread: Option<u32>,
 }
 
 impl Default for Truth {
@@ -67,6 +69,7 @@ impl Default for Truth {
             has_known_text: true,
             calls: Vec::new(),
             has_known_events: true,
+            unread: None,
         }
     }
 }
@@ -147,6 +150,12 @@ impl Form {
     /// States what the tool calls contain.
     pub(super) fn called(mut self, parts: &[&'static str]) -> Form {
         self.truth.calls = parts.to_vec();
+        self
+    }
+
+    /// States how many events are of an unknown shape.
+    pub(super) fn unread(mut self, events: u32) -> Form {
+        self.truth.unread = Some(events);
         self
     }
 
