@@ -44,6 +44,7 @@ mod extremes;
 mod failures;
 mod file_cycles;
 mod fingerprint;
+mod forms;
 mod fuzz_smoke;
 mod given_up;
 mod gpus;

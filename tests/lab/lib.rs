@@ -5,6 +5,7 @@ pub mod browser;
 pub mod calibrations;
 pub mod choices;
 pub mod exact_prompts;
+pub mod forms;
 pub mod front;
 pub mod hostile;
 pub mod http2_server;

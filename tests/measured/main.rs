@@ -5,6 +5,7 @@ mod calibrate;
 mod claims;
 mod connections;
 mod exact;
+mod forms;
 mod frozen;
 mod harness;
 mod hostile_plans;
