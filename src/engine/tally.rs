@@ -114,7 +114,7 @@ pub(crate) struct Tally {
     reasoning: String,
     usage: Option<Usage>,
     /// Number of output tokens according to the server's timings.
-    timed_tokens: Option<u32>,
+    timed_tokens: Option<f64>,
     /// Number of bytes of names and arguments of tool calls.
     call_bytes: usize,
     /// Whether the streamed reasoning was a summary.
@@ -283,6 +283,7 @@ impl Tally {
                 Channel::Content => self.content.push_str(text),
                 Channel::Reasoning => self.reasoning.push_str(text),
             }
+            self.closes_with_usage = false;
             self.token_event(read, channel == Channel::Content);
             return Ok(true);
         }
@@ -300,6 +301,10 @@ impl Tally {
     /// Processes an event whose name is not one of the protocol's (such as SGLang's sglext_ids). It is skipped unless
     /// it can be read.
     fn other_event(&mut self, data: &[u8], read: Read) -> Result<bool, Failure> {
+        if says_done(data) {
+            self.is_done(read);
+            return Ok(false);
+        }
         match self.protocol.event(data) {
             Ok(part) if !part.is_unread => Ok(self.parsed(data, part, read)),
             Ok(_) | Err(Wrong::Malformed(_)) => Ok(false),
@@ -320,6 +325,9 @@ impl Tally {
             self.unread_events += 1;
             self.unread.get_or_insert_with(|| beginning(data));
             return false;
+        }
+        if part.has_unread {
+            self.unread_events += 1;
         }
         self.note(&part);
         if let Some((text, channel)) = part.only_text() {
@@ -503,11 +511,13 @@ impl Tally {
         if whole {
             self.refuse_failed()?;
         }
-        if self.row.events == 0 && (whole || self.row.first_chunk_ns.is_none() || self.unread.is_some()) {
+        if self.row.events == 0 && (whole || self.row.first_chunk_ns.is_none()) {
             return Err(self.without_text("the stream ended without any text"));
         }
         if !whole {
-            return Err(Failure::new(Outcome::Reset, "the stream ended before its finish reason, usage or [DONE]"));
+            let unread = self.unread.as_ref().map(|event| format!("; an event was not understood: {event}"));
+            let text = "the stream ended before its finish reason, usage or [DONE]";
+            return Err(Failure::new(Outcome::Reset, format!("{text}{}", unread.unwrap_or_default())));
         }
         Ok(())
     }
@@ -558,6 +568,7 @@ impl Tally {
         let text = TextSize {
             bytes: self.content.len() + self.reasoning.len() + self.call_bytes,
             reasoning_bytes: self.reasoning.len(),
+            call_bytes: self.call_bytes,
             is_summarized: self.is_summarized,
             has_other_choice: self.has_other_choice,
         };

@@ -39,6 +39,8 @@ pub struct Part<'a> {
     pub(crate) has_other_choice: bool,
     /// Whether the data is valid JSON of an unknown shape, so that nothing was read from it.
     pub(crate) is_unread: bool,
+    /// Whether a part of the data has an unknown shape, so that it was left out.
+    pub(crate) has_unread: bool,
     /// Number of vectors or scores in this part; `None` for protocols whose responses consist of text.
     pub values: Option<usize>,
 }
@@ -163,7 +165,7 @@ pub(super) fn states_error(error: &serde_json::Value) -> bool {
         Value::String(text) => !text.is_empty(),
         Value::Array(list) => !list.is_empty(),
         Value::Object(fields) => !fields.is_empty(),
-        Value::Number(_) => true,
+        Value::Number(number) => number.as_f64() != Some(0.0),
     }
 }
 

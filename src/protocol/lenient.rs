@@ -52,6 +52,7 @@ pub(super) fn part(text: &str) -> Result<Part<'static>, Wrong> {
     let others = choices.iter().filter(|choice| index(choice) != 0).chain(choices.iter().skip(1));
     let has_other_choice = others.into_iter().any(|choice| !texts_of_choice(choice).0.is_empty());
     let (Texts { content, reasoning, call_bytes }, is_whole_message) = texts_of_choice(first);
+    let has_unread = ["delta", "message"].iter().any(|name| !is_text(&first[*name]["content"]));
     Ok(Part {
         content: content.into(),
         reasoning: reasoning.into(),
@@ -62,8 +63,14 @@ pub(super) fn part(text: &str) -> Result<Part<'static>, Wrong> {
         is_usage_alone: choices.is_empty() && usage.is_some(),
         is_whole_message,
         has_other_choice,
+        has_unread,
         ..Part::default()
     })
+}
+
+/// Whether a content has a shape that texts can have.
+fn is_text(content: &Value) -> bool {
+    !matches!(content, Value::Bool(_) | Value::Number(_))
 }
 
 /// Returns the texts of a choice, and whether they are those of a whole message.

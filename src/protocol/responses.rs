@@ -136,7 +136,10 @@ impl Protocol for Responses {
     }
 
     fn event<'a>(&self, data: &'a [u8]) -> Result<Part<'a>, Wrong> {
-        let (Event { kind, delta, response, timings }, _) = read(data)?;
+        let (Event { kind, delta, response, timings }, _) = match read(data) {
+            Err(Wrong::Malformed(_)) if serde_json::from_slice::<Value>(data).is_ok() => return Ok(Part::unread()),
+            other => other?,
+        };
         let part = match &*kind {
             "response.output_text.delta" | "response.refusal.delta" => {
                 Part { content: text_of(delta), ..Part::default() }

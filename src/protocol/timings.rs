@@ -8,15 +8,15 @@ const MOST_MS: f64 = 1e12;
 
 /// Times that the server reports in the body of its response, in nanoseconds; `None` if a time is missing
 /// or invalid.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(from = "Loose")]
 pub struct Timings {
     /// Time from the assignment of a slot to the end of the prompt's processing: `prompt_ms`.
     pub prefill_ns: Option<u64>,
     /// Time from the end of the prompt's processing to the last token: `predicted_ms`.
     pub decode_ns: Option<u64>,
-    /// Number of output tokens: `predicted_n`.
-    pub tokens: Option<u32>,
+    /// Number of output tokens: `predicted_n`. It may be impossible.
+    pub tokens: Option<f64>,
 }
 
 /// Accepts any JSON value, so that a response with invalid `timings` only loses its times.
@@ -55,10 +55,10 @@ impl Number {
         }
     }
 
-    fn count(&self) -> Option<u32> {
+    fn count(&self) -> Option<f64> {
         match self {
-            Number::Is(count) if count.fract() == 0.0 && (0.0..1e9).contains(count) => Some(*count as u32),
-            _ => None,
+            Number::Is(count) => Some(*count),
+            Number::Other(_) => None,
         }
     }
 }
@@ -92,7 +92,7 @@ mod tests {
         let told =
             r#"{"cache_n":3,"prompt_n":1,"prompt_ms":2.5,"prompt_per_second":400.0,"predicted_n":2,"predicted_ms":7}"#;
         assert_eq!(of(told), (Some(2_500_000), Some(7_000_000)));
-        assert_eq!(serde_json::from_str::<Timings>(told).unwrap().tokens, Some(2));
+        assert_eq!(serde_json::from_str::<Timings>(told).unwrap().tokens, Some(2.0));
         assert_eq!(of(r#"{"prompt_ms":-1,"predicted_ms":1e300}"#), (None, None));
         assert_eq!(of(r#"{"prompt_ms":"2","predicted_ms":{"a":[]}}"#), (None, None));
         for other in ["7", "[1]", "\"x\"", "true", "{}"] {

@@ -18,7 +18,7 @@ const MOST_TOKEN_BYTES: (u64, u64) = (16, 24);
 const EVENT_BYTES: std::ops::RangeInclusive<f64> = 2.0..=8.0;
 
 /// The counts that a server reported for one response.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReportedCounts {
     /// Number of prompt tokens.
     pub prompt: Option<u32>,
@@ -28,8 +28,8 @@ pub struct ReportedCounts {
     pub reasoning: Option<u32>,
     /// Number of output tokens, including reasoning.
     pub completion: Option<u32>,
-    /// Number of output tokens according to the server's timings (llama.cpp).
-    pub timed: Option<u32>,
+    /// Number of output tokens according to the server's timings (llama.cpp), which may be impossible.
+    pub timed: Option<f64>,
     /// Why the counts are impossible by themselves; `None` if they are possible.
     pub doubt: Option<String>,
 }
@@ -41,6 +41,8 @@ pub struct TextSize {
     pub bytes: usize,
     /// Number of bytes of reasoning.
     pub reasoning_bytes: usize,
+    /// Number of bytes of tool calls. Further tokens of a call are syntax that is not part of the response.
+    pub call_bytes: usize,
     /// Whether the reasoning was a summary.
     pub is_summarized: bool,
     /// Whether there was a second choice in the stream.
@@ -81,14 +83,22 @@ impl RequestRow {
     pub fn count_tokens(&mut self, reported: ReportedCounts, text: TextSize, request_bytes: usize) {
         let ReportedCounts { prompt, cached, reasoning, completion, timed, doubt } = reported;
         (self.prompt_tokens, self.cached_tokens, self.reasoning_tokens) = (prompt, cached, reasoning);
-        (self.output_tokens, self.token_source) = match (completion, timed) {
+        let (mut timings_doubt, mut timed_tokens) = (None, None);
+        if let Some(count) = timed.filter(|_| completion.is_none()) {
+            if count.fract() == 0.0 && (0.0..f64::from(u32::MAX)).contains(&count) {
+                timed_tokens = Some(count as u32);
+            } else {
+                timings_doubt = Some(format!("{count} predicted tokens"));
+            }
+        }
+        (self.output_tokens, self.token_source) = match (completion, timed_tokens) {
             (Some(tokens), _) => (Some(tokens), Some(TokenSource::Usage)),
             (None, Some(tokens)) => (Some(tokens), Some(TokenSource::Timings)),
             (None, None) => (None, None),
         };
         // A response without any text, such as vectors, only has its total number of bytes.
         let bytes = if text.bytes > 0 { text.bytes as u64 } else { self.bytes };
-        if let Some(doubt) = doubt.or_else(|| self.doubt(&Limits::new(request_bytes, self.events, bytes))) {
+        if let Some(doubt) = doubt.or(timings_doubt).or_else(|| self.doubt(&Limits::new(request_bytes, self.events, bytes))) {
             self.disbelieve(doubt);
         } else if self.output_tokens.is_none() && self.events > 0 {
             self.count_by_events(text);
@@ -135,11 +145,11 @@ impl RequestRow {
         if reasoning == 0 || fits(reasoning, text.reasoning_bytes) && !text.is_summarized {
             // Reasoning that the server does not count apart shows in tokens that have less than a byte each. One more
             // token is allowed, because some servers count the token that ends the response.
-            let has_room = u64::from(all) <= text.bytes as u64 + 1;
+            let has_room = text.call_bytes > 0 || u64::from(all) <= text.bytes as u64 + 1;
             return has_room.then_some(all).ok_or(TokensUnknown::HiddenReasoning);
         }
         let rest = all - reasoning;
-        if text.reasoning_bytes == 0 && rest > 0 && fits(rest, content_bytes) {
+        if text.reasoning_bytes == 0 && rest > 0 && (text.call_bytes > 0 || fits(rest, content_bytes)) {
             return Ok(rest);
         }
         Err(TokensUnknown::HiddenReasoning)
@@ -333,7 +343,7 @@ mod tests {
         assert_eq!((small.streamed_tokens, small.token_source), (Some(5), Some(TokenSource::Events)));
         let mut large = of(ReportedCounts::default(), text(120, 0));
         assert_eq!((large.output_tokens, large.tokens_unknown), (None, Some(TokensUnknown::TokensByEvents)));
-        let timed = of(ReportedCounts { timed: Some(25), ..ReportedCounts::default() }, text(120, 0));
+        let timed = of(ReportedCounts { timed: Some(25.0), ..ReportedCounts::default() }, text(120, 0));
         assert_eq!((timed.streamed_tokens, timed.token_source), (Some(25), Some(TokenSource::Timings)));
         large.count_by_tokenizer(25);
         assert_eq!((large.streamed_tokens, large.token_source), (Some(25), Some(TokenSource::Tokenizer)));
