@@ -1,7 +1,7 @@
 use super::*;
 use crate::analysis::synthetic::{fail, record};
 use crate::rows::Windows;
-use crate::rows::{Record, RequestRow};
+use crate::rows::{Record, RequestRow, TokensUnknown};
 
 const MS: u64 = 1_000_000;
 
@@ -69,7 +69,7 @@ fn generation_throughput_is_the_inverse_of_tpot() {
     let at_once = record(0, MS, 50 * MS, vec![0], windows()).row;
     assert_eq!((rate(&at_once), observe(&at_once, Metric::Tpot)), (Observation::Undefined, Observation::Value(0.0)));
     let mut uncounted = two;
-    uncounted.output_tokens = None;
+    (uncounted.streamed_tokens, uncounted.tokens_unknown) = (None, Some(TokensUnknown::TokensByEvents));
     assert_eq!(rate(&uncounted), Observation::Undefined);
 }
 
@@ -110,10 +110,10 @@ fn failures_are_above_all_with_what_is_known() {
 #[test]
 fn events_share_the_tokens() {
     let mut record = example();
-    (record.row.output_tokens, record.row.requested_tokens) = (Some(6), 6);
+    (record.row.output_tokens, record.row.streamed_tokens, record.row.requested_tokens) = (Some(8), Some(6), 8);
     let events: Vec<(u64, f64)> = token_events(&Measured::from(&record.row), &record.gaps_ns, true).collect();
     assert_eq!(events, [(115 * MS, 1.5), (125 * MS, 1.5), (145 * MS, 1.5), (155 * MS, 1.5)]);
-    record.row.output_tokens = None;
+    (record.row.streamed_tokens, record.row.tokens_unknown) = (None, Some(TokensUnknown::TokensByEvents));
     assert!(token_events(&Measured::from(&record.row), &record.gaps_ns, true).all(|(_, tokens)| tokens == 1.0));
     record.row.output_tokens = Some(6);
     assert_eq!(

@@ -137,6 +137,5 @@ impl<'a> Responses<'a> {
 /// Returns the number of output tokens that were not streamed, and of all output tokens; `None` if all were streamed.
 fn hidden_tokens(row: &Measured) -> Option<(u32, u32)> {
     let (streamed, all) = (row.streamed_tokens()?, row.output_tokens()?);
-    row.reasoning_tokens()?;
     (streamed < all).then(|| (all - streamed, all))
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::analysis::flow::Flow;
 use crate::analysis::synthetic::{Run, fail, measured, read, record};
 use crate::plan::Percentile;
-use crate::rows::{Record, Replay};
+use crate::rows::{Record, Replay, TokensUnknown};
 
 const MS: u64 = 1_000_000;
 
@@ -55,9 +55,13 @@ fn throughput_counts_what_falls_inside_whoever_it_belongs_to() {
 #[test]
 fn several_tokens_in_an_event_are_spread_over_the_events() {
     let mut records = records();
-    (records[1].row.output_tokens, records[1].row.requested_tokens) = (Some(6), 6);
+    let row = &mut records[1].row;
+    (row.output_tokens, row.streamed_tokens, row.requested_tokens) = (Some(8), Some(6), 8);
     assert_eq!(flow(&records, &facts()).output_throughput, Some(3.0 + 6.0));
     assert_eq!(tokens_per_event(read(&records, &facts(), None).0.rows(), &facts()), Some(9.0 / 5.0));
+    let row = &mut records[1].row;
+    (row.streamed_tokens, row.tokens_unknown) = (None, Some(TokensUnknown::TokensByEvents));
+    assert_eq!(flow(&records, &facts()).output_throughput, None, "events are no tokens");
 }
 
 #[test]

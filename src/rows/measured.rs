@@ -55,8 +55,7 @@ pub struct Measured {
     cached_tokens: Maybe<u32>,
     output_tokens: Maybe<u32>,
     streamed_tokens: Maybe<u32>,
-    reasoning_tokens: Maybe<u32>,
-    unread_events: Maybe<u32>,
+    unread_events: Maybe<u16>,
     reusable_tokens: Maybe<u32>,
     turn: Maybe<u32>,
     /// Number of requested output tokens.
@@ -126,10 +125,8 @@ optional! {
     output_tokens: u32,
     /// Number of output tokens whose text was streamed.
     streamed_tokens: u32,
-    /// Number of output tokens that were reasoning, as counted by the server.
-    reasoning_tokens: u32,
-    /// Number of events of an unknown shape.
-    unread_events: u32,
+    /// Number of events of an unknown shape, at most 65 534.
+    unread_events: u16,
     /// Number of leading prompt tokens shared with an earlier request, if known.
     reusable_tokens: u32,
     /// Turn of the conversation, from 0.
@@ -236,8 +233,7 @@ impl Measured {
             cached_tokens: row.cached_tokens.into(),
             output_tokens: row.output_tokens.into(),
             streamed_tokens: row.streamed_tokens.into(),
-            reasoning_tokens: row.reasoning_tokens.into(),
-            unread_events: row.unread_events.into(),
+            unread_events: row.unread_events.map(|events| events.min(65_534) as u16).into(),
             reusable_tokens: row.reusable_tokens.into(),
             turn: row.turn.into(),
             requested_tokens: row.requested_tokens,

@@ -226,15 +226,10 @@ impl RequestRow {
             self.tokens_unknown = Some(TokensUnknown::ImpossibleUsage);
             return;
         }
-        let reasoning = self.reasoning_tokens.unwrap_or(0);
-        let streamed_reasoning = self.first_token_ns != self.first_output_ns;
-        if reasoning == 0 || streamed_reasoning {
-            self.streamed_tokens = Some(all);
-        } else if reasoning < all {
-            self.streamed_tokens = Some(all - reasoning);
-        } else {
-            self.tokens_unknown = Some(TokensUnknown::HiddenReasoning);
-        }
+        // Reasoning that is read together with the first output has the same time, so the number of events counts, too.
+        let rest = all.saturating_sub(self.reasoning_tokens.unwrap_or(0));
+        let is_hidden = rest < all && self.first_token_ns == self.first_output_ns && self.events <= rest;
+        self.streamed_tokens = Some(if is_hidden { rest } else { all });
     }
 }
 
@@ -362,7 +357,9 @@ mod tests {
         let read = |finish, reasoning| old(finish, reasoning).believed().unwrap();
         assert_eq!(read("abort", None).outcome, Outcome::Aborted);
         assert_eq!((read("stop", None).outcome, read("stop", None).streamed_tokens), (Outcome::Ok, Some(64)));
-        assert_eq!(read("stop", Some(54)).streamed_tokens, Some(10));
+        assert_eq!(read("stop", Some(54)).streamed_tokens, Some(64), "as many events as tokens");
+        let few = RequestRow { events: 10, ..old("stop", Some(54)) };
+        assert_eq!(few.believed().unwrap().streamed_tokens, Some(10));
         let doubted = RequestRow { usage_doubt: Some("x".to_owned()), ..old("stop", None) };
         assert_eq!(doubted.believed().unwrap().tokens_unknown, Some(TokensUnknown::ImpossibleUsage));
     }

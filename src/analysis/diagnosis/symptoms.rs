@@ -79,7 +79,10 @@ pub(super) fn ttft_grows_with_input(evident: &Evident) -> Finding {
 
 pub(super) fn failures_grow_with_output(evident: &Evident) -> Finding {
     let names = Names::of(evident);
-    let forced: Vec<&Run> = runs(evident).filter(|run| !run.metrics.length_failures.0.is_empty()).collect();
+    // Runs with many failures are invalid, and excluded from their rungs.
+    let rungs = evident.curves.iter().flat_map(|curve| &curve.rungs);
+    let all = rungs.flat_map(|rung| rung.runs.iter().chain(&rung.left_out));
+    let forced: Vec<&Run> = all.filter(|run| !run.metrics.length_failures.0.is_empty()).collect();
     let servers: IndexSet<(&str, &str)> = forced.iter().map(|run| server(run)).collect();
     let look = |of: &(&str, &str)| {
         let of_server: Vec<&Run> = forced.iter().copied().filter(|run| server(run) == *of).collect();

@@ -2,7 +2,7 @@ use super::*;
 use crate::analysis::curve::{Run, curves};
 use crate::analysis::roofline::Prediction;
 use crate::analysis::synthetic::{Run as Server, measured, verdict};
-use crate::analysis::{MeanTokens, Part, PlanMetrics, RunMetrics, Verdict, Whole};
+use crate::analysis::{LengthCount, LengthFailures, MeanTokens, Part, PlanMetrics, RunMetrics, Verdict, Whole};
 use crate::plan::Validity;
 use crate::rows::RunLabels;
 
@@ -80,11 +80,29 @@ pub(super) fn seen(finding: Finding) -> Vec<Evidence> {
 }
 
 #[test]
+fn failures_of_long_responses_point_to_ignore_eos() {
+    let made = |name: &str, length: u32, failed: u64| {
+        let mut made = Made::new(name, "B1", &closed(length), 50.0);
+        let count = LengthCount { requests: 100, failed };
+        made.metrics.length_failures = LengthFailures([(length, count)].into());
+        made
+    };
+    let key = "failures_grow_with_output";
+    let found = seen(among(key, &[made("a", 32, 0), made("b", 256, 40)]));
+    let text = "demo: 0 of 100 responses of less than 64 tokens failed under way, and 40 of 100 of at least 256";
+    assert_eq!(found.iter().map(|one| one.text.as_str()).collect::<Vec<_>>(), [text]);
+    assert!(matches!(among(key, &[made("a", 32, 40), made("b", 256, 40)]), Finding::NotSeen(_)));
+    let few = among(key, &[made("a", 32, 0), made("b", 256, 2)]);
+    assert!(matches!(&few, Finding::NotSeen(text) if text.starts_with(NOT_SHOWN)), "{few:?}");
+    assert!(matches!(among(key, &[made("b", 256, 40)]), Finding::NotChecked(_)), "one length shows nothing");
+}
+
+#[test]
 fn nothing_is_said_of_what_was_not_measured() {
     let evident =
         Evident { curves: &[], predicted: &[], unpredicted: &[], twins: &[], token_limit_ms: None, batch_limits: &[] };
     let all = diagnose(&evident);
-    assert_eq!(all.len(), 12);
+    assert_eq!(all.len(), 13);
     assert!(all.iter().all(|one| matches!(one.finding, Finding::NotChecked(_))), "{all:?}");
 }
 
