@@ -288,7 +288,7 @@ impl Tally {
 
     fn note(&mut self, part: &Part) {
         if let Some(usage) = part.usage {
-            self.usage = Some(usage);
+            self.usage = Some(self.usage.map_or(usage, |earlier| earlier.updated(usage)));
         }
         if let Some(Timings { prefill_ns, decode_ns }) = part.timings {
             let told = ServerTimes { prefill_ns, decode_ns, ..ServerTimes::default() };

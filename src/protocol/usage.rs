@@ -100,4 +100,21 @@ impl Usage {
             Count::Tokens(_) => None,
         })
     }
+
+    /// Returns these counts, updated with those of a later part of the same response. A later count replaces an
+    /// earlier one, except that the number of prompt tokens does not shrink: servers that count cached tokens apart
+    /// repeat the number of the others alone.
+    pub(crate) fn updated(self, later: Usage) -> Usage {
+        let prompt_tokens = match (self.prompt_tokens(), later.prompt_tokens()) {
+            (Some(before), Some(after)) if after < before => self.prompt_tokens,
+            _ => later.prompt_tokens.or(self.prompt_tokens),
+        };
+        Usage {
+            prompt_tokens,
+            completion_tokens: later.completion_tokens.or(self.completion_tokens),
+            total_tokens: later.total_tokens.or(self.total_tokens),
+            prompt_tokens_details: later.prompt_tokens_details.or(self.prompt_tokens_details),
+            completion_tokens_details: later.completion_tokens_details.or(self.completion_tokens_details),
+        }
+    }
 }
