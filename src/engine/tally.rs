@@ -331,13 +331,16 @@ impl Tally {
     /// incomplete.
     pub(crate) fn ended(&mut self, at: u64) -> Result<(), Failure> {
         self.freed = Some(at);
-        let whole = self.marked_done || self.row.finish_reason.is_some() || self.usage.is_some();
+        let is_told = self.row.finish_reason.is_some() || self.usage.is_some();
+        let end_event = self.protocol.end_event();
+        let whole = self.marked_done || (is_told && end_event.is_none());
         if self.row.events == 0 && (whole || self.row.first_chunk_ns.is_none()) {
             self.row.done_ns.get_or_insert(at);
             return Err(Failure::new(Outcome::Empty, "the stream ended without any text"));
         }
         if !whole {
-            return Err(Failure::new(Outcome::Reset, "the stream ended before its finish reason, usage or [DONE]"));
+            let missing = end_event.unwrap_or("finish reason, usage or [DONE]");
+            return Err(Failure::new(Outcome::Reset, format!("the stream ended before its {missing}")));
         }
         self.row.done_ns.get_or_insert(at);
         Ok(())

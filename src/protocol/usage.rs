@@ -117,4 +117,14 @@ impl Usage {
             completion_tokens_details: later.completion_tokens_details.or(self.completion_tokens_details),
         }
     }
+
+    /// Creates the counts of a response from single numbers; `None` for a count that is not reported.
+    pub(super) fn of_counts(prompt: Option<f64>, cached: Option<f64>, output: Option<f64>) -> Usage {
+        Usage {
+            prompt_tokens: prompt.map(Count::from),
+            completion_tokens: output.map(Count::from),
+            prompt_tokens_details: cached.map(|cached| PromptDetails { cached_tokens: Some(Count::from(cached)) }),
+            ..Usage::default()
+        }
+    }
 }
