@@ -151,9 +151,9 @@ fn the_numbers_are_those_of_the_server() {
             assert_eq!(row.finish_reason.as_deref(), Some("length"));
             cached += row.cached_tokens.unwrap();
             if streams {
-                assert_eq!(row.events, 5);
-                assert!(row.first_token_ns < row.first_output_ns, "thinking comes first");
-                assert!(row.first_chunk_ns < row.first_token_ns, "the announcement is not a token");
+                assert_eq!(row.events, 5, "announcements are not tokens");
+                // Events that arrive together, as on a busy machine, have the same time.
+                assert!(row.first_chunk_ns <= row.first_token_ns && row.first_token_ns <= row.first_output_ns);
             }
             let text = texts.iter().find(|text| text.request == row.request).unwrap();
             let told = format!("{}{}", text.reasoning.as_deref().unwrap(), text.answer.as_deref().unwrap());
