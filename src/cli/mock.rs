@@ -33,7 +33,7 @@ pub struct MockArgs {
     reuse_port: bool,
     #[command(flatten)]
     config: Config,
-    /// Require the bearer key that this environment variable contains
+    /// Require the API key that this environment variable contains
     #[arg(help_heading = LISTENING, long, value_name = "VARIABLE")]
     api_key_env: Option<String>,
     /// Exit when standard input ends, so that the server ends with its parent process, even if the parent

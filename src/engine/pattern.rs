@@ -7,9 +7,10 @@ use bytes::Bytes;
 use http::{HeaderValue, Uri, header};
 
 use crate::expand::{RunSpec, Shaping};
-use crate::plan::TextOrSecret;
+use crate::plan::{Api, TextOrSecret};
+use crate::protocol::RequestHeader;
 
-use super::target::Target;
+use super::target::{Secret, Target};
 
 /// The encoded bytes of a request except its number and its body. They contain the API key, so they must
 /// never be printed.
@@ -52,7 +53,7 @@ pub(crate) struct Field {
 }
 
 /// Returns the header fields that all requests of one class share, for either HTTP version.
-pub(crate) fn fields(shaping: &Shaping, target: &Target) -> Vec<Field> {
+pub(crate) fn fields(api: Api, shaping: &Shaping, target: &Target) -> Vec<Field> {
     let accept = if shaping.stream { "text/event-stream" } else { "application/json" };
     let plain = |name: header::HeaderName, value: &str| Field {
         name: name.as_str().to_owned(),
@@ -64,12 +65,10 @@ pub(crate) fn fields(shaping: &Shaping, target: &Target) -> Vec<Field> {
         plain(header::ACCEPT, accept),
         plain(header::USER_AGENT, concat!("sweepline/", env!("CARGO_PKG_VERSION"))),
     ];
-    fields.extend(
-        target
-            .api_key
-            .iter()
-            .map(|key| Field { is_secret: true, ..plain(header::AUTHORIZATION, &format!("Bearer {}", key.reveal())) }),
-    );
+    let key = target.api_key.as_ref().map(Secret::reveal);
+    for RequestHeader { name, value, is_secret } in api.protocol().headers(key) {
+        fields.push(Field { name: name.to_owned(), value, is_secret });
+    }
     let headers = &shaping.fields.headers;
     let secret = |name: &str| headers.iter().any(|(of, value)| of == name && matches!(value, TextOrSecret::Secret(_)));
     fields.extend(target.headers(headers).map(|(name, value)| Field {
@@ -96,7 +95,7 @@ fn head(spec: &RunSpec, shaping: &Shaping, target: &Target, id_prefix: &str) -> 
         }
     };
     field(header::HOST.as_str(), &target.authority);
-    for Field { name, value, is_secret: _ } in fields(shaping, target) {
+    for Field { name, value, is_secret: _ } in fields(spec.endpoint.api, shaping, target) {
         field(&name, &value);
     }
     before.extend_from_slice(format!("x-request-id: {id_prefix}-").as_bytes());

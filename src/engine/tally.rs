@@ -465,7 +465,7 @@ impl Tally {
     }
 
     fn take_usage(&mut self, usage: Usage) {
-        self.usage = Some(self.usage.map_or(usage, |earlier| usage.after(earlier)));
+        self.usage = Some(self.usage.map_or(usage, |earlier| earlier.updated(usage)));
     }
 
     fn token_event(&mut self, read: Read, is_output: bool) {
@@ -503,8 +503,9 @@ impl Tally {
     /// incomplete.
     pub(crate) fn ended(&mut self, at: u64) -> Result<(), Failure> {
         self.freed = Some(at);
-        let has_reason = self.row.finish_reason.is_some() && self.protocol.ends_with_finish_reason();
-        let whole = self.marked_done || has_reason || self.closes_with_usage;
+        let end_event = self.protocol.end_event();
+        let has_reason = self.row.finish_reason.is_some() && end_event.is_none();
+        let whole = self.marked_done || has_reason || (self.closes_with_usage && end_event.is_none());
         if whole || self.row.first_chunk_ns.is_none() {
             self.row.done_ns.get_or_insert(at);
         }
@@ -515,9 +516,10 @@ impl Tally {
             return Err(self.without_text("the stream ended without any text"));
         }
         if !whole {
+            let missing = end_event.unwrap_or("finish reason, usage or [DONE]");
             let unread = self.unread.as_ref().map(|event| format!("; an event was not understood: {event}"));
-            let text = "the stream ended before its finish reason, usage or [DONE]";
-            return Err(Failure::new(Outcome::Reset, format!("{text}{}", unread.unwrap_or_default())));
+            let text = format!("the stream ended before its {missing}{}", unread.unwrap_or_default());
+            return Err(Failure::new(Outcome::Reset, text));
         }
         Ok(())
     }

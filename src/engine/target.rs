@@ -51,7 +51,7 @@ pub struct Target {
     pub authority: String,
     /// Path of the API's base, without a trailing slash.
     pub base: String,
-    /// The API key, which is sent as a bearer token; `None` without a key.
+    /// The API key, which is sent in the header of the API; `None` without a key.
     pub api_key: Option<Secret>,
     /// The headers that the plan sets for the endpoint. Requests that are not measured carry only these
     /// headers.

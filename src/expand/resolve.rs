@@ -78,7 +78,7 @@ impl<'p> Resolver<'p> {
         let (scenario_name, mut scenario) = self.scenario(cell)?;
         scenario.apply(&request_fields(cell)?);
         let task = endpoint.api.protocol().task();
-        if let Some(misfit) = scenario.misfit(task) {
+        if let Some(misfit) = scenario.misfit(endpoint.api) {
             let (scenario, endpoint, api) = ((*scenario_name).into(), endpoint.name.as_str().into(), endpoint.api);
             return Err(Mistake::OtherProtocol { scenario, endpoint, api, misfit: misfit.into() });
         }
@@ -186,9 +186,10 @@ impl<'p> Resolver<'p> {
         let of_endpoint = declared.map(|endpoint| &endpoint.extra);
         let mut fields = scenario.fields.clone();
         declared.iter().for_each(|endpoint| fields.headers.lay_below(&endpoint.headers));
+        let takes_ignore_eos = endpoint.engine.takes_ignore_eos() && endpoint.api.has("ignore_eos");
         Shaping {
             stream: scenario.stream.or(sweep.stream).unwrap_or(self.plan.stream),
-            ignore_eos: endpoint.engine.takes_ignore_eos() && scenario.ignore_eos.unwrap_or(true),
+            ignore_eos: takes_ignore_eos && scenario.ignore_eos.unwrap_or(true),
             fields,
             extra: extra::fields(of_endpoint.unwrap_or(&Table::new()), &scenario.extra, endpoint.engine),
             nonce: scenario.nonce.unwrap_or(self.plan.nonce),

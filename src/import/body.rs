@@ -8,9 +8,9 @@ use super::notes::Notes;
 use super::request::{self, BodyField};
 use super::said::Said;
 use super::spread::LONGEST;
-use crate::plan::LengthField;
 use crate::plan::model::extra::of_engine;
 use crate::plan::model::sampling;
+use crate::plan::{Api, LengthField};
 
 /// Fields of a body, each with the words that specify it.
 #[derive(Debug, Default, Clone)]
@@ -49,6 +49,22 @@ impl Body {
         }
     }
 
+    /// Removes and lists the fields that requests of `api` do not have.
+    pub(super) fn keep_fields_of(&mut self, api: Api, notes: &Notes, line: usize) {
+        let Some(extra) = api.protocol().extra_fields() else { return };
+        for (key, value, origin) in std::mem::take(&mut self.0) {
+            if key == api.protocol().stop_field() {
+                self.0.push(("stop".to_owned(), value, origin));
+            } else if is_of_plans(api, &key) || extra.contains(&key.as_str()) {
+                self.0.push((key, value, origin));
+            } else {
+                let shown = notes.secrets.shown(&key, &value.to_string());
+                let why = format!("`api: {}` does not have this field", api.name());
+                notes.missing(&format!("{origin} = {shown}"), &why, line);
+            }
+        }
+    }
+
     /// Removes and returns a field.
     pub(super) fn take(&mut self, key: &str) -> Option<(Value, String)> {
         let at = self.0.iter().position(|(known, ..)| known == key)?;
@@ -78,4 +94,10 @@ impl Body {
         fields.extend(made.extra);
         fields
     }
+}
+
+/// Whether a plan has its own name for a field that requests of `api` have.
+fn is_of_plans(api: Api, key: &str) -> bool {
+    let is_length = LengthField::ALL.iter().any(|length| length.name() == key);
+    is_length || (sampling::named(key).is_some() && api.has(key))
 }

@@ -148,15 +148,19 @@ const BEARER: &str = "bearer ";
 /// bearer token.
 pub(super) fn key_of_header(value: &str, origin: &str) -> Option<Field> {
     let begin = value.get(..BEARER.len()).filter(|begin| begin.eq_ignore_ascii_case(BEARER))?;
-    let key = value[begin.len()..].trim();
+    Some(key_of_value(value[begin.len()..].trim(), origin, "OPENAI_API_KEY"))
+}
+
+/// Returns the field that refers to an API key, which is a literal or the name of a variable. A literal key
+/// belongs into the variable `usual`.
+pub(super) fn key_of_value(key: &str, origin: &str, usual: &str) -> Field {
     let named = key.strip_prefix('$').map(|name| name.trim_matches(['{', '}']));
     let variable = marks(key).first().copied().or(named).filter(|name| is_variable(name));
-    let usual = "OPENAI_API_KEY";
     let origin = match variable {
         Some(variable) => format!("{origin}, from ${variable}"),
         None => format!("{origin}: put the key into the variable {usual}"),
     };
-    Some(Field::new("api_key", secret(variable.unwrap_or(usual)), origin))
+    Field::new("api_key", secret(variable.unwrap_or(usual)), origin)
 }
 
 /// Returns the value that a script or a command line assigns to a variable; `None` if it is not set.

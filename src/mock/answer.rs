@@ -59,7 +59,7 @@ async fn refuse(conn: &mut Conn, why: Unreadable) {
     let line = Line { arrival_ns: Some(at), arrival_stamp: Some(by), ..line(conn) };
     let mut entry = Entry::new(&conn.shared.log, line);
     entry.line.outcome = Outcome::Rejected;
-    let written = respond(conn, &mut entry, false, why.status, &error(why.status, why.message)).await;
+    let written = respond(conn, &mut entry, false, why.status, &error(None, why.status, why.message)).await;
     entry.line.done_ns = Some(now());
     drop(entry);
     if written.is_ok() {
@@ -97,8 +97,8 @@ async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Resul
     let path = path.strip_prefix("/v1").unwrap_or(path);
     let api = Api::at(path);
     let open = matches!(path, "/health" | "/version" | "/metrics");
-    if !open && !authorized(&conn.shared.config, &incoming.head) {
-        return reject(conn, entry, keep, (401, "the bearer key is missing or wrong")).await;
+    if !open && !authorized(&conn.shared.config, &incoming.head, api) {
+        return reject(conn, entry, keep, api, (401, "the API key is missing or wrong")).await;
     }
     let shared = Rc::clone(&conn.shared);
     let (kind, body) = match (method.as_str(), path, api) {
@@ -115,7 +115,7 @@ async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Resul
             let answer = if path == "/tokenize" { tokenize::tokenize } else { tokenize::apply_template };
             match answer(shared.config.tokenize, incoming.body()) {
                 Ok(body) => (JSON, body),
-                Err((status, message)) => return reject(conn, entry, keep, (status, &message)).await,
+                Err((status, message)) => return reject(conn, entry, keep, api, (status, &message)).await,
             }
         }
         // Like vLLM, returns an empty response whether or not there is a cache.
@@ -124,18 +124,27 @@ async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Resul
             (JSON, String::new())
         }
         (_, "/models" | "/health" | "/version" | "/metrics" | "/reset_prefix_cache", _) | (_, _, Some(_)) => {
-            return reject(conn, entry, keep, (405, "this path requires another method")).await;
+            return reject(conn, entry, keep, api, (405, "this path requires another method")).await;
         }
-        _ => return reject(conn, entry, keep, (404, "there is nothing at this path")).await,
+        _ => return reject(conn, entry, keep, api, (404, "there is nothing at this path")).await,
     };
     let end = send(conn, entry, keep, 200, (kind, &body)).await?;
     entry.line.outcome = Outcome::Complete;
     Ok(end)
 }
 
-fn authorized(config: &Config, head: &Head) -> bool {
+/// Whether a request has the required key: for a generation, in the header of its API; for other pages, in the
+/// header of any API.
+fn authorized(config: &Config, head: &Head, api: Option<Api>) -> bool {
     let Some(key) = &config.api_key else { return true };
-    head.authorization.as_deref().and_then(|value| value.strip_prefix("Bearer ")) == Some(key)
+    let bearer = head.authorization.as_deref().and_then(|value| value.strip_prefix("Bearer "));
+    let of_messages = head.api_key.as_deref();
+    let keys = match api {
+        Some(Api::Messages) => [of_messages, None],
+        Some(_) => [bearer, None],
+        None => [bearer, of_messages],
+    };
+    keys.contains(&Some(key.as_str()))
 }
 
 fn models(config: &Config) -> serde_json::Value {
@@ -158,18 +167,18 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
     let block = shared.cache.is_some().then_some(config.prefix_block);
     let mut request = match Request::parse(api, incoming.body(), block) {
         Ok(request) => request,
-        Err(message) => return reject(conn, entry, keep, (400, &message)).await,
+        Err(message) => return reject(conn, entry, keep, Some(api), (400, &message)).await,
     };
     note(entry, &request);
     if !config.models.is_empty() && !config.models.contains(&request.model) {
         let message = format!("The model `{}` does not exist.", request.model);
-        return reject(conn, entry, keep, (404, &message)).await;
+        return reject(conn, entry, keep, Some(api), (404, &message)).await;
     }
     entry.line.fault = fault.map(|kind| kind.to_string());
     if let Some(Kind::Pause(millis)) = fault {
         shared.pause(millis);
     }
-    if let Some(end) = instead(conn, entry, keep, fault).await? {
+    if let Some(end) = instead(conn, entry, keep, api, fault).await? {
         return Ok(end);
     }
     let (slot, slot_at) = take_slot(conn, entry, request.chain.take()).await?;
@@ -231,11 +240,17 @@ fn note(entry: &mut Entry, request: &Request) {
 }
 
 /// Applies the fault if it occurs before a slot is taken. Returns `None` if the request must be served.
-async fn instead(conn: &mut Conn, entry: &mut Entry, keep: bool, fault: Option<Kind>) -> Result<Option<End>, Gone> {
+async fn instead(
+    conn: &mut Conn,
+    entry: &mut Entry,
+    keep: bool,
+    api: Api,
+    fault: Option<Kind>,
+) -> Result<Option<End>, Gone> {
     match fault {
         Some(Kind::Http(status)) => {
             entry.line.outcome = Outcome::Fault;
-            respond(conn, entry, keep, status, &error(status, "a fault of the mock")).await.map(Some)
+            respond(conn, entry, keep, status, &error(Some(api), status, "a fault of the mock")).await.map(Some)
         }
         Some(Kind::StallHeaders) => {
             entry.line.outcome = Outcome::Fault;
@@ -279,9 +294,16 @@ fn length(config: &Config, request: &Request, number: u64, fault: Option<Kind>) 
     if own < asked { (own, "stop") } else { (asked, "length") }
 }
 
-async fn reject(conn: &mut Conn, entry: &mut Entry, keep: bool, (status, message): (u16, &str)) -> Result<End, Gone> {
+/// Rejects a request; the body of the response has the format of `api`.
+async fn reject(
+    conn: &mut Conn,
+    entry: &mut Entry,
+    keep: bool,
+    api: Option<Api>,
+    (status, message): (u16, &str),
+) -> Result<End, Gone> {
     entry.line.outcome = Outcome::Rejected;
-    respond(conn, entry, keep, status, &error(status, message)).await
+    respond(conn, entry, keep, status, &error(api, status, message)).await
 }
 
 async fn respond(conn: &mut Conn, entry: &mut Entry, keep: bool, status: u16, body: &str) -> Result<End, Gone> {

@@ -28,7 +28,7 @@ pub struct Config {
     /// name]
     #[arg(help_heading = LISTENING, long = "model", value_name = "NAME")]
     pub models: Vec<String>,
-    /// The bearer key that requests must contain; `None` if no key is required.
+    /// The API key that requests must contain, in the header of their API; `None` if no key is required.
     #[arg(skip)]
     pub api_key: Option<String>,
     /// Time from a free slot to the first token, without prefill

@@ -42,6 +42,7 @@ pub(super) struct Head {
     pub(super) keep_alive: bool,
     pub(super) request_id: Option<String>,
     pub(super) authorization: Option<String>,
+    pub(super) api_key: Option<String>,
     /// The other header fields, by name in lower case, excluding fields that every client sends.
     pub(super) further: BTreeMap<String, String>,
     length: usize,
@@ -71,6 +72,7 @@ impl Head {
             "connection" if value.to_ascii_lowercase().contains("keep-alive") => self.keep_alive = true,
             "x-request-id" => self.request_id = Some(value.to_owned()),
             "authorization" => self.authorization = Some(value.to_owned()),
+            "x-api-key" => self.api_key = Some(value.to_owned()),
             "host" | "accept" | "content-type" | "user-agent" | "accept-encoding" | "connection" => {}
             _ => drop(self.further.insert(name.to_owned(), value.to_owned())),
         }

@@ -2,9 +2,10 @@
 //! is inserted between two prepared pieces.
 
 use super::config::{Config, ReasoningField};
+use super::messages;
 use super::part::{Field, Usage};
 use super::request::{Api, Request};
-use super::responses::Events;
+use super::responses;
 
 /// The parts that all events of one response have in common.
 pub(super) struct Envelope {
@@ -21,8 +22,48 @@ pub(super) struct Envelope {
     content: Vec<u8>,
     thought: Vec<u8>,
     plain: Vec<u8>,
-    /// The events of the Responses API, which have names; `None` for other APIs.
-    events: Option<Events>,
+    /// The events of APIs whose events have names; `None` for other APIs.
+    events: Option<NamedEvents>,
+}
+
+/// The writer of a stream whose events have names.
+pub(super) enum NamedEvents {
+    Responses(responses::Events),
+    Messages(messages::Events),
+}
+
+impl NamedEvents {
+    /// Returns the events that begin a response. `counts` is `None` if the usage is not reported.
+    pub(super) fn opening(&mut self, counts: Option<Usage>) -> String {
+        match self {
+            NamedEvents::Responses(events) => events.opening(),
+            NamedEvents::Messages(events) => events.opening(counts),
+        }
+    }
+
+    /// Returns the two pieces around the text of the next event.
+    fn around(&mut self, field: Field) -> (&[u8], &[u8]) {
+        match self {
+            NamedEvents::Responses(events) => events.around(field),
+            NamedEvents::Messages(events) => events.around(field),
+        }
+    }
+
+    /// Returns the events after the last text.
+    pub(super) fn closing(&mut self, finish: &str, counts: Option<Usage>) -> String {
+        match self {
+            NamedEvents::Responses(events) => events.closing(finish, counts),
+            NamedEvents::Messages(events) => events.closing(finish, counts),
+        }
+    }
+
+    /// Returns the event for an error during the stream.
+    pub(super) fn failure(&mut self, message: &str) -> String {
+        match self {
+            NamedEvents::Responses(events) => events.failure(message),
+            NamedEvents::Messages(events) => events.failure(message),
+        }
+    }
 }
 
 /// Returns the JSON members with which every response begins: id, object, time and model.
@@ -32,10 +73,14 @@ pub(super) fn identity(request: &Request, number: u64, created: u64, streaming: 
         (Api::Chat, false) => ("chatcmpl", "chat.completion"),
         (Api::Completions, _) => ("cmpl", "text_completion"),
         (Api::Responses, _) => ("resp", "response"),
+        (Api::Messages, _) => ("msg", "message"),
         (Api::Embeddings, _) => ("embd", "list"),
         (Api::Rerank, _) => ("rerank", "list"),
     };
     let model = serde_json::Value::from(request.model.as_str());
+    if request.api == Api::Messages {
+        return format!(r#""id":"{prefix}-mock-{number}","type":"{object}","role":"assistant","model":{model}"#);
+    }
     let created_at = if request.api == Api::Responses { "created_at" } else { "created" };
     format!(r#""id":"{prefix}-mock-{number}","object":"{object}","{created_at}":{created},"model":{model}"#)
 }
@@ -59,9 +104,12 @@ impl Envelope {
             plain: Vec::new(),
             events: None,
         };
-        if request.api == Api::Responses {
-            envelope.events = Some(Events::new(identity(request, number, created, true), line_end));
-        }
+        let identity = identity(request, number, created, true);
+        envelope.events = match request.api {
+            Api::Responses => Some(NamedEvents::Responses(responses::Events::new(identity, line_end))),
+            Api::Messages => Some(NamedEvents::Messages(messages::Events::new(identity, line_end))),
+            _ => None,
+        };
         envelope.content = envelope.open(Field::Content, false).into_bytes();
         envelope.thought = envelope.open(Field::Reasoning, false).into_bytes();
         envelope.plain = envelope.close(None, None).into_bytes();
@@ -77,8 +125,8 @@ impl Envelope {
         (open, &self.plain)
     }
 
-    /// Returns the named events of the Responses API; `None` for other APIs.
-    pub(super) fn events(&mut self) -> Option<&mut Events> {
+    /// Returns the writer of named events; `None` for APIs whose events have no names.
+    pub(super) fn events(&mut self) -> Option<&mut NamedEvents> {
         self.events.as_mut()
     }
 

@@ -2,14 +2,20 @@
 
 use serde_json::json;
 
+use super::messages;
+use super::request::Api;
+
 /// The header line that names this server.
 pub(super) const SERVER: &str = concat!("server: sweepline-mock/", env!("CARGO_PKG_VERSION"), "\r\n");
 
 /// The content type of most responses.
 pub(super) const JSON: &str = "application/json";
 
-/// Returns an error body in OpenAI's format.
-pub(super) fn error(status: u16, message: &str) -> String {
+/// Returns an error body in the format of an API; in OpenAI's format for other paths (`None`).
+pub(super) fn error(api: Option<Api>, status: u16, message: &str) -> String {
+    if api == Some(Api::Messages) {
+        return messages::error(status, message);
+    }
     let kind = if status < 500 { "invalid_request_error" } else { "server_error" };
     json!({"error": {"message": message, "type": kind, "param": null, "code": status}}).to_string()
 }

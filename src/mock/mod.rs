@@ -28,6 +28,7 @@ mod head;
 mod http2;
 mod job;
 mod log;
+mod messages;
 mod metrics;
 mod pace;
 mod part;

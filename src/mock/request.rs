@@ -28,6 +28,7 @@ pub(super) enum Api {
     Chat,
     Completions,
     Responses,
+    Messages,
     Embeddings,
     Rerank,
 }
@@ -44,6 +45,7 @@ impl Api {
             "/chat/completions" => Api::Chat,
             "/completions" => Api::Completions,
             "/responses" => Api::Responses,
+            "/messages" => Api::Messages,
             "/embeddings" => Api::Embeddings,
             "/rerank" => Api::Rerank,
             _ => return None,
@@ -52,7 +54,12 @@ impl Api {
 
     /// Whether the API's responses have a field for reasoning.
     pub(super) fn tells_reasoning(self) -> bool {
-        matches!(self, Api::Chat | Api::Responses)
+        matches!(self, Api::Chat | Api::Responses | Api::Messages)
+    }
+
+    /// Whether the API's streams always report the usage, regardless of the request.
+    pub(super) fn always_tells_usage(self) -> bool {
+        matches!(self, Api::Responses | Api::Messages)
     }
 }
 
@@ -80,6 +87,7 @@ pub(super) struct Request {
 struct Body {
     model: Option<String>,
     messages: Option<Vec<Message>>,
+    system: Option<Value>,
     prompt: Option<Value>,
     input: Option<Value>,
     query: Option<Value>,
@@ -177,6 +185,13 @@ impl Request {
                 Some(messages) if !messages.is_empty() => prompt.messages(messages),
                 _ => return Err("`messages` is missing or empty".into()),
             },
+            Api::Messages => match body.messages {
+                Some(messages) if !messages.is_empty() => {
+                    let system = body.system.map(|content| Message { role: "system".to_owned(), content });
+                    prompt.messages(&system.into_iter().chain(messages).collect::<Vec<_>>());
+                }
+                _ => return Err("messages: at least one message is required".into()),
+            },
             Api::Completions => prompt.value(body.prompt.as_ref().ok_or("`prompt` is missing")?),
             Api::Responses => match body.input.as_ref().ok_or("`input` is missing")? {
                 Value::String(text) => {
@@ -203,6 +218,9 @@ impl Request {
             }
         }
         let asked = body.max_output_tokens.or(body.max_completion_tokens).or(body.max_tokens);
+        if api == Api::Messages && body.max_tokens.is_none() {
+            return Err("max_tokens: Field required".into());
+        }
         let max_tokens = asked.unwrap_or(16);
         if !(1..=MOST_TOKENS).contains(&max_tokens) {
             return Err(format!("`max_tokens` is {max_tokens}: request 1 to {MOST_TOKENS}"));

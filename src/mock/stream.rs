@@ -118,7 +118,8 @@ impl<'a> Stream<'a> {
         if self.shared.config.keepalive_comments {
             self.wire.body(&[self.envelope.comment(&format!("keepalive 0/{prompt}")).as_bytes()]);
         }
-        let named = self.envelope.events().map(|events| events.opening());
+        let usage = self.usage_wanted().then(|| self.usage());
+        let named = self.envelope.events().map(|events| events.opening(usage));
         let opening = match (self.job.request.api, self.shared.config.first) {
             (Api::Chat, FirstChunk::Role) => Some(self.envelope.role("\"\"")),
             (Api::Chat, FirstChunk::Empty) => Some(self.envelope.role("null")),
@@ -203,8 +204,7 @@ impl<'a> Stream<'a> {
         match self.shared.config.usage {
             UsagePosition::Never => false,
             UsagePosition::Always => true,
-            // In the Responses API, every response contains the usage.
-            _ if self.job.request.api == Api::Responses => true,
+            _ if self.job.request.api.always_tells_usage() => true,
             _ => self.job.request.include_usage,
         }
     }
@@ -306,7 +306,10 @@ impl<'a> Stream<'a> {
         match fault {
             Kind::ErrorObject(_) => {
                 let failure = self.envelope.events().map(|events| events.failure("a fault of the mock"));
-                let plain = || self.envelope.data(&error(500, "a fault of the mock")) + &self.envelope.data("[DONE]");
+                let plain = || {
+                    self.envelope.data(&error(Some(self.job.request.api), 500, "a fault of the mock"))
+                        + &self.envelope.data("[DONE]")
+                };
                 self.wire.body(&[failure.unwrap_or_else(plain).as_bytes()]);
                 self.wire.end();
                 end = if self.job.keep_alive { End::Keep } else { End::Close };

@@ -9,6 +9,7 @@ use super::fault::Kind;
 use super::head::{error, json_head};
 use super::job::{End, Job};
 use super::log::{Entry, Outcome};
+use super::messages;
 use super::part::Usage;
 use super::request::Api;
 use super::responses;
@@ -59,7 +60,7 @@ pub(super) async fn answer(conn: &mut Conn, entry: &mut Entry, mut job: Job) -> 
 /// Returns the JSON of the response, which is corrupted if the request's fault requires it.
 fn body(shared: &Shared, job: &Job, thought: &[u8], text: &[u8]) -> Vec<u8> {
     let extra = match job.fault {
-        Some(Kind::ErrorObject(_)) => return error(500, "a fault of the mock").into_bytes(),
+        Some(Kind::ErrorObject(_)) => return error(Some(job.request.api), 500, "a fault of the mock").into_bytes(),
         Some(Kind::WrongShape(_)) => return br#"{"choices":{"message":"text"}}"#.to_vec(),
         Some(Kind::InvalidUtf8(_)) => b"\xff\xfe\xc3".to_vec(),
         Some(Kind::HugeLine(bytes)) => vec![b'x'; bytes as usize],
@@ -76,6 +77,7 @@ fn body(shared: &Shared, job: &Job, thought: &[u8], text: &[u8]) -> Vec<u8> {
     let of_another_form = match job.request.api {
         Api::Chat | Api::Completions => None,
         Api::Responses => Some(responses::members(job.finish, (thought, &[text, &extra].concat()), usage)),
+        Api::Messages => Some(messages::members(job.finish, thought, &[text, &extra].concat(), usage)),
         Api::Embeddings => Some(values::vectors(job.given(), &extra, usage)),
         Api::Rerank => Some(values::scores(job.given(), &extra, usage)),
     };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, Visitor};
 
 use crate::units::text::is_unseen;
 
@@ -146,6 +146,15 @@ pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<(T, &'a str
     let text = utf8(data)?;
     let read = serde_json::from_str(text).map_err(|e| Wrong::Malformed(format!("{e}: {text}")))?;
     Ok((read, text))
+}
+
+/// Parses the data of an event as JSON. Returns `None` if it is JSON of another shape.
+pub(super) fn read_event<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<Option<T>, Wrong> {
+    match read(data) {
+        Ok((event, _)) => Ok(Some(event)),
+        Err(Wrong::Malformed(_)) if serde_json::from_slice::<IgnoredAny>(data).is_ok() => Ok(None),
+        Err(wrong) => Err(wrong),
+    }
 }
 
 /// Fails with the server's error if the response reports one.

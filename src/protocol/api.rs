@@ -1,5 +1,7 @@
 //! The APIs that sweepline supports, by name.
 
+use std::cmp::Reverse;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,6 +10,7 @@ use super::chat::Chat;
 use super::completions::Completions;
 use super::contract::{Protocol, Task};
 use super::embeddings::Embeddings;
+use super::messages::Messages;
 use super::rerank::Rerank;
 use super::responses::Responses;
 
@@ -25,6 +28,8 @@ pub enum Api {
     Completions,
     /// POST /responses.
     Responses,
+    /// POST /messages (Anthropic's Messages).
+    Messages,
     /// POST /embeddings: texts become vectors; responses have no tokens.
     Embeddings,
     /// POST /rerank: documents are scored for a query; responses have no tokens.
@@ -33,7 +38,8 @@ pub enum Api {
 
 impl Api {
     /// All APIs.
-    pub const ALL: [Api; 5] = [Api::Chat, Api::Completions, Api::Responses, Api::Embeddings, Api::Rerank];
+    pub const ALL: [Api; 6] =
+        [Api::Chat, Api::Completions, Api::Responses, Api::Messages, Api::Embeddings, Api::Rerank];
 
     /// Returns the name in plans and rows.
     pub fn name(self) -> &'static str {
@@ -55,6 +61,7 @@ impl Api {
             Api::Chat => &Chat,
             Api::Completions => &Completions,
             Api::Responses => &Responses,
+            Api::Messages => &Messages,
             Api::Embeddings => &Embeddings,
             Api::Rerank => &Rerank,
         }
@@ -70,6 +77,11 @@ impl Api {
         self.protocol().prompt_fields()
     }
 
+    /// Whether requests may have a parameter of plans, such as `ignore_eos`.
+    pub fn has(self, parameter: &str) -> bool {
+        !self.protocol().lacks().contains(&parameter)
+    }
+
     /// Returns the names of the APIs whose responses consist of tokens, or of those whose responses consist
     /// of vectors or scores.
     pub fn names(generates: bool) -> Vec<&'static str> {
@@ -77,14 +89,15 @@ impl Api {
     }
 
     /// Returns the prompt in a request body of any protocol: each prompt field as text, or as JSON if it is
-    /// not a string.
+    /// not a string. The protocol is the first of those that share the most prompt fields with the body.
     pub(crate) fn said_in(body: &Value) -> String {
+        let is_there = |field: &&&str| !body[**field].is_null();
         let fields = Api::ALL.into_iter().map(Api::prompt_fields);
-        let found = fields.into_iter().find(|fields| fields.iter().all(|field| !body[*field].is_null()));
-        let said = |field: &str| match &body[field] {
+        let found = fields.min_by_key(|fields| Reverse(fields.iter().filter(is_there).count()));
+        let said = |field: &&str| match &body[*field] {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        found.into_iter().flatten().map(|field| said(field)).collect::<Vec<_>>().join("\n\n")
+        found.into_iter().flatten().filter(is_there).map(said).collect::<Vec<_>>().join("\n\n")
     }
 }

@@ -5,7 +5,9 @@ use std::fmt;
 use serde_json::Value;
 
 use super::answer::{CallPiece, Part, Wrong};
+use super::headers::{KeyHeader, RequestHeader};
 use super::request::{Object, Request};
+use super::usage::Usage;
 
 /// How a server counts the tokens of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +47,41 @@ pub trait Protocol: fmt::Debug + Sync {
 
     /// Returns the name of the list that every whole response contains.
     fn answer_field(&self) -> &'static str;
+
+    /// Returns the header that carries the API key.
+    fn key_header(&self) -> KeyHeader {
+        KeyHeader::BEARER
+    }
+
+    /// Returns the name, in lower case, and the value of the header that states the version of the API; `None`
+    /// if there is no such header.
+    fn version_header(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
+    /// Returns the headers that this protocol requires in every request: the version of the API, and the `key`
+    /// if there is one.
+    fn headers(&self, key: Option<&str>) -> Vec<RequestHeader> {
+        let key = key.map(|key| self.key_header().with(key));
+        let version = self.version_header().map(|(name, value)| RequestHeader::public(name, value));
+        key.into_iter().chain(version).collect()
+    }
+
+    /// Returns the parameters of plans that requests of this API do not have.
+    fn lacks(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Returns the additional fields that requests of this API may have; `None` if this depends on the server's
+    /// engine.
+    fn extra_fields(&self) -> Option<&'static [&'static str]> {
+        None
+    }
+
+    /// Returns the name of the body's field for the stop sequences.
+    fn stop_field(&self) -> &'static str {
+        "stop"
+    }
 
     /// Writes the fields of `request` to `body`, in order.
     fn body(&self, request: &Request, body: &mut Object);
@@ -86,9 +123,15 @@ pub trait Protocol: fmt::Debug + Sync {
         Ok(part)
     }
 
-    /// Whether a finish reason marks the end of a stream. If not, only the last event does.
-    fn ends_with_finish_reason(&self) -> bool {
-        true
+    /// Returns the name of the event without which a stream is incomplete; `None` if a finish reason or the usage
+    /// also completes it.
+    fn end_event(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Reads the token counts in the `usage` of a response.
+    fn usage(&self, usage: &Value) -> Usage {
+        Usage::of(usage)
     }
 
     /// Returns the tool calls in an event or a whole response.

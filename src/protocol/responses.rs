@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::answer::{CallPiece, Part, Text, Wrong, read, refuse_error, text_of};
+use super::answer::{CallPiece, Part, Text, Wrong, read, read_event, refuse_error, text_of};
 use super::contract::{Framing, Protocol};
 use super::request::{Object, Request};
 use super::timings::Timings;
@@ -127,19 +127,13 @@ impl Protocol for Responses {
         body.put_all(request.extra);
     }
 
-    fn ends_with_finish_reason(&self) -> bool {
-        false
-    }
-
     fn takes_event(&self, name: &[u8]) -> bool {
         name.is_empty() || name == b"message" || name.starts_with(b"response.")
     }
 
     fn event<'a>(&self, data: &'a [u8]) -> Result<Part<'a>, Wrong> {
-        let (Event { kind, delta, response, timings }, _) = match read(data) {
-            Err(Wrong::Malformed(_)) if serde_json::from_slice::<Value>(data).is_ok() => return Ok(Part::unread()),
-            other => other?,
-        };
+        let Some(event) = read_event(data)? else { return Ok(Part::unread()) };
+        let Event { kind, delta, response, timings } = event;
         let part = match &*kind {
             "response.output_text.delta" | "response.refusal.delta" => {
                 Part { content: text_of(delta), ..Part::default() }

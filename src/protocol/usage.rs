@@ -121,19 +121,6 @@ impl Usage {
         self.prompt_tokens.is_none() && self.completion_tokens.is_none() && self.total_tokens.is_none()
     }
 
-    /// Returns these counts, completed by those of an earlier event of the same stream.
-    pub(crate) fn after(self, earlier: Usage) -> Usage {
-        Usage {
-            prompt_tokens: self.prompt_tokens.or(earlier.prompt_tokens),
-            completion_tokens: self.completion_tokens.or(earlier.completion_tokens),
-            total_tokens: self.total_tokens.or(earlier.total_tokens),
-            prompt_tokens_details: self.prompt_tokens_details.or(earlier.prompt_tokens_details),
-            completion_tokens_details: self.completion_tokens_details.or(earlier.completion_tokens_details),
-            cache_read_input_tokens: self.cache_read_input_tokens.or(earlier.cache_read_input_tokens),
-            cache_creation_input_tokens: self.cache_creation_input_tokens.or(earlier.cache_creation_input_tokens),
-        }
-    }
-
     /// Returns the number of prompt tokens, including those from a cache, if it is a valid count. In the Messages API,
     /// cached tokens are counted apart from the others, and gateways pass that on under the names of the chat API.
     pub fn prompt_tokens(&self) -> Option<u32> {
@@ -209,5 +196,40 @@ impl Usage {
     pub(crate) fn excess_reasoning(&self) -> Option<String> {
         let (completion, reasoning) = (self.completion_tokens()?, self.reasoning_tokens()?);
         (reasoning > completion).then(|| format!("{reasoning} reasoning tokens of {completion} completion tokens"))
+    }
+
+    /// Returns these counts, updated with those of a later part of the same response. A later count replaces an
+    /// earlier one, except that the number of prompt tokens does not shrink: servers that count cached tokens apart
+    /// repeat the number of the others alone.
+    pub(crate) fn updated(self, later: Usage) -> Usage {
+        let prompt_tokens = match (self.prompt_tokens(), later.prompt_tokens()) {
+            (Some(before), Some(after)) if after < before => self.prompt_tokens,
+            _ => later.prompt_tokens.or(self.prompt_tokens),
+        };
+        Usage {
+            prompt_tokens,
+            completion_tokens: later.completion_tokens.or(self.completion_tokens),
+            total_tokens: later.total_tokens.or(self.total_tokens),
+            prompt_tokens_details: match (later.prompt_tokens_details, self.prompt_tokens_details) {
+                (Some(PromptDetails { cached_tokens: None }), earlier) => earlier,
+                (later, earlier) => later.or(earlier),
+            },
+            completion_tokens_details: match (later.completion_tokens_details, self.completion_tokens_details) {
+                (Some(CompletionDetails { reasoning_tokens: None }), earlier) => earlier,
+                (later, earlier) => later.or(earlier),
+            },
+            cache_read_input_tokens: later.cache_read_input_tokens.or(self.cache_read_input_tokens),
+            cache_creation_input_tokens: later.cache_creation_input_tokens.or(self.cache_creation_input_tokens),
+        }
+    }
+
+    /// Creates the counts of a response from single numbers; `None` for a count that is not reported.
+    pub(super) fn of_counts(prompt: Option<f64>, cached: Option<f64>, output: Option<f64>) -> Usage {
+        Usage {
+            prompt_tokens: prompt.map(Count::from),
+            completion_tokens: output.map(Count::from),
+            prompt_tokens_details: cached.map(|cached| PromptDetails { cached_tokens: Some(Count::from(cached)) }),
+            ..Usage::default()
+        }
     }
 }

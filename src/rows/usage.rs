@@ -98,7 +98,9 @@ impl RequestRow {
         };
         // A response without any text, such as vectors, only has its total number of bytes.
         let bytes = if text.bytes > 0 { text.bytes as u64 } else { self.bytes };
-        if let Some(doubt) = doubt.or(timings_doubt).or_else(|| self.doubt(&Limits::new(request_bytes, self.events, bytes))) {
+        if let Some(doubt) =
+            doubt.or(timings_doubt).or_else(|| self.doubt(&Limits::new(request_bytes, self.events, bytes)))
+        {
             self.disbelieve(doubt);
         } else if self.output_tokens.is_none() && self.events > 0 {
             self.count_by_events(text);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::self_description::SelfDescription;
 use super::way::Way;
 use crate::plan::{Api, LengthField};
-use crate::protocol::{Object, Request, Usage};
+use crate::protocol::{KeyHeader, Object, Request};
 use crate::tls;
 use crate::units::Nanos;
 use crate::units::secrecy::without_secrets;
@@ -92,12 +92,14 @@ impl Question {
         Ok(whole)
     }
 
-    /// Adds the API key and the headers that all requests carry.
+    /// Adds the headers that the API requires, with the API key, and those that all requests carry.
     pub(super) fn signed(&self, request: RequestBuilder) -> RequestBuilder {
-        let request = match &self.api_key {
-            Some(key) => request.bearer_auth(key),
-            None => request,
-        };
+        let of_api = self.api.protocol().headers(self.api_key.as_deref());
+        let request = of_api.into_iter().fold(request, |request, header| match header.encoded() {
+            Ok(value) => request.header(header.name, value),
+            // Sending the request then fails with the reason.
+            Err(_) => request.header(header.name, header.value),
+        });
         let request = request.header("x-request-id", "sweepline-probe");
         self.headers.iter().fold(request, |request, [name, value]| request.header(name, value))
     }
@@ -212,7 +214,7 @@ pub enum ProbeError {
         remedy: &'static str,
     },
     /// The server rejects the API key, or requires one.
-    #[error("{url} rejects the API key (HTTP {status}): {reason}; set `api_key` on the endpoint")]
+    #[error("{url} rejects the API key (HTTP {status}): {reason}; {remedy}")]
     Key {
         /// The address.
         url: String,
@@ -220,6 +222,8 @@ pub enum ProbeError {
         status: u16,
         /// The server's error message.
         reason: String,
+        /// What to do.
+        remedy: &'static str,
     },
     /// The server does not have the model.
     #[error("{url} does not have the model `{model}`; it lists {listed}; correct the id under models")]
@@ -458,7 +462,7 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
         return Err(ProbeError::NoCompletion { url: question.shown() });
     }
     found.model = answer["model"].as_str().map(|model| question.presentable(model));
-    let usage = Usage::of(&answer["usage"]);
+    let usage = question.api.protocol().usage(&answer["usage"]);
     found.prompt_tokens = usage.prompt_tokens().map(u64::from);
     found.output_tokens = usage.completion_tokens().map(u64::from);
     Ok(())
@@ -488,9 +492,19 @@ pub(super) async fn refusal(question: &Question, response: Response) -> ProbeErr
     let text = text.as_str().map(str::to_owned).unwrap_or_else(|| text.to_string());
     let (url, status, reason) = (question.shown(), status.as_u16(), question.presentable(&text));
     match status {
-        401 | 403 => ProbeError::Key { url, status, reason },
+        401 | 403 => ProbeError::Key { url, status, reason, remedy: key_remedy(question) },
         _ => ProbeError::Refused { url, status, reason, retry_after },
     }
+}
+
+/// Returns what to do about a server that rejects the API key.
+fn key_remedy(question: &Question) -> &'static str {
+    let is_bearer = question.api.protocol().key_header() == KeyHeader::BEARER;
+    if is_bearer || question.api_key.is_none() {
+        return "set `api_key` on the endpoint";
+    }
+    "correct `api_key` of the endpoint, which was sent as `x-api-key`; for a server that accepts only bearer tokens, \
+     write headers: { Authorization: { secret: env:NAME } } instead, with `Bearer KEY` in the variable NAME"
 }
 
 /// Returns the pause that a server requests in `Retry-After`; `None` if it is not a number of seconds. A date

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, header};
+use http::{Request, header};
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -92,8 +92,8 @@ fn asked(question: &Question, url: &reqwest::Url) -> Option<Request<Nothing>> {
     if !question.http2 {
         request = request.header(header::HOST, authority);
     }
-    if let Some(key) = &question.api_key {
-        request = request.header(header::AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}")).ok()?);
+    for header in question.api.protocol().headers(question.api_key.as_deref()) {
+        request = request.header(header.name, header.encoded().ok()?);
     }
     question.headers.iter().fold(request, |request, [name, value]| request.header(name, value)).body(Nothing).ok()
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::{Check, Depth, Progress, SampleSink, SinkError};
 use crate::plan::{DIALECTS, Endpoint, Telemetry};
+use crate::protocol::KeyHeader;
 use crate::rows::{self, Sample, SampleWriter};
 use crate::server::Question;
 use crate::telemetry::gpus;
@@ -116,7 +117,9 @@ fn page_of(written: &str, endpoint: &Endpoint, question: &Question) -> Result<Pa
     let base = reqwest::Url::parse(&question.url)?;
     let url = if written == Telemetry::OWN { own_page(&base, endpoint) } else { reqwest::Url::parse(written)? };
     let is_own = url.origin() == base.origin();
-    let key = question.api_key.iter().map(|key| ["authorization".to_owned(), format!("Bearer {key}")]);
+    // Servers expect a bearer token on their pages of metrics, whatever the API.
+    let key = question.api_key.iter().map(|key| KeyHeader::BEARER.with(key));
+    let key = key.map(|header| [header.name.to_owned(), header.value]);
     let headers = if is_own { key.chain(question.headers.iter().cloned()).collect() } else { Vec::new() };
     let client = client(question.insecure_tls && is_own, question.http2 && is_own)?;
     // The address of the embedded mock is not shown, because its port is different each time.

@@ -71,6 +71,7 @@ mod live;
 mod many_runs;
 mod margins;
 mod memory;
+mod messages;
 mod mix;
 mod mock;
 mod narrow;

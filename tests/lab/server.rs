@@ -122,7 +122,7 @@ pub fn read_request(stream: &mut TcpStream) -> Option<String> {
 pub fn answer_probe(stream: &mut TcpStream, head: &str) {
     let key = head.split("authorization: bearer ").nth(1).map_or("", |rest| rest.split('\r').next().unwrap());
     let answer = format!(
-        r#"{{"data":[{{"id":"id{key}"}}],"model":"{key}","choices":[{{"message":{{"content":"hi"}}}}],"usage":{{"completion_tokens":1}}}}"#
+        r#"{{"data":[{{"id":"id{key}"}}],"model":"{key}","choices":[{{"message":{{"content":"hi"}}}}],"content":[{{"type":"text","text":"hi"}}],"usage":{{"completion_tokens":1}}}}"#
     );
     // The probe may have disconnected.
     let _ = write!(stream, "HTTP/1.1 200 OK\r\nserver: odd {key}\r\ncontent-length: {}\r\n\r\n{answer}", answer.len());

@@ -57,7 +57,7 @@ impl Head {
         let checked = "the parts of the address were checked when it was read";
         let uri = format!("{scheme}://{}{}{path}", target.authority, target.base).parse().expect(checked);
         let mut map = HeaderMap::new();
-        for Field { name, value, is_secret } in fields(shaping, target) {
+        for Field { name, value, is_secret } in fields(spec.endpoint.api, shaping, target) {
             // Invalid header fields are omitted, as over HTTP/1.1.
             if let (Ok(name), Ok(mut value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
                 value.set_sensitive(is_secret);

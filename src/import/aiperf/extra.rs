@@ -11,7 +11,7 @@ use crate::import::text::{scalar, text_value};
 use crate::plan::LengthField;
 use crate::plan::model::extra::dialect::{names, refused, takes};
 use crate::plan::model::sampling::PARAMETERS;
-use crate::plan::{Engine, Json};
+use crate::plan::{Api, Engine, Json};
 use crate::units::Decimal;
 use crate::units::secrecy::{is_secret_name, names_secret};
 
@@ -21,6 +21,7 @@ pub(super) struct Extra {
     /// The output length, in tokens.
     pub output: Option<Said<f64>>,
     pub ignore_eos: Option<Said<bool>>,
+    api: Api,
     /// Whether the engine is assumed to be vLLM, whose fields are known; for other servers, every field is
     /// put into `extra`.
     is_vllm: bool,
@@ -31,9 +32,9 @@ pub(super) struct Extra {
 }
 
 impl Extra {
-    /// Reads the fields. `is_vllm` states whether another setting implies vLLM.
-    pub(super) fn of(at: At, is_vllm: bool) -> Extra {
-        let mut extra = Extra { is_vllm: is_vllm || at.get("ignore_eos").is_there(), ..Extra::default() };
+    /// Reads the fields of requests of `api`. `is_vllm` states whether another setting implies vLLM.
+    pub(super) fn of(at: At, api: Api, is_vllm: bool) -> Extra {
+        let mut extra = Extra { api, is_vllm: is_vllm || at.get("ignore_eos").is_there(), ..Extra::default() };
         for (key, at) in at.entries() {
             extra.take(key, at);
         }
@@ -59,10 +60,13 @@ impl Extra {
         if names_secret(key) || (takes(key).is_none() && is_secret_name(key)) {
             return at.missing(WHY);
         }
+        if !self.api.has(key) {
+            return at.missing(&format!("`api: {}` does not have this field", self.api.name()));
+        }
         match key {
             "ignore_eos" => self.ignore_eos = at.flag(),
             "stream" => at.needless("`streaming` sets it"),
-            "stop" => self.stop(at),
+            key if key == self.api.protocol().stop_field() => self.stop(at),
             key if LengthField::ALL.iter().any(|length| length.name() == key) => self.output = at.float(),
             key => match PARAMETERS.iter().find(|parameter| parameter.name == key) {
                 Some(parameter) => {
@@ -91,7 +95,12 @@ impl Extra {
         if let Some((reason, remedy)) = refused(key) {
             return at.missing(&format!("{reason}: {remedy}"));
         }
-        if self.is_vllm && !names(Engine::Vllm, key) {
+        let fields = self.api.protocol().extra_fields();
+        if fields.is_some_and(|fields| !fields.contains(&key)) {
+            let why = format!("unknown to `api: {}`", self.api.name());
+            return at.missing(&format!("{why}: write it under `extra` of the endpoint if the server accepts it"));
+        }
+        if fields.is_none() && self.is_vllm && !names(Engine::Vllm, key) {
             return at.missing("unknown to `vllm`: write it under `extra` of the endpoint if the server accepts it");
         }
         let Some(said) = at.json() else { return };

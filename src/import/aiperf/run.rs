@@ -44,8 +44,9 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn variation(&self, tree: At) -> Result<Vec<Job>, ImportError> {
         let body = tree.get("benchmark");
-        let extra = Extra::of(body.get("endpoint").get("extra"), body.get("reset_kv_cache").is_there());
-        let Some(endpoint) = server::endpoint(self.file, body, &extra, self.around)? else { return Ok(Vec::new()) };
+        let Some(api) = server::api_of(body) else { return Ok(Vec::new()) };
+        let extra = Extra::of(body.get("endpoint").get("extra"), api.value, body.get("reset_kv_cache").is_there());
+        let endpoint = server::endpoint(self.file, body, api, &extra, self.around)?;
         let model = server::model(self.file, body, self.around)?;
         let once = once::once(tree, body, self.root.get("sweep"));
         let repeats = once::repeats(tree);

@@ -7,7 +7,7 @@ use super::leaves::At;
 use crate::import::address::address;
 use crate::import::clean;
 use crate::import::draft::Field;
-use crate::import::endpoint::key_of_header;
+use crate::import::endpoint::{key_of_header, key_of_value};
 use crate::import::error::ImportError;
 use crate::import::files::{fits, named};
 use crate::import::header;
@@ -18,8 +18,14 @@ use crate::import::text::{is_no_key, name_of, one_line, scalar, secret, text_val
 use crate::plan::{Api, Engine};
 use crate::units::text::is_variable;
 
-/// The environment variable that the plan refers to in place of a literal API key.
-const KEY: &str = "OPENAI_API_KEY";
+/// Returns the environment variable that the plan refers to in place of a literal API key.
+fn usual_variable(api: Api) -> &'static str {
+    match api {
+        Api::Messages => "ANTHROPIC_API_KEY",
+        _ => "OPENAI_API_KEY",
+    }
+}
+
 /// AIPerf's default address.
 const URL: &str = "http://localhost:8000";
 
@@ -29,6 +35,7 @@ fn api(kind: &str) -> Option<Api> {
         "chat" => Api::Chat,
         "completions" => Api::Completions,
         "responses" => Api::Responses,
+        "messages" => Api::Messages,
         "embeddings" | "nim_embeddings" => Api::Embeddings,
         "rankings" | "nim_rankings" | "cohere_rankings" | "hf_tei_rankings" => Api::Rerank,
         _ => return None,
@@ -45,15 +52,27 @@ pub(super) struct Endpoint {
     pub stream: Option<Field>,
 }
 
-/// Returns the endpoint of a benchmark; `None` if sweepline cannot measure its type, which is then listed.
-pub(super) fn endpoint(file: &str, body: At, extra: &Extra, around: &Around) -> Result<Option<Endpoint>, ImportError> {
+/// Returns the API of a benchmark; `None` if sweepline cannot measure its type, which is then listed.
+pub(super) fn api_of(body: At) -> Option<Said<Api>> {
+    let at = body.get("endpoint").get("type");
+    let kind = at.text().unwrap_or_else(|| Said::default("chat".to_owned(), "default of AIPerf"));
+    let found = api(kind.value.trim());
+    if found.is_none() {
+        at.missing("this is skipped: only text, embeddings and rankings over HTTP are measured");
+    }
+    found.map(|api| Said { value: api, origin: kind.origin })
+}
+
+/// Returns the endpoint of a benchmark.
+pub(super) fn endpoint(
+    file: &str,
+    body: At,
+    api: Said<Api>,
+    extra: &Extra,
+    around: &Around,
+) -> Result<Endpoint, ImportError> {
     let at = body.get("endpoint");
-    let kind = at.get("type").text().unwrap_or_else(|| Said::default("chat".to_owned(), "default of AIPerf"));
-    let Some(api) = api(kind.value.trim()) else {
-        let why = "this is skipped: only text, embeddings and rankings over HTTP are measured";
-        at.get("type").missing(why);
-        return Ok(None);
-    };
+    let Said { value: api, origin: of_api } = api;
     let mut fields = vec![url(file, at, api, around)?];
     let reset = body.get("reset_kv_cache").get("enabled").flag().filter(|said| said.value);
     let resets = reset.as_ref().map(|said| (Engine::Vllm, format!("{}: write the server's engine", said.origin)));
@@ -61,9 +80,9 @@ pub(super) fn endpoint(file: &str, body: At, extra: &Extra, around: &Around) -> 
         Some((engine, origin)) => Field::new("engine", engine.name(), origin),
         None => Field::new("engine", "openai", "not set: any server; ignore_eos is not sent"),
     });
-    fields.push(Field::new("api", api.name(), kind.origin));
-    let (of_header, further) = headers(at);
-    fields.extend(key(at).or(of_header));
+    fields.push(Field::new("api", api.name(), of_api));
+    let (of_header, further) = headers(at, api);
+    fields.extend(key(at, api).or(of_header));
     fields.extend(further);
     match at.get("ssl_verify").flag() {
         Some(said) if !said.value => fields.push(Field::new("insecure_tls", "true", said.origin)),
@@ -80,7 +99,7 @@ pub(super) fn endpoint(file: &str, body: At, extra: &Extra, around: &Around) -> 
     }
     told(at, api);
     let stream = stream(at, api);
-    Ok(Some(Endpoint { api, fields, beside: connections(at), stream }))
+    Ok(Endpoint { api, fields, beside: connections(at), stream })
 }
 
 fn told(at: At, api: Api) {
@@ -162,7 +181,7 @@ fn joined(url: &str, path: Option<&Said<String>>, api: Api, at: At) -> String {
 }
 
 /// Returns a reference to an environment variable, which replaces the API key.
-fn key(at: At) -> Option<Field> {
+fn key(at: At, api: Api) -> Option<Field> {
     let said = at.get("api_key").text()?;
     if is_no_key(&said.value) {
         at.get("api_key").needless("it is not a key");
@@ -176,7 +195,10 @@ fn key(at: At) -> Option<Field> {
     let origin = origin_name(&said.origin);
     Some(match name {
         Some(name) => Field::new("api_key", secret(&name), format!("{origin}, from ${name}")),
-        None => Field::new("api_key", secret(KEY), format!("{origin}: set the variable {KEY} to that key")),
+        None => {
+            let usual = usual_variable(api);
+            Field::new("api_key", secret(usual), format!("{origin}: set the variable {usual} to that key"))
+        }
     })
 }
 
@@ -188,24 +210,28 @@ fn origin_name(origin: &str) -> String {
     }
 }
 
-/// Returns two fields: one for the API key from an authorization header, unless another setting contains a
+/// Returns two fields: one for the API key from the header that carries it, unless another setting contains a
 /// key, and one for the other headers. The values of headers may be secrets, so the plan refers to
 /// environment variables for them.
-fn headers(endpoint: At) -> (Option<Field>, Option<Field>) {
+fn headers(endpoint: At, api: Api) -> (Option<Field>, Option<Field>) {
     let mut pairs: Vec<(String, String)> = Vec::new();
     let mut origins = Vec::new();
     let mut key = None;
     for (name, at) in endpoint.get("headers").entries() {
-        if name.eq_ignore_ascii_case("authorization") && !endpoint.get("api_key").is_there() {
+        let carries_key = name.eq_ignore_ascii_case(api.protocol().key_header().name);
+        if carries_key && !endpoint.get("api_key").is_there() {
             let said = at.text();
-            key = said.as_ref().and_then(|said| key_of_header(&said.value, &origin_name(&said.origin)));
+            key = said.as_ref().and_then(|said| match api {
+                Api::Messages => Some(key_of_value(&said.value, &origin_name(&said.origin), usual_variable(api))),
+                _ => key_of_header(&said.value, &origin_name(&said.origin)),
+            });
             if key.is_some() {
                 said.iter().for_each(|said| at.secrets().add_headers(&[format!("{name}: {}", said.value)]));
                 continue;
             }
         }
-        if let Some(why) = header::refused(name) {
-            at.differs(why);
+        if let Some(why) = header::refused(name, api) {
+            at.differs(&why);
             continue;
         }
         let Some(said) = at.text() else { continue };

@@ -141,6 +141,29 @@ fn errors_stand_at_their_place() {
 }
 
 #[test]
+fn the_messages_api_has_its_own_key_and_fields() {
+    let command = "aiperf profile -m c --url https://api.anthropic.com --endpoint-type messages --streaming --isl 100 \
+                   --osl 10 --concurrency 2 --api-key sk-odd-key --header Authorization:x --extra-inputs top_k:5 \
+                   --extra-inputs seed:7 --extra-inputs ignore_eos:true\n";
+    let plan = made("a.sh", command).unwrap().plan;
+    for part in [
+        "url: https://api.anthropic.com/v1",
+        "api: messages",
+        "api_key: { secret: env:ANTHROPIC_API_KEY }",
+        "Authorization: { secret: env:AUTHORIZATION }",
+        "extra: { top_k: 5 }",
+        "`api: messages` does not have this field",
+        "unknown to `api: messages`",
+    ] {
+        assert!(plan.contains(part), "{part} is not in\n{plan}");
+    }
+    assert!(!plan.contains("ignore_eos: true") && !plan.contains("sk-odd-key"), "{plan}");
+    let keyed = command.replace("--api-key sk-odd-key --header Authorization:x", "--header x-api-key:$TEAM_KEY");
+    let plan = made("a.sh", &format!("TEAM_KEY=$1\n{keyed}")).unwrap().plan;
+    assert!(plan.contains("api_key: { secret: env:TEAM_KEY }"), "{plan}");
+}
+
+#[test]
 fn lengths_have_the_figures_of_their_distribution() {
     for (written, expected) in [
         ("{ mean: 100, stddev: 0 }", "prompt_tokens: 100"),

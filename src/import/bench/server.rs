@@ -116,7 +116,9 @@ fn engine_field(engine: &'static str, named: &Said<String>) -> Field {
 /// path belongs to no known API.
 fn api_at(path: &str) -> Option<(Api, &str)> {
     let called = |api: Api| path.strip_suffix(api.protocol().path()).map(|before| (api, before));
-    Api::ALL.into_iter().filter_map(called).min_by_key(|(_, before)| before.len())
+    // No backend of the tool sends requests of this API.
+    let apis = Api::ALL.into_iter().filter(|api| *api != Api::Messages);
+    apis.filter_map(called).min_by_key(|(_, before)| before.len())
 }
 
 /// Returns the base address of the API.

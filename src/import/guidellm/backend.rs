@@ -95,7 +95,7 @@ pub(super) fn read(
             once.push(("timeouts", Field::new(name, seconds(said.value), said.origin)));
         }
     }
-    let (mut body, headers, of_header) = extras(get("extras"), get("headers"), get("api_key").is_some());
+    let (mut body, headers, of_header) = extras(get("extras"), get("headers"), api, get("api_key").is_some());
     if fields.iter().all(|field| field.key != "api_key") {
         fields.extend(of_header);
     }
@@ -117,7 +117,7 @@ pub(super) fn read(
 /// Returns the fields of the body, a field for the headers, and a field for the API key from an authorization
 /// header; the last is `None` if another setting contains a key. The values of headers may be keys, so the
 /// plan refers to environment variables for them.
-fn extras(extras: Option<At>, more: Option<At>, has_key: bool) -> (Body, Option<Field>, Option<Field>) {
+fn extras(extras: Option<At>, more: Option<At>, api: Api, has_key: bool) -> (Body, Option<Field>, Option<Field>) {
     let mut body = Body::default();
     let mut key = None;
     let (mut headers, mut origins) = (Vec::new(), Vec::new());
@@ -134,8 +134,8 @@ fn extras(extras: Option<At>, more: Option<At>, has_key: bool) -> (Body, Option<
                 continue;
             }
         }
-        if let Some(why) = header::refused(name) {
-            value.missing(why);
+        if let Some(why) = header::refused(name, api) {
+            value.missing(&why);
             continue;
         }
         let variable = name.to_ascii_uppercase().replace(['-', '.'], "_");

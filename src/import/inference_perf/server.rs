@@ -16,6 +16,7 @@ use crate::import::said::Said;
 use crate::import::secrets::Secrets;
 use crate::import::text::{is_no_key, name_of, one_line, scalar, seconds, secret, text_value};
 use crate::import::tree::At;
+use crate::plan::Api;
 use crate::plan::model::extra::of_engine;
 use crate::units::secrecy::is_secret_name;
 
@@ -123,8 +124,9 @@ fn headers(root: At, server: Option<At>, secrets: &Secrets) -> (Option<Field>, O
                 continue;
             }
         }
-        if let Some(why) = header::refused(name) {
-            at.differs(why);
+        // Both APIs of the tool carry the key in the same header.
+        if let Some(why) = header::refused(name, Api::Chat) {
+            at.differs(&why);
             continue;
         }
         let Some(said) = at.text() else { continue };

@@ -17,6 +17,7 @@ use super::program::module;
 use super::said::Said;
 use super::spread::{Spread, lengths};
 use super::text::{name_of, text_value};
+use crate::plan::Api;
 
 /// The importer for llmperf.
 pub(super) const IMPORTER: Importer = Importer {
@@ -35,8 +36,38 @@ fn arguments(words: &[String]) -> Option<&[String]> {
 /// (`token_benchmark_ray.py`).
 const INSTRUCTION: u32 = 41;
 
-/// The environment variable with the server's address.
-const BASE: &str = "OPENAI_API_BASE";
+/// An API that llmperf calls, and where its address and its key come from.
+struct Provider {
+    api: Api,
+    /// The environment variable with the server's address.
+    base: &'static str,
+    /// The address without that variable; `None` if the variable is required.
+    default_url: Option<&'static str>,
+    path: Path,
+    /// The environment variable with the key.
+    key: &'static str,
+    /// How the models of this provider begin with LiteLLM. A prefix that ends with a slash is not part of the id.
+    models: &'static [&'static str],
+}
+
+const OPENAI: Provider = Provider {
+    api: Api::Chat,
+    base: "OPENAI_API_BASE",
+    default_url: None,
+    path: Path::IsBase,
+    key: "OPENAI_API_KEY",
+    models: &["openai/", "hosted_vllm/", "gpt-"],
+};
+
+/// llmperf calls Anthropic through LiteLLM, which appends `/v1/messages` to the address.
+const ANTHROPIC: Provider = Provider {
+    api: Api::Messages,
+    base: "ANTHROPIC_API_BASE",
+    default_url: Some("https://api.anthropic.com"),
+    path: Path::AddsV1,
+    key: "ANTHROPIC_API_KEY",
+    models: &["anthropic/", "claude-"],
+};
 
 /// The names of all options, without their dashes.
 #[cfg(test)]
@@ -51,18 +82,19 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let arguments = Arguments::new(asked.words, command.line, &options::OPTIONS, notes);
     let api =
         arguments.text("llm-api").unwrap_or_else(|| Said::default("openai".to_owned(), "default --llm-api openai"));
-    if !is_asked_by(&api.value, &arguments) {
-        let why = "this command is skipped: the provider has no OpenAI API; pass the address of one \
-                   that has it to `import --url` and write --llm-api openai";
+    let Some(provider) = provider(&api.value, &arguments) else {
+        let why = "this command is skipped: the provider has neither OpenAI's nor Anthropic's API; pass the address of \
+                   one that has OpenAI's to `import --url` and write --llm-api openai";
         arguments.missing(&api.origin, why);
         return Ok(Vec::new());
-    }
-    let mut endpoint = at(asked, &arguments, &api)?;
-    let mut model = model(place, &arguments, around)?;
+    };
+    let mut endpoint = at(asked, &arguments, provider, &api)?;
+    let mut model = model(place, &arguments, provider, around)?;
     launch::add(&mut endpoint, &model.1[0].value, around, arguments.noted());
     model.1.extend(files::tokenizer_of("tokenizer", &arguments, &around.folder, "openai"));
     let mut body = Body::default();
     body.add_text(arguments.text("additional-sampling-params"), notes, command.line);
+    body.keep_fields_of(provider.api, notes, command.line);
     body.add_default("temperature", serde_json::Value::Null, "not set: llmperf leaves it to the server");
     let output = match body.output_tokens() {
         Some(said) => said.map(Spread::One),
@@ -92,30 +124,52 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     Ok(vec![job])
 }
 
-/// Whether the command uses OpenAI's API. With LiteLLM, the model's name starts with the provider.
-fn is_asked_by(api: &str, arguments: &Arguments) -> bool {
-    let begins = ["openai/", "hosted_vllm/", "gpt-"];
-    let model = || arguments.text("model").map(|said| said.value).unwrap_or_default();
-    api == "openai" || (api == "litellm" && begins.iter().any(|begin| model().starts_with(begin)))
+/// Returns the provider that the command calls; `None` if a plan cannot use its API. With LiteLLM, the model's name
+/// starts with the provider.
+fn provider(api: &str, arguments: &Arguments) -> Option<&'static Provider> {
+    match api {
+        "openai" => Some(&OPENAI),
+        "anthropic" => Some(&ANTHROPIC),
+        "litellm" => {
+            let model = arguments.text("model").map(|said| said.value).unwrap_or_default();
+            let is_of = |provider: &&Provider| provider.models.iter().any(|begin| model.starts_with(begin));
+            [&OPENAI, &ANTHROPIC].into_iter().find(is_of)
+        }
+        _ => None,
+    }
 }
 
-fn at(asked: &Asked, arguments: &Arguments, api: &Said<String>) -> Result<Vec<Field>, ImportError> {
+fn at(
+    asked: &Asked,
+    arguments: &Arguments,
+    provider: &Provider,
+    api: &Said<String>,
+) -> Result<Vec<Field>, ImportError> {
     let Asked { place, command, around, .. } = asked;
-    let said = endpoint::variable(command, BASE, arguments.notes).filter(|said| !said.value.trim().is_empty());
+    let Provider { base, default_url, path, key, .. } = *provider;
+    let said = endpoint::variable(command, base, arguments.notes).filter(|said| !said.value.trim().is_empty());
+    let default = default_url.map(|url| Said::default(url.to_owned(), format!("{base} is not set")));
+    let said = said.or_else(|| default.filter(|_| around.url.is_none()));
     let Some(said) = endpoint::base(said, around, arguments.notes, command.line) else {
-        let what = format!("the command has no address: the source does not set {BASE}");
+        let what = format!("the command has no address: the source does not set {base}");
         let remedy = "export it before the command, or pass it: sweepline import --url http://HOST:PORT/v1 …";
         return Err(ImportError::shape(place, what, remedy));
     };
-    let remedy = format!("write {BASE}=http://HOST:PORT/v1");
-    let url = endpoint::url(place, said, Path::IsBase, &remedy, arguments.notes, command.line)?;
+    let remedy = format!("write {base}=http://HOST:PORT/v1");
+    let url = endpoint::url(place, said, path, &remedy, arguments.notes, command.line)?;
     let origin = format!("{}: the server's engine is not given; write it here", api.origin);
-    let mut fields = vec![url, Field::new("engine", "openai", origin), Field::new("api", "chat", &api.origin)];
-    fields.extend(endpoint::api_key(None, &["OPENAI_API_KEY"], command, arguments.notes));
+    let mut fields =
+        vec![url, Field::new("engine", "openai", origin), Field::new("api", provider.api.name(), &api.origin)];
+    fields.extend(endpoint::api_key(None, &[key], command, arguments.notes));
     Ok(fields)
 }
 
-fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
+fn model(
+    place: &str,
+    arguments: &Arguments,
+    provider: &Provider,
+    around: &Around,
+) -> Result<(String, Vec<Field>), ImportError> {
     let named =
         arguments.needed_unless(around.is_given_model(), place, "model")?.filter(|said| !said.value.trim().is_empty());
     let Some(said) = endpoint::model_id(named, around, arguments.notes, arguments.line) else {
@@ -123,7 +177,8 @@ fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String,
         return Err(ImportError::shape(place, "the command names no model", remedy));
     };
     // LiteLLM's provider prefix is unknown to the server.
-    let known = ["openai/", "hosted_vllm/"].iter().find_map(|begin| said.value.strip_prefix(begin));
+    let mut prefixes = provider.models.iter().filter(|begin| begin.ends_with('/'));
+    let known = prefixes.find_map(|begin| said.value.strip_prefix(begin));
     let id = known.filter(|id| !id.is_empty()).unwrap_or(&said.value);
     let last = id.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     Ok((name_of(last, "model"), vec![Field::new("id", text_value(id), said.origin)]))

@@ -96,7 +96,7 @@ fn what_cannot_be_measured_is_refused_with_the_reason() {
              --traffic-scenario D(1",
             "D(IN,OUT)",
         ),
-        ("python token_benchmark_ray.py --model claude-2 --llm-api anthropic", "the provider has no OpenAI API"),
+        ("python token_benchmark_ray.py --model m --llm-api vertexai", "neither OpenAI's nor Anthropic's API"),
         ("python token_benchmark_ray.py --model m", "the source does not set OPENAI_API_BASE"),
         ("OPENAI_API_BASE='http://a/v1;http://b/v1' python token_benchmark_ray.py --model m", "several addresses"),
     ] {
@@ -205,4 +205,15 @@ fn words_of_genai_bench_and_llmperf_have_words_of_the_plan() {
         &["output: 64", "top_k: 4"],
     );
     has("OPENAI_API_BASE=http://h:1/v1 python token_benchmark_ray.py --model openai/m --llm-api litellm", &["id: m"]);
+    let anthropic = "ANTHROPIC_API_KEY=$KEY python token_benchmark_ray.py --llm-api anthropic --model claude-2 \
+                     --additional-sampling-params '{\"top_k\": 4, \"seed\": 7, \"stop_sequences\": [\"###\"]}'";
+    has(
+        anthropic,
+        &["url: https://api.anthropic.com/v1", "api: messages", "env:ANTHROPIC_API_KEY", "top_k: 4", "stop: ["],
+    );
+    assert!(!plan(anthropic).contains("seed: 7"), "this API has no seed");
+    has(
+        "ANTHROPIC_API_BASE=http://h:1 python token_benchmark_ray.py --model anthropic/c --llm-api litellm",
+        &["url: http://h:1/v1", "id: c"],
+    );
 }

@@ -139,7 +139,8 @@ pub(crate) fn beyond_calibration(view: &View, sweep: &SweepView) -> Option<Findi
 /// Whether responses have the requested length and arrive token by token, so that the rate of requests also
 /// determines the rate of events.
 fn events_are_known(sweep: &SweepView) -> bool {
-    let takes = |(_, endpoint): &(&str, &Endpoint)| endpoint.engine.takes_ignore_eos();
+    let takes =
+        |(_, endpoint): &(&str, &Endpoint)| endpoint.engine.takes_ignore_eos() && endpoint.api.has("ignore_eos");
     sweep.streams && sweep.endpoints.iter().all(takes)
 }
 

@@ -63,7 +63,7 @@ impl Checker<'_> {
             if let Some(secret) = &endpoint.api_key {
                 self.secret_file(&steps!["endpoints", name.as_str(), "api_key", "secret"], secret);
             }
-            self.headers(&steps!["endpoints", name.as_str(), "headers"], &endpoint.headers, endpoint.api_key.is_some());
+            self.headers(&steps!["endpoints", name.as_str(), "headers"], &endpoint.headers, &[endpoint]);
             self.ready(name, endpoint);
             self.telemetry(name, endpoint);
             self.figures(name, endpoint);
@@ -160,7 +160,7 @@ impl Checker<'_> {
             let remedy = "remove the secret from the URL and write api_key: { secret: env:NAME }";
             return self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         }
-        for call in ["/chat/completions", "/completions"] {
+        for call in ["/chat/completions", "/completions", "/messages"] {
             if let Some(base) = url.trim_end_matches('/').strip_suffix(call) {
                 let message = format!("`url` is the base address of the API; sweepline appends `{call}`");
                 return self.report(&at, bad(message, &format!("write {base}, and select the API with `api`")));

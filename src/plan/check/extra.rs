@@ -75,10 +75,22 @@ impl Checker<'_> {
         // The loop ends even if bases form a cycle, because a cycle is no longer than the table.
         for _ in 0..=plan.scenarios.len() {
             let Some(own) = plan.scenarios.get(at) else { return };
-            for (field, _) in own.extra.iter().filter(|(field, _)| of_engine(field).is_none()) {
+            for (field, value) in &own.extra {
                 let at = steps!["scenarios", at, "extra", field.as_str()];
-                self.beside_prompt(&at, field, server.api);
-                self.taken_by(&at, field, server.engine);
+                match (of_engine(field), value) {
+                    (None, _) => {
+                        self.beside_prompt(&at, field, server.api);
+                        self.taken_by_server(&at, field, server);
+                    }
+                    (Some(engine), Json::Table(own)) if engine == server.engine => {
+                        for field in own.keys() {
+                            let at = [&at[..], &steps![field.as_str()]].concat();
+                            self.beside_prompt(&at, field, server.api);
+                            self.taken_by_api(&at, field, server.api);
+                        }
+                    }
+                    (Some(_), _) => {}
+                }
             }
             at = own.base.as_deref().unwrap_or_default();
         }
@@ -86,12 +98,41 @@ impl Checker<'_> {
 
     /// Reports a field that would appear twice in a body because sweepline already sends it.
     fn beside_prompt(&mut self, at: &[Step], field: &str, api: Api) {
-        if !api.prompt_fields().contains(&field) || dialect::refused(field).is_some() {
+        let is_stop = api.protocol().stop_field() == field;
+        if !(is_stop || api.prompt_fields().contains(&field)) || dialect::refused(field).is_some() {
             return;
         }
         let message = format!("`{field}` cannot be an extra field of `api: {}`: sweepline sends it itself", api.name());
-        let remedy = "describe prompts with the scenario's fields";
+        let remedy = if is_stop {
+            "write `stop` in the scenario, outside `extra`"
+        } else {
+            "describe prompts with the scenario's fields"
+        };
         self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+    }
+
+    /// Reports a field that a server is known not to accept. If the API determines the fields, the engine does
+    /// not matter.
+    fn taken_by_server(&mut self, at: &[Step], field: &str, server: &Endpoint) {
+        match server.api.protocol().extra_fields() {
+            Some(_) => self.taken_by_api(at, field, server.api),
+            None => self.taken_by(at, field, server.engine),
+        }
+    }
+
+    /// Reports a field that requests of an API cannot have.
+    fn taken_by_api(&mut self, at: &[Step], field: &str, api: Api) {
+        let Some(fields) = api.protocol().extra_fields() else { return };
+        let is_sent = api.prompt_fields().contains(&field) || api.protocol().stop_field() == field;
+        if fields.contains(&field) || is_sent || dialect::refused(field).is_some() {
+            return;
+        }
+        let remedy = match suggest::nearest(field, fields.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "if the server accepts it nevertheless, write it under `extra` of the endpoint".to_owned(),
+        };
+        let message = format!("requests of `api: {}` have no field `{field}`", api.name());
+        self.report_key(at, Diagnostic::new(Code::UnknownKey, message).remedy(remedy));
     }
 
     /// Reports a field that an engine is known not to accept.

@@ -7,16 +7,18 @@ use http::{HeaderName, HeaderValue};
 
 use super::checker::Checker;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::model::endpoint::Endpoint;
 use crate::plan::model::headers::is_sent_by_itself;
 use crate::plan::model::table::Table;
 use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::plan::text::tree::Step;
+use crate::protocol::KeyHeader;
 use crate::units::secrecy::{is_secret_name, looks_like_key};
 use crate::units::text::is_variable;
 
 impl Checker<'_> {
-    /// Checks the headers at path `at`; `has_key` is true if a bearer key is also sent.
-    pub(super) fn headers(&mut self, at: &[Step], headers: &Table<TextOrSecret>, has_key: bool) {
+    /// Checks the headers at path `at`, which are sent to `endpoints`.
+    pub(super) fn headers(&mut self, at: &[Step], headers: &Table<TextOrSecret>, endpoints: &[&Endpoint]) {
         let mut seen: HashSet<String> = HashSet::new();
         for (name, value) in headers {
             let place = [at, &[Step::from(name.as_str())]].concat();
@@ -26,11 +28,10 @@ impl Checker<'_> {
                     format!("`{name}` is not a valid header name"),
                     "write letters, digits and dashes, like X-Tenant",
                 ))
-            } else if is_sent_by_itself(name) {
+            } else if is_sent_by_itself(name) || endpoints.iter().any(|endpoint| states_version(endpoint, &lower)) {
                 Some((format!("`{name}` is sent by sweepline itself"), "remove it"))
-            } else if lower == "authorization" && has_key {
-                let message =
-                    "`api_key` is sent as `Authorization: Bearer …`, but `headers` also sets that header".to_owned();
+            } else if let Some(header) = endpoints.iter().find_map(|endpoint| key_in(endpoint, &lower)) {
+                let message = format!("`api_key` is sent as `{}`, but `headers` also sets that header", header.shown);
                 Some((message, "keep one of the two"))
             } else if !seen.insert(lower) {
                 Some((format!("`{name}` appears twice: header names are case-insensitive"), "remove one"))
@@ -69,6 +70,17 @@ impl Checker<'_> {
             self.report(at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
     }
+}
+
+/// Whether requests to the endpoint state the version of the API in the header `name`, in lower case.
+fn states_version(endpoint: &Endpoint, name: &str) -> bool {
+    endpoint.api.protocol().version_header().is_some_and(|(own, _)| own == name)
+}
+
+/// The header `name`, in lower case, if it carries the API key of the endpoint.
+fn key_in(endpoint: &Endpoint, name: &str) -> Option<KeyHeader> {
+    let header = endpoint.api.protocol().key_header();
+    (endpoint.api_key.is_some() && header.name == name).then_some(header)
 }
 
 /// The reference that a text was probably meant to be; `None` if it does not look like one. In plain text,

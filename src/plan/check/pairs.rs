@@ -17,7 +17,7 @@ use crate::plan::model::scalar::Scalar;
 use crate::plan::model::talk::{ContextCut, History, Sessions};
 use crate::plan::model::task::Misfit;
 use crate::plan::text::tree::Step;
-use crate::protocol::{Api, Task};
+use crate::protocol::Api;
 use crate::units::Nanos;
 
 impl Checker<'_> {
@@ -33,6 +33,7 @@ impl Checker<'_> {
         self.cold_cells(plan, asked);
         self.extra_of_cells(plan, asked);
         self.tasks_of_cells(plan, asked);
+        self.parameters_of_cells(plan, asked);
         for (index, cell) in asked.sweep.add.iter().enumerate() {
             if let (Some(model), Some(endpoint)) = (cell.get("model"), cell.get("endpoint")) {
                 self.model_on(plan, &model.to_string(), &endpoint.to_string());
@@ -40,7 +41,7 @@ impl Checker<'_> {
             if let (Some(scenario), Some(endpoint)) = (cell.get("scenario"), cell.get("endpoint")) {
                 self.extra_on(plan, &scenario.to_string(), &endpoint.to_string());
                 if let Some(server) = plan.endpoints.get(&endpoint.to_string())
-                    && let Some(misfit) = misfit(plan, scenario, server.api.protocol().task())
+                    && let Some(misfit) = misfit(plan, scenario, server.api)
                 {
                     let at = steps!["sweeps", asked.name, "add", index, "scenario"];
                     self.other_task(&at, (scenario, endpoint), server.api, misfit);
@@ -67,12 +68,31 @@ impl Checker<'_> {
     fn tasks_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         for endpoint in asked.grid.axes.values("endpoint") {
             let Some(server) = plan.endpoints.get(&endpoint.to_string()) else { continue };
-            let task = server.api.protocol().task();
             for (_, scenario, place) in placed(asked, "scenario", |_| true) {
-                if let Some(misfit) = misfit(plan, scenario, task)
+                if let Some(misfit) = misfit(plan, scenario, server.api)
                     && self.meet(asked, ("scenario", scenario), ("endpoint", endpoint))
                 {
                     self.other_task(&place, (scenario, endpoint), server.api, misfit);
+                }
+            }
+        }
+    }
+
+    /// Reports values on axes of parameters that the API of an endpoint does not have.
+    fn parameters_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
+        for endpoint in asked.grid.axes.values("endpoint") {
+            let Some(server) = plan.endpoints.get(&endpoint.to_string()) else { continue };
+            for &field in server.api.protocol().lacks() {
+                for (_, value, place) in placed(asked, field, is_sent) {
+                    if self.meet(asked, (field, value), ("endpoint", endpoint)) {
+                        let api = server.api.name();
+                        let message = format!(
+                            "`{field}: {value}` cannot be sent to endpoint `{endpoint}`: `api: {api}` has no such \
+                             parameter"
+                        );
+                        let remedy = "remove the value, or use an endpoint with another API";
+                        self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+                    }
                 }
             }
         }
@@ -140,9 +160,18 @@ impl Checker<'_> {
     }
 }
 
-/// Returns why a scenario does not fit a task, with the remedy; `None` if it fits.
-fn misfit(plan: &Plan, scenario: &Scalar, task: Task) -> Option<Misfit> {
-    resolve(&scenario.to_string(), &plan.scenarios)?.misfit(task)
+/// Returns why a scenario does not fit an API, with the remedy; `None` if it fits.
+fn misfit(plan: &Plan, scenario: &Scalar, api: Api) -> Option<Misfit> {
+    resolve(&scenario.to_string(), &plan.scenarios)?.misfit(api)
+}
+
+/// Whether requests carry a parameter with this value.
+fn is_sent(value: &Scalar) -> bool {
+    match value {
+        Scalar::Bool(is_set) => *is_set,
+        Scalar::Text(text) => text != "omit",
+        _ => true,
+    }
 }
 
 /// Whether a value of a conversation field has the same effect as the default.

@@ -5,6 +5,7 @@ use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::axis::{self, AXES};
 use crate::plan::model::content::{Reuse, built_in, resolve};
+use crate::plan::model::endpoint::Endpoint;
 use crate::plan::model::length_field::LengthField;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::sampling::PARAMETERS;
@@ -15,6 +16,7 @@ use crate::plan::model::table::Table;
 impl Checker<'_> {
     /// Checks every scenario of the plan.
     pub(super) fn scenarios(&mut self, plan: &Plan) {
+        let endpoints: Vec<&Endpoint> = plan.endpoints.values().collect();
         for (name, scenario) in &plan.scenarios {
             if built_in(name).is_some() {
                 let message =
@@ -27,8 +29,7 @@ impl Checker<'_> {
             self.fields(name, scenario);
             self.asked(name, scenario);
             self.without_tokens(name, scenario);
-            let has_key = plan.endpoints.values().any(|endpoint| endpoint.api_key.is_some());
-            self.headers(&steps!["scenarios", name.as_str(), "headers"], &scenario.headers, has_key);
+            self.headers(&steps!["scenarios", name.as_str(), "headers"], &scenario.headers, &endpoints);
             self.turns(name, scenario, &plan.scenarios);
             self.extra_of_scenario(name, scenario);
             self.mix(name, scenario, plan);

@@ -1,11 +1,13 @@
 //! Adapts a scenario to the protocol of an endpoint: sets the number of texts per request, and removes
 //! settings for output tokens if the protocol has none.
 
+use std::borrow::Cow;
+
 use crate::plan::model::content::{Content, Resolved, Reuse};
 use crate::plan::model::length_field::LengthField;
 use crate::plan::model::request_fields::RequestFields;
 use crate::plan::model::sampling::Sampling;
-use crate::protocol::Task;
+use crate::protocol::{Api, Task};
 
 /// Default number of texts per embeddings request.
 const INPUTS: u32 = 1;
@@ -15,19 +17,19 @@ const DOCUMENTS: u32 = 10;
 const QUERY_TOKENS: u32 = 32;
 
 /// A property of a scenario that a protocol does not support, and the remedy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
     /// A phrase that describes the property and follows the scenario's name.
-    pub what: &'static str,
+    pub what: Cow<'static, str>,
     /// The remedy.
     pub remedy: &'static str,
 }
 
 impl Resolved {
-    /// The property of this scenario, or of a member of its mix, that a protocol of this task does not
-    /// support; `None` if the scenario fits.
-    pub(crate) fn misfit(&self, task: Task) -> Option<Misfit> {
-        self.classes().find_map(|class| misfit(task, class))
+    /// The property of this scenario, or of a member of its mix, that an API does not support; `None` if the
+    /// scenario fits.
+    pub(crate) fn misfit(&self, api: Api) -> Option<Misfit> {
+        self.classes().find_map(|class| misfit(api.protocol().task(), class).or_else(|| lacking(api, class)))
     }
 
     /// Adapts the scenario to a protocol of this task: removes settings for output tokens if the
@@ -44,7 +46,7 @@ impl Resolved {
 fn misfit(task: Task, scenario: &Resolved) -> Option<Misfit> {
     let RequestFields { inputs, documents, query_tokens, .. } = &scenario.fields;
     let Content { reuse, data, trace, .. } = &scenario.content;
-    let misfit = |what, remedy| Some(Misfit { what, remedy });
+    let misfit = |what: &'static str, remedy| Some(Misfit { what: what.into(), remedy });
     let says_several = task == Task::Rank || inputs.is_some_and(|inputs| inputs > 1);
     match task {
         Task::Generate | Task::Rank if inputs.is_some() => {
@@ -63,6 +65,16 @@ fn misfit(task: Task, scenario: &Resolved) -> Option<Misfit> {
         }
         _ => None,
     }
+}
+
+/// A parameter that a single scenario sets but requests of this API do not have, and the remedy; `None` if there
+/// is none.
+fn lacking(api: Api, scenario: &Resolved) -> Option<Misfit> {
+    let sampling = scenario.fields.sampling.sent().map(|(name, _)| name);
+    let continues = (scenario.ignore_eos == Some(true)).then_some("ignore_eos");
+    let name = sampling.chain(continues).find(|name| !api.has(name))?;
+    let what = Cow::Owned(format!("sets `{name}`, which this API does not have"));
+    Some(Misfit { what, remedy: "remove it there, or use an endpoint with another API" })
 }
 
 /// Removes settings for output tokens and makes the number of texts explicit.
