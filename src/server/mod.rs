@@ -1,8 +1,9 @@
 //! The server under test: launching it, probing it, checking whether it is reachable and idle, requesting
-//! its token counts and its description of itself, and running hooks. Also contains the embedded mock's
-//! process and the description of the machine that sends the requests.
+//! its token counts and its description of itself, and running hooks and token commands. Also contains the
+//! embedded mock's process and the description of the machine that sends the requests.
 
 mod check;
+mod command;
 mod describe;
 mod embedded;
 mod fingerprint;
