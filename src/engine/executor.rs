@@ -19,7 +19,7 @@ use super::client::{Common, Ended, Order};
 use super::dispatch::Hands;
 use super::error::EngineError;
 use super::feed::Feed;
-use super::outage::{Depth, Now, Outage, Seen, Step, server_died};
+use super::outage::{Depth, Now, Outage, Seen, Step, server_died, token_rejected};
 use super::pacer::Pacer;
 use super::part::Ending;
 use super::phase::PhaseClock;
@@ -419,6 +419,7 @@ impl Executor {
     fn judge(&mut self, ended: &Ended) -> Result<(), EngineError> {
         let row = ended.entry.row();
         let error = row.error.as_deref().unwrap_or_default();
+        self.look_for_expiry(row)?;
         let no_room = ended.aside == Some(Aside::Local);
         self.counts.no_room_in_a_row = if no_room { self.counts.no_room_in_a_row + 1 } else { 0 };
         if self.counts.no_room_in_a_row >= NO_ROOM_IN_A_ROW {
@@ -430,6 +431,15 @@ impl Executor {
         let now = now(&self.common, self.counts);
         let step = outage.ended(now, seen, self.counts.next_request);
         self.take(step)
+    }
+
+    /// Returns an error if the server rejects a token that expires. Later requests would fail too, although the
+    /// server is well.
+    fn look_for_expiry(&self, row: &RequestRow) -> Result<(), EngineError> {
+        if self.common.target.expires && row.outcome == Outcome::Http(401) {
+            return Err(EngineError::Spoiled(token_rejected(row.error.as_deref().unwrap_or_default())));
+        }
+        Ok(())
     }
 
     /// Processes the results of endpoint checks, and checks whether enough time has passed to suspect or
@@ -492,7 +502,9 @@ impl Executor {
         while self.counts.in_flight > 0 {
             let Some((ended, _)) = self.ended.recv().await else { break };
             self.counts.leaves(&ended);
+            let expiry = self.look_for_expiry(ended.entry.row());
             self.keep(ended.entry)?;
+            expiry?;
         }
         while let Some(missed) = self.pacer.take_unstarted(end) {
             let phase = self.phases.enter(missed.scheduled);
