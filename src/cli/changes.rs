@@ -15,7 +15,7 @@ pub(crate) struct Changes {
     /// several times
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
-    /// Let the plan use fragments outside its folder
+    /// Let the plan use files outside its folder: fragments, data, and secrets
     #[arg(long)]
     allow_outside: bool,
     /// The number of processes that send the load together; `None` if the command does not set it.

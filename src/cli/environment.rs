@@ -204,7 +204,7 @@ fn to_ask(
     let all = secrets.iter().chain(&endpoint.api_key);
     // A pipe provides its secret only once, and the sweep itself needs that secret.
     let is_lasting = |secret: &SecretRef| match secret {
-        SecretRef::Env(_) => true,
+        SecretRef::Env(_) | SecretRef::Command(_) => true,
         SecretRef::File(path) => folder.join(path).is_file(),
     };
     if !all.into_iter().all(is_lasting) {

@@ -19,7 +19,7 @@ use super::client::{Common, Ended, EndedRequest, Order};
 use super::dispatch::Hands;
 use super::error::EngineError;
 use super::feed::Feed;
-use super::outage::{Depth, Now, Outage, Seen, Step, server_died};
+use super::outage::{Depth, Now, Outage, Seen, Step, server_died, token_rejected};
 use super::pacer::Pacer;
 use super::part::Ending;
 use super::phase::PhaseClock;
@@ -439,6 +439,7 @@ impl Executor {
 
     /// Decides whether the run can continue after this request; returns an error if not.
     fn judge(&mut self, ended: &Ended) -> Result<(), EngineError> {
+        self.look_for_expiry(&ended.request)?;
         let request = &ended.request;
         let error = request.error();
         let no_room = ended.aside == Some(Aside::Local);
@@ -452,6 +453,15 @@ impl Executor {
         let now = now(&self.common, self.counts);
         let step = outage.ended(now, seen, self.counts.next_request);
         self.take(step)
+    }
+
+    /// Returns an error if the server rejects a token that expires. Later requests would fail too, although the
+    /// server is well.
+    fn look_for_expiry(&self, request: &EndedRequest) -> Result<(), EngineError> {
+        if self.common.target.expires && request.outcome() == Outcome::Http(401) {
+            return Err(EngineError::Spoiled(token_rejected(request.error())));
+        }
+        Ok(())
     }
 
     /// Processes the results of endpoint checks, and checks whether enough time has passed to suspect or
@@ -527,7 +537,12 @@ impl Executor {
         self.cut();
         while self.counts.in_flight + self.counts.held_open > 0 {
             let Some(completed) = self.ended.recv().await else { break };
+            let expiry = match &completed {
+                Completed::Ended(ended, _) => self.look_for_expiry(&ended.request),
+                Completed::Late(_) => Ok(()),
+            };
             self.close(completed)?;
+            expiry?;
         }
         while let Some(missed) = self.pacer.take_unstarted(end) {
             let phase = self.phases.enter(missed.scheduled);

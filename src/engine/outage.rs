@@ -9,7 +9,7 @@
 //! - *Three responses with 429, three with 404, or three with 401 or 403.* A rate limit, a wrong model or
 //!   a wrong key does not occur by chance: a server that responds like this three times will continue to do
 //!   so. This conclusion is wrong for a gateway that sheds load with 429; for such a gateway, set `errors:
-//!   measured` in the plan.
+//!   measured` in the plan. If a command prints the token, the executor ends the attempt at the first 401.
 //! - *Five failures in a row (refused or reset connections, 502 or 503) without a success in between,
 //!   followed by two checks that do not reach the endpoint.* A server that sheds load still returns its list
 //!   of models, or streams responses to the requests that it has accepted. So a token, a completed request or
@@ -189,6 +189,13 @@ impl TurnedAway {
             Step::GoOn | Step::Check => None,
         }
     }
+}
+
+/// Returns the reason why an attempt ends whose token the server rejects. A token that expires is the client's, so
+/// the first such response ends the attempt, even if the plan measures errors.
+pub(crate) fn token_rejected(error: &str) -> Spoiled {
+    let detail = format!("HTTP 401: the token has expired, or was revoked{}", said(error));
+    Spoiled { cause: SpoilCause::Unauthorized, detail, retry_after: None }
 }
 
 /// The state of two successive checks of the endpoint.

@@ -58,6 +58,10 @@ pub struct Target {
     pub of_endpoint: Headers,
     /// The secret values of headers, keyed by the plan's references to them.
     pub secrets: BTreeMap<SecretRef, Secret>,
+    /// Whether the API key or the value of a header is a token that expires.
+    pub expires: bool,
+    /// Values that secrets had earlier, which are not shown either.
+    pub earlier: Vec<Secret>,
     /// Whether any certificate is accepted.
     pub insecure_tls: bool,
     /// Becomes false when the server process that sweepline started has ended; `None` if sweepline did not
@@ -94,6 +98,8 @@ impl Target {
             api_key: None,
             of_endpoint: Headers::default(),
             secrets: BTreeMap::new(),
+            expires: false,
+            earlier: Vec::new(),
             insecure_tls: false,
             alive: None,
         })
@@ -120,7 +126,7 @@ impl Target {
 
     /// Returns `text` with all secrets of this target replaced.
     pub fn redact(&self, text: &str) -> String {
-        let secrets = self.api_key.iter().chain(self.secrets.values());
+        let secrets = self.api_key.iter().chain(self.secrets.values()).chain(&self.earlier);
         without_secrets(text, secrets.map(Secret::reveal), "[secret]")
     }
 }

@@ -242,7 +242,7 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
         for (name, value) in &launch.env {
             let value = match value {
                 TextOrSecret::Text(value) => text(value),
-                TextOrSecret::Secret(_) => Value::Json(serde_json::to_string(value).expect("a reference is JSON")),
+                TextOrSecret::Secret(reference) => Value::Json(reference.identity()),
             };
             put("endpoint.launch.env.", name, value);
         }

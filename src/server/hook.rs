@@ -1,12 +1,9 @@
 //! Runs hooks. A hook is a command on this host or a request to the server under test. It has a time limit,
 //! and the end of its output is recorded.
 
-use std::io::Read;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
@@ -14,20 +11,10 @@ use tokio::sync::watch;
 
 use crate::rows::HookOutcome;
 use crate::units::Nanos;
-use crate::units::secrecy::without_secrets;
-use crate::units::text::is_unseen;
 
+use super::command::{CommandEnd, KEPT, Output, RunningCommand, cannot_start, shown_end};
 use super::probe::{LONGEST_WAIT, Question, client, words};
-use super::watchdog::{Watchdog, kill_group};
 
-/// Maximum number of bytes at the end of a hook's output that are recorded.
-const RECORDED: usize = 2 * 1024;
-/// Number of bytes at the end of the output that are kept while the hook runs. More are kept than are
-/// recorded, because secrets are removed before the record is truncated, so that it never contains a part
-/// of a secret.
-const KEPT: usize = 64 * 1024;
-/// Interval between checks whether a command has ended.
-const LOOK: Duration = Duration::from_millis(5);
 /// How long to wait for the end of a command's output after the command has ended. A process that the
 /// command started may hold the output open.
 const OUTPUT_WITHIN: Duration = Duration::from_millis(200);
@@ -101,111 +88,34 @@ pub fn run_command(
     limits: HookLimits<'_>,
 ) -> Result<HookEnd, HookStopped> {
     let start = Instant::now();
-    let Some((program, arguments)) = command.split_first() else {
-        return Ok(HookEnd::failed("no program in the command".to_owned(), start));
-    };
-    let not_started = |error: std::io::Error| HookEnd::failed(format!("cannot start it: {error}"), start);
-    // Systems differ in whether a relative path is resolved before or after changing the current folder, so
-    // the path is made absolute.
-    let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let whole = if program.contains('/') {
-        match std::path::absolute(place.join(program)) {
-            Ok(whole) => whole,
-            Err(error) => return Ok(not_started(error)),
-        }
-    } else {
-        program.into()
-    };
+    let failed = |reason: String| Ok(HookEnd::failed(reason, start));
     let (reader, writer) = match std::io::pipe() {
         Ok(pipe) => pipe,
-        Err(error) => return Ok(not_started(error)),
+        Err(error) => return failed(cannot_start(&error)),
     };
-    let mut started = Command::new(whole);
-    started.args(arguments).envs(env.iter().map(|(name, value)| (name, value))).current_dir(place).process_group(0);
     let errors = match writer.try_clone() {
         Ok(errors) => errors,
-        Err(error) => return Ok(not_started(error)),
+        Err(error) => return failed(cannot_start(&error)),
     };
-    let mut child = match started.stdin(Stdio::null()).stdout(writer).stderr(errors).spawn() {
-        Ok(child) => child,
-        Err(_) if !Path::new("/dev/null").exists() => {
-            return Ok(HookEnd::failed("cannot start it: this system has no /dev/null; mount /dev".to_owned(), start));
-        }
-        Err(error) => return Ok(not_started(error)),
+    let running = match RunningCommand::start(command, env, folder, [writer, errors]) {
+        Ok(running) => running,
+        Err(reason) => return failed(reason),
     };
-    // `started` also holds the write ends of the pipe, which would keep the pipe open.
-    drop(started);
-    let _watchdog = Watchdog::over(child.id());
     let output = Output::read(reader);
-    let deadline = start + Duration::from(limits.within);
     let mut is_announced = false;
-    let ended = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break HookEnd::of_status(status, start),
-            Ok(None) => {}
-            Err(error) => break HookEnd::failed(format!("cannot wait for it: {error}"), start),
-        }
-        let is_stopped = *limits.stop.borrow();
-        if is_stopped || Instant::now() >= deadline {
-            kill_group(child.id());
-            let _ = child.wait();
-            if is_stopped {
-                return Err(HookStopped);
-            }
-            break HookEnd::timed_out(limits.within, start);
-        }
+    let announce = || {
         if !is_announced && start.elapsed() >= ANNOUNCED_AFTER {
             is_announced = true;
             (limits.announce)();
         }
-        std::thread::sleep(LOOK);
     };
-    Ok(HookEnd { output: recorded(&output.end(), limits.secrets), ..ended })
-}
-
-/// The last bytes of a command's output. A thread reads the output, so a command that prints a lot is never
-/// blocked.
-struct Output {
-    kept: Arc<Mutex<Vec<u8>>>,
-    reader: Option<JoinHandle<()>>,
-}
-
-impl Output {
-    fn read(mut from: impl Read + Send + 'static) -> Output {
-        let kept = Arc::new(Mutex::new(Vec::new()));
-        let into = Arc::clone(&kept);
-        let read = move || {
-            let mut buffer = vec![0; 16 * 1024];
-            loop {
-                match from.read(&mut buffer) {
-                    Ok(0) => break,
-                    Ok(count) => {
-                        let mut kept = into.lock().unwrap_or_else(PoisonError::into_inner);
-                        kept.extend_from_slice(&buffer[..count]);
-                        if kept.len() > 2 * KEPT {
-                            let surplus = kept.len() - KEPT;
-                            kept.drain(..surplus);
-                        }
-                    }
-                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                    Err(_) => break,
-                }
-            }
-        };
-        // If the thread cannot be started, the output is lost, and the command's writes fail.
-        let reader = std::thread::Builder::new().name("hook output".to_owned()).spawn(read).ok();
-        Output { kept, reader }
-    }
-
-    /// Returns the output that was kept. Processes that the command left running may hold the pipe open.
-    /// This function waits for them only briefly, and returns what has been written so far.
-    fn end(self) -> Vec<u8> {
-        let deadline = Instant::now() + OUTPUT_WITHIN;
-        while self.reader.as_ref().is_some_and(|reader| !reader.is_finished()) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
+    let ended = match running.wait(start + Duration::from(limits.within), &limits.stop, announce) {
+        CommandEnd::Exited(status) => HookEnd::of_status(status, start),
+        CommandEnd::TimedOut => HookEnd::timed_out(limits.within, start),
+        CommandEnd::Lost(reason) => HookEnd::failed(reason, start),
+        CommandEnd::Stopped => return Err(HookStopped),
+    };
+    Ok(HookEnd { output: shown_end(&output.end(OUTPUT_WITHIN), limits.secrets), ..ended })
 }
 
 /// Sends a request without a body to the server of `question`. `path` starts at the server's root.
@@ -267,33 +177,20 @@ pub fn send_request(
             outcome: if status.is_success() { HookOutcome::Ok } else { HookOutcome::Failed },
             status: Some(status.as_u16()),
             detail: None,
-            output: recorded(&data, limits.secrets),
+            output: shown_end(&data, limits.secrets),
             ..HookEnd::failed(String::new(), start)
         },
         Err(error) if error.is_timeout() && !error.is_connect() => HookEnd::timed_out(limits.within, start),
         Err(error) => {
-            let detail = recorded(words(&error).as_bytes(), limits.secrets);
+            let detail = shown_end(words(&error).as_bytes(), limits.secrets);
             HookEnd::failed(format!("no response: {detail}"), start)
         }
     })
 }
 
-/// Formats the end of an output for recording and display. Secrets are removed before the output is
-/// truncated, and control characters and invisible characters are removed as well.
-fn recorded(output: &[u8], secrets: &[String]) -> String {
-    let text = String::from_utf8_lossy(output);
-    let text = without_secrets(&text, secrets.iter().map(String::as_str), "[secret]");
-    let shown: String = text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_unseen(*c)).collect();
-    let shown = shown.trim_end();
-    let mut from = shown.len().saturating_sub(RECORDED);
-    while !shown.is_char_boundary(from) {
-        from += 1;
-    }
-    shown[from..].to_owned()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::command::RECORDED;
     use super::*;
 
     fn run(script: &str, within: Nanos, secrets: &[String]) -> HookEnd {

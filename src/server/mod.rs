@@ -1,8 +1,9 @@
 //! The server under test: launching it, probing it, checking whether it is reachable and idle, requesting
-//! its token counts and its description of itself, and running hooks. Also contains the embedded mock's
-//! process and the description of the machine that sends the requests.
+//! its token counts and its description of itself, and running hooks and token commands. Also contains the
+//! embedded mock's process and the description of the machine that sends the requests.
 
 mod check;
+mod command;
 mod describe;
 mod embedded;
 mod fingerprint;
@@ -18,6 +19,7 @@ mod ready;
 mod recorded_tests;
 mod round_trip;
 mod self_description;
+mod token;
 mod tokenize;
 mod watchdog;
 mod way;
@@ -35,6 +37,7 @@ pub use probe::{Found, IS_IT_THERE, PROMPT, ProbeError, Question, probe};
 pub use ready::Unready;
 pub use round_trip::measure_way;
 pub use self_description::SelfDescription;
+pub use token::{TokenError, print_token};
 pub use tokenize::{Counter, Message};
 pub use watchdog::watch;
 pub use way::Way;

@@ -28,24 +28,28 @@ pub struct Unready {
     pub retry_after: Option<Duration>,
     /// Whether the process that sweepline launched has ended.
     pub has_ended: bool,
+    /// Whether the server rejects the API key.
+    pub is_unauthorized: bool,
 }
 
 impl Unready {
+    fn new(reason: impl Into<String>, is_final: bool) -> Unready {
+        Unready { reason: reason.into(), is_final, retry_after: None, has_ended: false, is_unauthorized: false }
+    }
+
     /// Returns the state of a server for which waiting cannot help.
     pub fn for_good(reason: impl Into<String>) -> Unready {
-        Unready { reason: reason.into(), is_final: true, retry_after: None, has_ended: false }
+        Unready::new(reason, true)
     }
-}
 
-impl Unready {
     /// Returns the state after a probe that was stopped before the server responded.
     pub fn stopped() -> Unready {
-        Unready { reason: "stopped".to_owned(), is_final: false, retry_after: None, has_ended: false }
+        Unready::new("stopped", false)
     }
 
     /// Returns the state of a launched server process that has ended, or did not start.
     pub fn ended(reason: impl Into<String>, is_final: bool) -> Unready {
-        Unready { reason: reason.into(), is_final, retry_after: None, has_ended: true }
+        Unready { has_ended: true, ..Unready::new(reason, is_final) }
     }
 }
 
@@ -62,7 +66,8 @@ impl From<ProbeError> for Unready {
                 (false, None)
             }
         };
-        Unready { reason: error.to_string(), is_final, retry_after, has_ended: false }
+        let is_unauthorized = matches!(error, ProbeError::Key { .. });
+        Unready { retry_after, is_unauthorized, ..Unready::new(error.to_string(), is_final) }
     }
 }
 

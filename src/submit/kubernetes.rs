@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::Element;
 use crate::plan::Plan;
-use crate::plan::model::{Memory, Pod, Resources, Toleration};
+use crate::plan::model::{Memory, Pod, Resources, SecretRef, Toleration, mount_of};
 use crate::units::Nanos;
 
 /// Maximum number of new pods that a Job starts after exit codes for which a retry may help.
@@ -194,18 +194,37 @@ fn secret_variables(plan: &Plan, element: &Element) -> Result<BTreeSet<String>, 
     }
     let mut references = BTreeSet::new();
     collect(&plan, &mut references);
-    let variable = |reference: String| match reference.strip_prefix("env:") {
-        Some(name) => Ok(name.to_owned()),
-        None => Err(format!("a pod has no file for the secret {reference}: use {{ secret: env:NAME }}")),
-    };
-    references.into_iter().map(variable).collect()
+    references.into_iter().filter_map(|reference| variable(reference).transpose()).collect()
 }
 
-fn collect(value: &Value, references: &mut BTreeSet<String>) {
+/// Returns the environment variable that a secret needs in a pod; `None` if it needs none, because the secret is
+/// mounted, or printed by a program of the image. Fails if a pod cannot have the secret.
+fn variable(reference: SecretRef) -> Result<Option<String>, String> {
+    match reference {
+        SecretRef::Env(name) => Ok(Some(name)),
+        SecretRef::File(path) if mount_of(&path).is_some() => Ok(None),
+        SecretRef::File(_) => Err(format!(
+            "a pod has no file for the secret {reference}: use {{ secret: env:NAME }}, or mount the file below \
+             /run/secrets"
+        )),
+        SecretRef::Command(command) => {
+            let program = command.command.0.first().map_or("", String::as_str);
+            if program.contains('/') && !program.starts_with('/') {
+                return Err(format!(
+                    "a pod has no file for the token command `{command}`: install the program in the image, and write \
+                     its name or its absolute path"
+                ));
+            }
+            Ok(None)
+        }
+    }
+}
+
+fn collect(value: &Value, references: &mut BTreeSet<SecretRef>) {
     match value {
         Value::Object(table) => {
-            if let (1, Some(Value::String(reference))) = (table.len(), table.get("secret")) {
-                references.insert(reference.clone());
+            if let (1, Some(_)) = (table.len(), table.get("secret")) {
+                references.extend(serde_json::from_value::<SecretRef>(value.clone()).ok());
             }
             table.values().for_each(|value| collect(value, references));
         }

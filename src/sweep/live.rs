@@ -5,13 +5,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
-use crate::engine::Target;
+use tokio::sync::watch;
+
+use crate::engine::{Secret, Target};
 use crate::plan::{Endpoint, SecretRef};
 use crate::rows::ServerStart;
 use crate::server::{Embedded, Found};
 
 use super::launching::Started;
-use super::secrets::{ResolveError, Use, resolve_secret};
+use super::secrets::{ResolveError, Use, resolve_secret, resolve_until};
+use super::tokens::TOKENS;
 
 /// The state of an endpoint's server.
 #[derive(Debug, Default)]
@@ -66,6 +69,8 @@ pub(super) fn with_secrets<'a>(
             Err(error) => wrong.push(error),
         }
     }
+    target.expires = api_key.into_iter().chain(target.secrets.keys()).any(|reference| reference.command().is_some());
+    target.earlier = TOKENS.known();
     match wrong.len() {
         0 => Ok(target),
         1 => Err(wrong.remove(0)),
@@ -73,12 +78,54 @@ pub(super) fn with_secrets<'a>(
     }
 }
 
-/// Returns the address for display, with the API key redacted. If the key comes from a pipe, it is not read
-/// here, because a pipe can be read only once, and the key is needed for sending.
+/// Reads again the secrets of a target that may have changed since it was made: tokens that are no longer valid or
+/// were rejected, and files. Fails if a command prints no token, or `stop` becomes true meanwhile.
+pub(super) fn renewed(
+    mut target: Target,
+    api_key: Option<&SecretRef>,
+    folder: &Path,
+    stop: &watch::Receiver<bool>,
+) -> Result<Target, ResolveError> {
+    if let Some((reference, key)) = api_key.zip(target.api_key.as_mut()) {
+        renew(Use::Key, reference, key, folder, stop)?;
+    }
+    for (reference, secret) in &mut target.secrets {
+        renew(Use::Header, reference, secret, folder, stop)?;
+    }
+    target.earlier = TOKENS.known();
+    Ok(target)
+}
+
+/// Reads a secret again if it may have changed.
+fn renew(
+    used: Use,
+    reference: &SecretRef,
+    secret: &mut Secret,
+    folder: &Path,
+    stop: &watch::Receiver<bool>,
+) -> Result<(), ResolveError> {
+    let now = match reference {
+        SecretRef::Env(_) => return Ok(()),
+        // A pipe can be read only once. A mounted file may be missing while it is replaced.
+        SecretRef::File(path) if !folder.join(path).is_file() => return Ok(()),
+        SecretRef::File(_) => resolve_secret(used, reference, folder).unwrap_or_else(|_| secret.clone()),
+        SecretRef::Command(_) => resolve_until(used, reference, folder, stop)?,
+    };
+    if now != *secret {
+        TOKENS.remember(secret);
+        TOKENS.remember(&now);
+        *secret = now;
+    }
+    Ok(())
+}
+
+/// Returns the address for display, with the API key redacted. If the key comes from a pipe or a command, it is not
+/// read here, because a pipe can be read only once, and the key is needed for sending.
 pub(super) fn shown(endpoint: &Endpoint, url: &str, folder: &Path) -> String {
     let is_at_hand = |key: &&SecretRef| match key {
         SecretRef::Env(_) => true,
         SecretRef::File(path) => folder.join(path).is_file(),
+        SecretRef::Command(_) => false,
     };
     let key = endpoint.api_key.as_ref().filter(is_at_hand).and_then(|key| resolve_secret(Use::Key, key, folder).ok());
     key.map_or_else(|| url.to_owned(), |key| key.redact(url))

@@ -26,6 +26,7 @@ mod settle;
 mod shared_load;
 mod telemetry;
 mod tokenizers;
+mod tokens;
 pub mod worker;
 
 pub(crate) use launching::secret_behind;

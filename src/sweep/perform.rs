@@ -34,11 +34,13 @@ use crate::workload::{Generator, Tokenizer, estimate};
 use super::environment;
 use super::gpus::gpus_of;
 use super::hooks::{HookFailure, Hooking, RunHooks};
-use super::live::target;
+use super::live::{renewed, target};
+use super::secrets::ResolveError;
 use super::sending::Sending;
 use super::settle::{Beginning, Leftovers, Settle, Stopped};
 use super::telemetry::Beside;
 use super::tokenizers::Tokenizers;
+use super::tokens::TOKENS;
 
 /// Starts an embedded server.
 pub fn serve(figures: &MockFigures) -> Result<Embedded, String> {
@@ -54,7 +56,7 @@ pub(crate) fn secrets_of<'a>(specs: impl Iterator<Item = &'a Arc<RunSpec>>) -> V
 
 /// Probes whether an endpoint is ready, and returns its target and the results of the probe. If sweepline
 /// started the endpoint's server, `served` contains the server's address and a flag that is true while it
-/// runs.
+/// runs. If the server rejects a token that was printed earlier, it is probed again with a new token.
 pub fn ask(
     endpoint: &Endpoint,
     served: Option<(String, Arc<AtomicBool>)>,
@@ -63,8 +65,34 @@ pub fn ask(
 ) -> Result<(Target, Found), Unready> {
     let url = served.as_ref().map(|(url, _)| url.as_str()).or(endpoint.url.as_deref());
     let url = url.ok_or_else(|| Unready::for_good("it has no address"))?;
-    let mut target = target(endpoint, url, of_headers, folder).map_err(|error| Unready::for_good(error.to_string()))?;
-    let question = Question { ready: endpoint.ready_path(), ..question(url, &target, spec) };
+    let began = Instant::now();
+    loop {
+        let made = target(endpoint, url, of_headers, folder);
+        let mut target = made.map_err(|error| Unready::for_good(error.to_string()))?;
+        let answer = ask_target(endpoint, &target, url, spec);
+        // A token that was just printed is rejected for another reason than its age.
+        if answer.as_ref().is_err_and(|unready| unready.is_unauthorized) && TOKENS.reject(&target, began) {
+            continue;
+        }
+        let found = answer.map_err(|unready| naming_command(unready, endpoint))?;
+        target.alive = served.map(|(_, alive)| alive);
+        return Ok((target, found));
+    }
+}
+
+/// Adds the command that printed a rejected token to the reason why a server is not ready.
+fn naming_command(unready: Unready, endpoint: &Endpoint) -> Unready {
+    match endpoint.api_key.as_ref().and_then(SecretRef::command) {
+        Some(command) if unready.is_unauthorized => {
+            Unready { reason: format!("{}; the token was printed by `{command}`", unready.reason), ..unready }
+        }
+        _ => unready,
+    }
+}
+
+/// Probes the server of a target once.
+fn ask_target(endpoint: &Endpoint, target: &Target, url: &str, spec: &RunSpec) -> Result<Found, Unready> {
+    let question = Question { ready: endpoint.ready_path(), ..question(url, target, spec) };
     // The embedded mock is not asked for its description, because it is this program itself.
     let ask_what_it_is = || (!endpoint.is_embedded()).then(|| look(&question, endpoint.engine)).flatten();
     let contradiction = |said: &Option<SelfDescription>| environment::contradiction(spec, said.as_ref()?);
@@ -84,9 +112,7 @@ pub fn ask(
     }
     let way = measure_way(&question);
     let not_near = way.contradicts_near().filter(|_| endpoint.near);
-    let found = Found { said: said.unwrap_or_default(), way, not_near, ..found };
-    target.alive = served.map(|(_, alive)| alive);
-    Ok((target, found))
+    Ok(Found { said: said.unwrap_or_default(), way, not_near, ..found })
 }
 
 /// Probes whether an endpoint generates with the model of `spec`, without the other checks of [`ask`].
@@ -101,7 +127,7 @@ pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
         url: url.to_owned(),
         api_key: target.api_key.as_ref().map(|key| key.reveal().to_owned()),
         headers: target.headers(&target.of_endpoint).map(|(name, value)| [name, value].map(str::to_owned)).collect(),
-        secrets: target.secrets.values().map(|secret| secret.reveal().to_owned()).collect(),
+        secrets: target.secrets.values().chain(&target.earlier).map(|secret| secret.reveal().to_owned()).collect(),
         insecure_tls: target.insecure_tls,
         http2: spec.endpoint.http.is_some(),
         api: spec.endpoint.api,
@@ -214,6 +240,10 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         resource,
         tell,
     } = order;
+    let target = match renewed(target, hooks.endpoint.api_key.as_ref(), &hooks.folder, &stop) {
+        Ok(target) => target,
+        Err(error) => return Err(abandon(attempt, without_token(error), retries)),
+    };
     let question = Question { ready: ready.clone(), ..question(&target.url(), &target, &run.spec) };
     let tokenizer = match tokenizers.of(&run.spec, &question) {
         Ok(tokenizer) => tokenizer,
@@ -292,7 +322,12 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let hooked = hooking.after(&mut hook_runs);
     let finished = match finished {
         Ok(finished) => finished,
-        Err(error) => return Err(abandon(attempt, with_death(error, watch, &halted), retries)),
+        Err(error) => {
+            if matches!(&error, EngineError::Spoiled(spoiled) if spoiled.cause == SpoilCause::Unauthorized) {
+                TOKENS.reject(&target, Instant::now());
+            }
+            return Err(abandon(attempt, with_death(error, watch, &halted), retries));
+        }
     };
     let start = environment.server_start.clone().filter(|_| run.spec.start);
     if let (Some(before), Some(now)) = (&said.version, other_version(&question, &said)) {
@@ -398,6 +433,17 @@ fn is_stopped_soon(stop: &watch::Receiver<bool>) -> bool {
         std::thread::sleep(Duration::from_millis(10));
     }
     *stop.borrow()
+}
+
+/// Returns the error of an attempt whose token could not be renewed. The environment has spoiled the attempt.
+fn without_token(error: ResolveError) -> EngineError {
+    match error {
+        ResolveError::Stopped => EngineError::Stopped,
+        error => {
+            let detail = error.to_string();
+            EngineError::Spoiled(Spoiled { cause: SpoilCause::Unauthorized, detail, retry_after: None })
+        }
+    }
 }
 
 /// Ends the attempt without a commit, and records the reason.

@@ -121,6 +121,31 @@ fn a_script_and_manifests_say_what_the_plan_asks_for() {
 }
 
 #[test]
+fn pods_read_mounted_secrets_and_execute_token_commands_themselves() {
+    let lab = Lab::new();
+    let one = "sweeps:\n  s: { matrix: { endpoint: [a], model: [m], scenario: [s], batch_size: [1] } }\n";
+    for secret in [
+        "'file:/var/run/secrets/kubernetes.io/serviceaccount/token'",
+        "{ command: [gcloud, auth, print-access-token], valid: 50m }",
+        "{ command: [/opt/token, a], valid: 50m }",
+    ] {
+        let endpoint = format!(
+            "  a: {{ url: \"http://vllm:8000/v1\", api_key: {{ secret: {secret} }}, \
+             resources: {{ kubernetes: {{ image: i, claim: c }} }} }}"
+        );
+        lab.write("plan.yaml", &plan(&endpoint, one));
+        let text = lab.ok(&["submit", "plan.yaml", "--on", "kubernetes", "--dry-run"]).stdout;
+        assert!(!text.contains("secretKeyRef"), "{text}");
+        // The plan in the ConfigMap is complete.
+        let written = text.split("plan.yaml: |").nth(1).unwrap().lines().skip(1);
+        let written: Vec<&str> = written.take_while(|line| line.is_empty() || line.starts_with("    ")).collect();
+        lab.write("pod.yaml", &written.join("\n"));
+        let ids = |file: &str| lab.ok(&["preview", file, "--format", "json"]).json()["runs"][0]["id"].clone();
+        assert_eq!(ids("pod.yaml"), ids("plan.yaml"));
+    }
+}
+
+#[test]
 fn what_a_cluster_needs_and_a_plan_lacks_is_named() {
     let lab = Lab::new();
     let refused = |endpoints: &str, on: &str, words: &str| {
@@ -134,6 +159,10 @@ fn what_a_cluster_needs_and_a_plan_lacks_is_named() {
     let pod = "resources: { kubernetes: { image: i, claim: c } }";
     let key = format!("  a: {{ {url}, {pod}, api_key: {{ secret: \"env:KEY\" }} }}");
     refused(&key, "kubernetes", "the plan reads a secret from KEY, but endpoint `a` has no secret for Kubernetes");
+    let with_key = |secret: &str| format!("  a: {{ {url}, {pod}, api_key: {{ secret: {secret} }} }}");
+    refused(&with_key("'file:keys/a'"), "kubernetes", "a pod has no file for the secret file:keys/a");
+    let own_script = "{ command: [./token.sh, a], valid: 50m }";
+    refused(&with_key(own_script), "kubernetes", "a pod has no file for the token command `./token.sh a`");
     refused(&format!("  a: {{ {url}, resources: {{ memory: 200 }} }}"), "slurm", "amount of memory");
     refused(&format!("  a: {{ {url}, resources: {{ gpus: 9999 }} }}"), "slurm", "`gpus` must be 0 to 1024, not 9999");
     refused(&format!("  a: {{ {url}, resources: {{ slurm: [--mem=1G] }} }}"), "slurm", "write `memory`");

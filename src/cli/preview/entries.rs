@@ -28,6 +28,7 @@ use super::reason::{Changed, Places, changes, reason};
 use super::repeats::{RepeatsState, repeats};
 use super::scrapes::{Scrapes, scrapes};
 use super::starts::{Starts, starts};
+use super::token_commands::{TokenCommandUse, token_commands};
 
 /// The definition of a given-up run, as text.
 const GIVEN_UP_RULE: &str = "the environment spoiled the run as often as the plan's `retries` allow; `run` retries \
@@ -80,6 +81,9 @@ pub(crate) struct Preview {
     /// Hooks and resets of the plan that accompany the runs to do; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<Happens>,
+    /// The commands that print tokens for the runs to do; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub token_commands: Vec<TokenCommandUse>,
     /// The metrics pages that `run` would scrape during the remaining runs, by endpoint; empty if no
     /// endpoint of these runs has `telemetry`.
     pub scrapes: Vec<Scrapes>,
@@ -271,6 +275,7 @@ impl Preview {
             budget: workspace.budget.clone(),
             starts: starts(workspace, &to_start),
             hooks: happens(workspace, &to_start),
+            token_commands: token_commands(workspace, &to_start),
             scrapes: scrapes(workspace, &to_start),
             data,
             plan: workspace.plan().name.clone(),

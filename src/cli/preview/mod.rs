@@ -12,6 +12,7 @@ pub(super) mod repeats;
 mod scrapes;
 mod starts;
 pub(super) mod text;
+mod token_commands;
 
 use std::path::PathBuf;
 

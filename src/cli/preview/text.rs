@@ -282,6 +282,8 @@ fn totals(preview: &Preview) -> String {
     out.push_str(&starts.collect::<String>());
     let hooks = preview.hooks.iter().map(|hook| labelled("hooks", &plain(&hook.words())));
     out.push_str(&hooks.collect::<String>());
+    let commands = preview.token_commands.iter().map(|command| labelled("secrets", &plain(&command.words())));
+    out.push_str(&commands.collect::<String>());
     let scrapes = preview.scrapes.iter().map(|scrapes| labelled("scrapes", &plain(&scrapes.words())));
     out.push_str(&scrapes.collect::<String>());
     out.push_str(&labelled("order", if preview.starts.is_empty() { ORDER } else { ORDER_OF_SERVERS }));

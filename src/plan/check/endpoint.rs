@@ -1,8 +1,6 @@
 //! Checks of endpoints and models: every endpoint must have a server, no secret may be exposed, and a model
 //! must have an id wherever it is used.
 
-use std::path::{Component, Path};
-
 use super::checker::{Checker, is_negative, is_not_positive, out_of_range, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::diagnostic::suggest;
@@ -17,8 +15,6 @@ use crate::plan::model::price::Owned;
 use crate::plan::model::retries::Retries;
 use crate::plan::model::scalar::ModelId;
 use crate::plan::model::under_test::{Model, ModelShape};
-use crate::plan::text::secret::SecretRef;
-use crate::plan::text::tree::Step;
 use crate::units::secrecy::carries_secret;
 
 /// Parses a usable URL, or returns the problem and its remedy.
@@ -61,7 +57,7 @@ impl Checker<'_> {
                 self.url(name, url);
             }
             if let Some(secret) = &endpoint.api_key {
-                self.secret_file(&steps!["endpoints", name.as_str(), "api_key", "secret"], secret);
+                self.secret(&steps!["endpoints", name.as_str(), "api_key", "secret"], secret);
             }
             self.headers(&steps!["endpoints", name.as_str(), "headers"], &endpoint.headers, &[endpoint]);
             self.ready(name, endpoint);
@@ -165,17 +161,6 @@ impl Checker<'_> {
                 let message = format!("`url` is the base address of the API; sweepline appends `{call}`");
                 return self.report(&at, bad(message, &format!("write {base}, and select the API with `api`")));
             }
-        }
-    }
-
-    /// Reports a secret whose file is outside the plan's folder.
-    pub(super) fn secret_file(&mut self, at: &[Step], secret: &SecretRef) {
-        let SecretRef::File(file) = secret else { return };
-        let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
-        if !Path::new(file).components().all(inside) {
-            let message = format!("`{file}` is outside the plan's folder");
-            let remedy = "move the file to the plan's folder and list it in .gitignore, or use env:NAME";
-            self.report(at, Diagnostic::new(Code::PathOutside, message).remedy(remedy));
         }
     }
 

@@ -43,9 +43,7 @@ impl Checker<'_> {
                 continue;
             }
             match value {
-                TextOrSecret::Secret(secret) => {
-                    self.secret_file(&[&place[..], &[Step::from("secret")]].concat(), secret)
-                }
+                TextOrSecret::Secret(secret) => self.secret(&[&place[..], &[Step::from("secret")]].concat(), secret),
                 TextOrSecret::Text(text) => self.header_text(&place, name, text),
             }
         }

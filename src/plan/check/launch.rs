@@ -151,7 +151,7 @@ impl Checker<'_> {
                 }
                 match value {
                     TextOrSecret::Secret(secret) => {
-                        self.secret_file(&[&at[..], &steps!["secret"]].concat(), secret);
+                        self.lasting_secret(&[&at[..], &steps!["secret"]].concat(), secret);
                     }
                     TextOrSecret::Text(text) if is_secret_name(name) || holds_key(text) => {
                         let message = format!("the value of `{name}` looks like a secret and would end up in results");

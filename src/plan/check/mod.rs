@@ -27,6 +27,7 @@ mod resources;
 mod rules;
 mod scenario;
 mod search;
+mod secret;
 mod sweep;
 mod taken;
 mod talk;
@@ -49,9 +50,9 @@ fn has_too_many_values(plan: &Plan) -> bool {
 }
 
 /// Checks a plan as written in `tree`, with the files that it names, and resolves it. The resolved plan is
-/// valid only if there are no diagnostics.
-pub(super) fn check(plan: &Plan, tree: &Node) -> (ResolvedPlan, Vec<Diagnostic>) {
-    let mut checker = Checker::new(tree);
+/// valid only if there are no diagnostics. `allow_outside` allows secrets in files outside the plan's folder.
+pub(super) fn check(plan: &Plan, tree: &Node, allow_outside: bool) -> (ResolvedPlan, Vec<Diagnostic>) {
+    let mut checker = Checker::new(tree, allow_outside);
     checker.head(plan);
     checker.endpoints(plan);
     if !has_too_many_values(plan) {

@@ -38,7 +38,7 @@ pub struct Options {
     /// Values set on the command line, each `path=value`; for each path, the last value takes
     /// precedence.
     pub set: Vec<String>,
-    /// Whether fragments outside the plan's folder are allowed.
+    /// Whether files outside the plan's folder are allowed: fragments, data, and secrets.
     pub allow_outside: bool,
     /// Number of processes that send the load together, if set on the command line.
     pub workers: Option<u32>,

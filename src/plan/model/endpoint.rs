@@ -42,7 +42,8 @@ pub struct Endpoint {
     /// The API to call.
     #[serde(default)]
     pub api: Api,
-    /// The API key, as a reference: { secret: env:VLLM_API_KEY } or { secret: file:key.txt }. Never the key itself.
+    /// The API key, as a reference: { secret: env:VLLM_API_KEY }, { secret: file:key.txt }, or a command that prints a
+    /// token. Never the key itself.
     #[schemars(example = serde_json::json!({ "secret": "env:VLLM_API_KEY" }))]
     pub api_key: Option<SecretRef>,
     /// The hardware the server runs on.

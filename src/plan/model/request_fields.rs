@@ -98,7 +98,7 @@ impl RequestFields {
                 TextOrSecret::Text(text) => FieldValue::Text(text.clone()),
                 // A secret is represented by its reference, because the secret itself is never part of
                 // an identity.
-                TextOrSecret::Secret(_) => FieldValue::Json(serde_json::to_string(value).unwrap_or_default()),
+                TextOrSecret::Secret(reference) => FieldValue::Json(reference.identity()),
             };
             (format!("headers.{name}").into(), value)
         }));

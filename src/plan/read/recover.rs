@@ -167,6 +167,7 @@ fn missing(path: &[Step], field: &str) -> Diagnostic {
         "sweeps" => "add what to run, like sweeps: { first: { matrix: { batch_size: [1, 8] } } }".to_owned(),
         "matrix" => "add the axes, like matrix: { endpoint: [...], model: [...], batch_size: [1, 8] }".to_owned(),
         "id" => "add `id: ` and the model's name as its server knows it".to_owned(),
+        "valid" => "add `valid: ` and how long a token may be used after it was printed, like valid: 50m".to_owned(),
         field => format!("add `{field}`"),
     };
     Diagnostic::new(Code::MissingField, message).remedy(remedy)

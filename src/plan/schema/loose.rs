@@ -18,7 +18,7 @@ pub(crate) fn expressions(schema: &mut Value) {
             ("properties" | "$defs", Value::Object(named)) => {
                 let values = named.iter_mut().filter(|(name, _)| !WRITTEN_OUT.contains(&name.as_str()));
                 values
-                    .filter(|(name, _)| *name != "Secret" && *name != "SecretReference")
+                    .filter(|(name, _)| !["Secret", "SecretReference", "TokenCommand"].contains(&name.as_str()))
                     .for_each(|(_, one)| value_or_expression(one));
             }
             ("additionalProperties" | "items", one @ Value::Object(_)) => value_or_expression(one),

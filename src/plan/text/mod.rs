@@ -10,4 +10,5 @@ pub(crate) mod place;
 pub(crate) mod secret;
 pub(crate) mod source;
 pub(crate) mod span;
+pub(crate) mod token_command;
 pub(crate) mod tree;
