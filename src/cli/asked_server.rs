@@ -10,7 +10,7 @@ use crate::import::{FreshServer, api_base};
 use crate::plan::{Api, Engine};
 use crate::report::format::plain;
 use crate::server::{Description, ProbeError, Question, describe};
-use crate::units::Nanos;
+use crate::units::{Address, Nanos};
 use crate::units::secrecy::{carries_secret, looks_like_key};
 use crate::units::text::is_variable;
 
@@ -115,7 +115,7 @@ fn ask(args: &AskedServer, url: &str) -> Result<Description, Failure> {
     let question = Question {
         headers: Vec::new(),
         secrets: Vec::new(),
-        url: url.to_owned(),
+        address: Address::parse(url).map_err(|error| Failure::Usage(format!("--url is invalid: {error}")))?,
         api_key: key(args.api_key_env.as_deref())?,
         insecure_tls: false,
         http2: false,

@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::engine::{Demand, Target, demand};
+use crate::engine::{Demand, demand};
 use crate::expand::PlannedRun;
 use crate::report::format::plain;
 use crate::sweep::event::RunView;
+use crate::units::Address;
 
 use super::limits::Limits;
 use super::workspace::Workspace;
@@ -48,13 +49,13 @@ pub(crate) fn obstacles<'a>(
 fn need(workspace: &Workspace, run: &PlannedRun) -> Need {
     let endpoint = &run.spec.endpoint.name;
     let url = workspace.plan().endpoints.get(endpoint).and_then(|endpoint| endpoint.url.as_deref());
-    let target = url.and_then(|url| Target::parse(url).ok());
+    let address = url.and_then(|url| Address::parse(url).ok());
     let is_loopback = |host: &str| host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
     Need {
         name: plain(&RunView::new(0, run).name),
         resource: workspace.expansion.resources.get(endpoint).unwrap_or(endpoint).clone(),
-        address: target.as_ref().map_or_else(|| endpoint.clone(), |target| format!("{}:{}", target.host, target.port)),
-        is_local: target.as_ref().is_none_or(|target| is_loopback(&target.host)),
+        address: address.as_ref().map_or_else(|| endpoint.clone(), |to| format!("{}:{}", to.host(), to.port())),
+        is_local: address.as_ref().is_none_or(|address| is_loopback(address.host())),
         demand: demand(&run.spec),
     }
 }

@@ -211,5 +211,5 @@ fn to_ask(
         return None;
     }
     let target = target(endpoint, url, &secrets, folder).ok()?;
-    Some(question(url, &target, spec))
+    Some(question(&target, spec))
 }

@@ -42,9 +42,9 @@ impl Connector {
     /// Creates a connector to `target`. Fails if the host is not a valid name for TLS or the system's
     /// certificates cannot be read.
     pub(crate) fn new(target: Arc<Target>, clock: Clock, http2: bool) -> io::Result<Connector> {
-        let tls = match target.tls {
+        let tls = match target.address.is_https() {
             true => {
-                let name = ServerName::try_from(target.host.clone()).map_err(io::Error::other)?;
+                let name = ServerName::try_from(target.address.host().to_owned()).map_err(io::Error::other)?;
                 Some((tls::connector(target.insecure_tls, http2)?, name))
             }
             false => None,
@@ -64,7 +64,7 @@ impl Connector {
 
     /// Returns the target's host and port, as sent in the `Host` header.
     pub(crate) fn authority(&self) -> &str {
-        &self.target.authority
+        self.target.authority()
     }
 
     /// Opens a connection. This has no time limit; the caller must set one.
@@ -99,12 +99,12 @@ impl Connector {
     }
 
     async fn resolve(&self, opening: &mut Opening) -> io::Result<Vec<SocketAddr>> {
-        let port = self.target.port;
-        if let Ok(address) = self.target.host.parse::<IpAddr>() {
+        let (host, port) = (self.target.address.host(), self.target.address.port());
+        if let Ok(address) = host.parse::<IpAddr>() {
             return Ok(vec![(address, port).into()]);
         }
         let begin = self.clock.now();
-        let found: Vec<SocketAddr> = tokio::net::lookup_host((self.target.host.as_str(), port)).await?.collect();
+        let found: Vec<SocketAddr> = tokio::net::lookup_host((host, port)).await?.collect();
         opening.dns = Some(self.clock.now() - begin);
         if found.is_empty() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));

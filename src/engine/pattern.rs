@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use bytes::Bytes;
-use http::{HeaderValue, Uri, header};
+use http::{HeaderValue, header};
 
 use crate::expand::{RunSpec, Shaping};
 use crate::plan::TextOrSecret;
@@ -83,9 +83,7 @@ pub(crate) fn fields(shaping: &Shaping, target: &Target) -> Vec<Field> {
 /// Returns the bytes of a request's head up to the request's number, for one class.
 fn head(spec: &RunSpec, shaping: &Shaping, target: &Target, id_prefix: &str) -> Vec<u8> {
     let path = spec.endpoint.api.protocol().path();
-    let checked = "the parts of the address were checked when it was read";
-    let uri: Uri = format!("{}{path}", target.base).parse().expect(checked);
-    let mut before = format!("POST {uri} HTTP/1.1\r\n").into_bytes();
+    let mut before = format!("POST {} HTTP/1.1\r\n", target.address.of_api(path)).into_bytes();
     let mut field = |name: &str, value: &str| {
         // Invalid values, for example with a line break, are omitted.
         if let Ok(value) = HeaderValue::try_from(value) {
@@ -95,7 +93,7 @@ fn head(spec: &RunSpec, shaping: &Shaping, target: &Target, id_prefix: &str) -> 
             before.extend_from_slice(b"\r\n");
         }
     };
-    field(header::HOST.as_str(), &target.authority);
+    field(header::HOST.as_str(), target.authority());
     for Field { name, value, is_secret: _ } in fields(shaping, target) {
         field(&name, &value);
     }

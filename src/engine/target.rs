@@ -5,10 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use http::Uri;
-use http::uri::Scheme;
-
 use crate::plan::{Headers, SecretRef, TextOrSecret};
+use crate::units::Address;
 use crate::units::secrecy::without_secrets;
 
 /// A secret. It is never printed.
@@ -41,16 +39,8 @@ impl fmt::Debug for Secret {
 /// The server under test: everything that a client needs to send requests to it.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// Whether TLS is used.
-    pub(crate) tls: bool,
-    /// Host name or address, without brackets.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
-    /// Value of the `Host` header.
-    pub authority: String,
-    /// Path of the API's base, without a trailing slash.
-    pub base: String,
+    /// The base address of the API.
+    pub address: Address,
     /// The API key, which is sent as a bearer token; `None` without a key.
     pub api_key: Option<Secret>,
     /// The headers that the plan sets for the endpoint. Requests that are not measured carry only these
@@ -65,43 +55,22 @@ pub struct Target {
     pub alive: Option<Arc<AtomicBool>>,
 }
 
-/// The error for an address that is not a valid target.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{url}` is not a valid address: {reason}; write it like http://127.0.0.1:8000/v1")]
-pub struct TargetError {
-    url: String,
-    reason: String,
-}
-
 impl Target {
-    /// Parses the address `url`. The target has no key yet.
-    pub fn parse(url: &str) -> Result<Target, TargetError> {
-        let wrong = |reason: &str| TargetError { url: url.to_owned(), reason: reason.to_owned() };
-        let uri: Uri = url.parse().map_err(|e: http::uri::InvalidUri| wrong(&e.to_string()))?;
-        let tls = match uri.scheme() {
-            Some(scheme) if *scheme == Scheme::HTTP => false,
-            Some(scheme) if *scheme == Scheme::HTTPS => true,
-            _ => return Err(wrong("it does not start with http:// or https://")),
-        };
-        let authority = uri.authority().filter(|a| !a.host().is_empty()).ok_or_else(|| wrong("it has no host"))?;
-        let host = authority.host();
-        Ok(Target {
-            tls,
-            host: host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host).to_owned(),
-            port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
-            authority: authority.as_str().to_owned(),
-            base: uri.path().trim_end_matches('/').to_owned(),
+    /// Creates a target without a key.
+    pub fn new(address: Address) -> Target {
+        Target {
+            address,
             api_key: None,
             of_endpoint: Headers::default(),
             secrets: BTreeMap::new(),
             insecure_tls: false,
             alive: None,
-        })
+        }
     }
 
-    /// Returns the address of the API's base, in a form that `parse` accepts.
-    pub fn url(&self) -> String {
-        format!("{}://{}{}", if self.tls { "https" } else { "http" }, self.authority, self.base)
+    /// Returns the value of the `Host` header.
+    pub fn authority(&self) -> &str {
+        self.address.authority()
     }
 
     /// Returns the name and value of each header, with secrets revealed. Call this only where the headers
@@ -128,16 +97,6 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses() {
-        let target = Target::parse("http://127.0.0.1:8000/v1/").unwrap();
-        assert_eq!((target.tls, &*target.host, target.port, &*target.base), (false, "127.0.0.1", 8000, "/v1"));
-        let target = Target::parse("https://[::1]/v1").unwrap();
-        assert_eq!((target.tls, &*target.host, target.port, &*target.authority), (true, "::1", 443, "[::1]"));
-        assert!(Target::parse("127.0.0.1:8000").is_err());
-        assert!(Target::parse("ftp://x/").is_err());
-    }
 
     #[test]
     fn a_secret_is_not_printed() {

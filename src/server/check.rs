@@ -48,15 +48,15 @@ pub fn is_ready(question: &Question) -> bool {
     let question = &Question { connect: WITHIN, within: WITHIN, ..question.clone() };
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return false };
     runtime.block_on(async {
-        let (Ok(client), Ok(address)) = (client(question), question.ready_url()) else { return false };
-        let response = question.signed(client.get(address)).send().await;
+        let Ok(client) = client(question) else { return false };
+        let response = question.signed(client.get(question.ready_url())).send().await;
         response.is_ok_and(|response| response.status().is_success())
     })
 }
 
 async fn ask(question: &Question, generates: bool) -> Presence {
-    let (Ok(client), Ok(address)) = (client(question), question.ready_url()) else { return Presence::Here };
-    let listed = answer(client.get(address), question, &GONE).await;
+    let Ok(client) = client(question) else { return Presence::Here };
+    let listed = answer(client.get(question.ready_url()), question, &GONE).await;
     if !generates || listed != Presence::Here {
         return listed;
     }

@@ -18,14 +18,14 @@ use crate::units::Nanos;
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
 /// Identifies a server with only GET requests. `declared` is the engine in the plan. Returns `None` if the
-/// server does not respond or rejects the API key.
+/// server does not respond or does not accept the API key.
 pub fn look(question: &Question, declared: Engine) -> Option<SelfDescription> {
     let question = short(question);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     runtime.block_on(async {
         let client = client(&question).ok()?;
         let response = send(client.get(question.models_url()), &question).await.ok()?;
-        if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        if response.status() == StatusCode::UNAUTHORIZED {
             return None;
         }
         let header = server_header(&response);
@@ -151,7 +151,8 @@ fn pages(declared: Engine, shown: Option<&'static Dialect>) -> Vec<(&'static Dia
 /// Requests a page. Returns its JSON and the version that it contains; `None` if the page does not exist or
 /// contains no version. Fails if the server cannot be reached or does not respond in time.
 async fn ask(client: &Client, question: &Question, page: Page) -> Result<Option<(Value, String)>, ()> {
-    let asked = client.get(format!("{}{}", question.root(), page.path)).timeout(LONGEST_LOOK);
+    let url = question.url_of(&question.address.beside_api(page.path));
+    let asked = client.get(url).timeout(LONGEST_LOOK);
     let response = send(asked, question).await.map_err(drop)?;
     if !response.status().is_success() {
         return Ok(None);
@@ -173,7 +174,7 @@ mod tests {
 
     fn question() -> Question {
         Question {
-            url: "http://127.0.0.1:1/v1".to_owned(),
+            address: crate::units::Address::parse("http://127.0.0.1:1/v1").unwrap(),
             api_key: Some("sk-0123456789abcdef".to_owned()),
             headers: Vec::new(),
             secrets: Vec::new(),

@@ -218,10 +218,7 @@ pub fn send_request(
     let start = Instant::now();
     let failed = |detail: String| Ok(HookEnd::failed(detail, start));
     let question = Question { connect: question.connect.min(LONGEST_WAIT), within: limits.within, ..question.clone() };
-    let url = match question.url_of(path) {
-        Ok(url) => url,
-        Err(error) => return failed(error),
-    };
+    let url = question.url_of(&question.address.from_root(path));
     let Ok(method) = Method::from_bytes(method.as_bytes()) else {
         return failed(format!("`{method}` is not a method"));
     };

@@ -44,7 +44,7 @@ impl Busy {
 
     /// Uses the address and the model of `question` from now on. They must belong to the same server.
     pub fn ask_for(&mut self, question: Question) {
-        (self.question.url, self.question.model) = (question.url, question.model);
+        (self.question.address, self.question.model) = (question.address, question.model);
     }
 
     /// Returns the model from which one token is requested.
@@ -64,12 +64,11 @@ impl Busy {
 
     /// Reads a gauge; `None` if it does not exist.
     pub async fn read(&self, gauge: Gauge) -> Result<Option<ServerLoad>, ProbeError> {
-        let base = self.question.url.trim_end_matches('/');
-        let place = match gauge {
-            Gauge::Root => base.strip_suffix("/v1").unwrap_or(base),
-            Gauge::Base => base,
+        let path = match gauge {
+            Gauge::Root => self.question.address.beside_api("/metrics"),
+            Gauge::Base => self.question.address.of_api("/metrics"),
         };
-        let response = probe::send(self.client.get(format!("{place}/metrics")), &self.question).await?;
+        let response = probe::send(self.client.get(self.question.url_of(&path)), &self.question).await?;
         match response.status().as_u16() {
             // These statuses do not show whether the server has a gauge.
             429 | 502 | 503 | 504 => return Err(probe::refusal(&self.question, response).await),

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use reqwest::header::RETRY_AFTER;
+use reqwest::header::{LOCATION, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
@@ -13,8 +13,8 @@ use super::way::Way;
 use crate::plan::{Api, LengthField};
 use crate::protocol::{Object, Request, Usage};
 use crate::tls;
-use crate::units::Nanos;
-use crate::units::secrecy::without_secrets;
+use crate::units::{Address, Nanos};
+use crate::units::secrecy::{carries_secret, without_secrets};
 use crate::units::text::is_unseen;
 
 /// The prompt of the probe's generation, which is short and suitable for every model.
@@ -36,7 +36,7 @@ pub(super) const MOST_MODELS: usize = 1000;
 #[derive(Debug, Clone)]
 pub struct Question {
     /// Base address of the API.
-    pub url: String,
+    pub address: Address,
     /// The API key in plain text; `None` if the endpoint has none.
     pub api_key: Option<String>,
     /// Names and values of additional headers, with secrets in plain text.
@@ -63,33 +63,26 @@ pub struct Question {
 impl Question {
     /// Returns the address of the list of models.
     pub(super) fn models_url(&self) -> String {
-        format!("{}/models", self.url.trim_end_matches('/'))
+        self.url_of(&self.address.of_api("/models"))
     }
 
-    /// Returns the base address without `/v1`. Servers have their other pages below this address.
-    pub(super) fn root(&self) -> &str {
-        let base = self.url.trim_end_matches('/');
-        base.strip_suffix("/v1").unwrap_or(base)
+    /// Returns the address of the generation.
+    pub(super) fn generation_url(&self) -> String {
+        self.url_of(&self.address.of_api(self.api.protocol().path()))
     }
 
     /// Returns the address of the readiness check: the readiness path or, if there is none, the list of
     /// models.
-    pub(super) fn ready_url(&self) -> Result<reqwest::Url, String> {
-        let Some(ready) = &self.ready else {
-            let models = format!("{}/models", self.url.trim_end_matches('/'));
-            return reqwest::Url::parse(&models).map_err(|error| error.to_string());
-        };
-        self.url_of(ready)
+    pub(super) fn ready_url(&self) -> String {
+        match &self.ready {
+            Some(path) => self.url_of(&self.address.from_root(path)),
+            None => self.models_url(),
+        }
     }
 
-    /// Returns the address of `path` on this server. `path` starts at the server's root and may have a
-    /// query.
-    pub(super) fn url_of(&self, path: &str) -> Result<reqwest::Url, String> {
-        let mut whole = reqwest::Url::parse(&self.url).map_err(|error| error.to_string())?;
-        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-        whole.set_path(path);
-        whole.set_query(query);
-        Ok(whole)
+    /// Returns the URL of a path and query that [`Address`] returned.
+    pub(super) fn url_of(&self, path: &str) -> String {
+        format!("{}{path}", self.address.origin())
     }
 
     /// Adds the API key and the headers that all requests carry.
@@ -111,7 +104,7 @@ impl Question {
     /// Returns the base address for display. Secrets are replaced, because the address may contain the API
     /// key.
     pub(super) fn shown(&self) -> String {
-        self.without_key(&self.url)
+        self.without_key(&self.address.to_string())
     }
 
     /// Returns the beginning of a text from the server, cleaned for display: without control characters,
@@ -129,6 +122,9 @@ pub struct Found {
     pub server: Option<String>,
     /// The models that the server lists; empty if it has no list.
     pub models: Vec<String>,
+    /// The HTTP status with which the server refused to list its models, although it generates; `None` if
+    /// it did not refuse.
+    pub refused_list: Option<u16>,
     /// The name of the model in the response to the generation; `None` if there is none.
     pub model: Option<String>,
     /// Number of prompt tokens of the generation, as counted by the server; `None` if the server does not
@@ -237,6 +233,31 @@ pub enum ProbeError {
         /// The address.
         url: String,
     },
+    /// The server has no generation at the address, but lists its models at another one.
+    #[error(
+        "{url} returns HTTP 404 for {path}, but {meant}/models lists models: did you mean {meant}? Correct the \
+         endpoint's `url`"
+    )]
+    OtherBase {
+        /// The address.
+        url: String,
+        /// The path of the generation.
+        path: &'static str,
+        /// The address at which the server lists its models.
+        meant: String,
+    },
+    /// The server sends the client to another address.
+    #[error("{url} redirects to {target} (HTTP {status}), and sweepline follows no redirects; {remedy}")]
+    Redirect {
+        /// The address.
+        url: String,
+        /// The HTTP status of the response.
+        status: u16,
+        /// The address to which the server sends the client.
+        target: String,
+        /// The remedy.
+        remedy: String,
+    },
     /// The server responds to the generation with an error.
     #[error("{url} returns HTTP {status} for a generation: {reason}")]
     Refused {
@@ -313,7 +334,7 @@ async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
         return ProbeError::Unreachable { url, reason };
     }
     let other = Question { http2: !question.http2, ..question.clone() };
-    let asked = client(&other).ok().zip(other.ready_url().ok()).map(|(client, url)| other.signed(client.get(url)));
+    let asked = client(&other).ok().zip(Some(other.ready_url())).map(|(client, url)| other.signed(client.get(url)));
     let is_there = match asked {
         Some(request) => request.send().await.is_ok(),
         None => false,
@@ -391,22 +412,21 @@ fn no_answer(error: &reqwest::Error, question: &Question) -> ProbeError {
 
 /// Returns the path of a request relative to the base address, for an error message.
 fn asked(url: &reqwest::Url, question: &Question) -> String {
-    let base = reqwest::Url::parse(&question.url).map_or_else(|_| String::new(), |base| base.path().to_owned());
+    let base = question.address.url().path().trim_end_matches('/');
     let path = url.path();
-    match path.strip_prefix(base.trim_end_matches('/')).unwrap_or(path) {
+    match path.strip_prefix(base).unwrap_or(path) {
         "" => "the request".to_owned(),
         path => question.without_key(path),
     }
 }
 
 async fn ask_whether_ready(client: &Client, question: &Question, path: &str) -> Result<(), ProbeError> {
-    let whole = question.ready_url().map_err(|error| unreachable(question, error))?;
-    let response = send(client.get(whole), question).await?;
+    let response = send(client.get(question.ready_url()), question).await?;
     let status = response.status();
     if status.is_success() {
         return Ok(());
     }
-    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) || status.is_redirection() {
         return Err(refusal(question, response).await);
     }
     let (url, path, retry_after) = (question.shown(), path.to_owned(), retry_after(&response));
@@ -423,18 +443,32 @@ async fn list_models(client: &Client, question: &Question) -> Result<Found, Prob
     let server = response.headers().get("server").and_then(|value| value.to_str().ok());
     let server = server.map(|name| question.presentable(name));
     let status = response.status();
-    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        return Err(refusal(question, response).await);
-    }
+    // Some gateways refuse the list of models to keys that may generate. If the key is wrong, the generation
+    // is refused, too.
+    let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    let refused_list = is_refused.then(|| status.as_u16());
     // If the server has no list of models, an empty list is used, because the server can still be measured.
     let list = if status.is_success() { body(response, question).await? } else { Value::Null };
     let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
     let models = ids.take(MOST_MODELS).map(|id| question.presentable(id)).collect();
-    Ok(Found { server, models, ..Found::default() })
+    Ok(Found { server, models, refused_list, ..Found::default() })
+}
+
+/// Returns the error for a server without a generation at its address, if the server lists its models at
+/// the address with `/v1`, or without it; otherwise `None`.
+async fn at_another_base(client: &Client, question: &Question) -> Option<ProbeError> {
+    let address = question.address.with_or_without_v1();
+    let other = Question { address, ..question.clone() };
+    let found = list_models(client, &other).await.ok()?;
+    let path = question.api.protocol().path();
+    let meant = other.shown();
+    (!found.models.is_empty()).then(|| ProbeError::OtherBase { url: question.shown(), path, meant })
 }
 
 async fn generate(client: &Client, question: &Question, found: &mut Found) -> Result<(), ProbeError> {
-    let mut response = send(generation(client, question, 4), question).await?;
+    // A server that refuses to list its models may count each generation, so it gets the smallest one.
+    let tokens = if found.refused_list.is_some() { 1 } else { 4 };
+    let mut response = send(generation(client, question, tokens), question).await?;
     if response.status() == StatusCode::BAD_REQUEST {
         let refusal = refusal(question, response).await;
         let other_length = LengthField::MaxCompletionTokens.name();
@@ -443,13 +477,19 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
         if !matches!(&refusal, ProbeError::Refused { reason, .. } if reason.contains(other_length)) {
             return Err(refusal);
         }
-        response = send(generation_under(other_length, client, question, 4), question).await?;
+        response = send(generation_under(other_length, client, question, tokens), question).await?;
     }
     if !response.status().is_success() {
         let unknown = response.status() == StatusCode::NOT_FOUND && !found.models.is_empty();
         if unknown && !found.models.contains(&question.model) {
             let (url, model, listed) = (question.shown(), question.model.clone(), found.listed(FEW_MODELS));
             return Err(ProbeError::Model { url, model, listed });
+        }
+        if response.status() == StatusCode::NOT_FOUND
+            && found.models.is_empty()
+            && let Some(error) = at_another_base(client, question).await
+        {
+            return Err(error);
         }
         return Err(refusal(question, response).await);
     }
@@ -475,11 +515,34 @@ fn generation_under(name: &'static str, client: &Client, question: &Question, to
     let mut body = Object::with_capacity(256);
     let plain = Request::plain(&question.model, PROMPT, tokens);
     protocol.body(&Request { length_field: name, ..plain }, &mut body);
-    let url = format!("{}{}", question.url.trim_end_matches('/'), protocol.path());
-    client.post(url).header("content-type", "application/json").body(body.end())
+    client.post(question.generation_url()).header("content-type", "application/json").body(body.end())
+}
+
+/// Returns the error for a response that redirects the client; `None` for other responses.
+fn redirect(question: &Question, response: &Response) -> Option<ProbeError> {
+    let status = response.status();
+    if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = response.headers().get(LOCATION)?.to_str().ok()?;
+    let target = response.url().join(location).ok()?;
+    let base = [question.api.protocol().path(), "/models"].iter().find_map(|call| Address::of_call(&target, call));
+    let remedy = match base.filter(|base| !carries_secret(base.url())) {
+        Some(base) => format!("write `url: {}` on the endpoint", question.presentable(&base.to_string())),
+        None => "write the address of the API itself as `url` of the endpoint".to_owned(),
+    };
+    let mut shown = target.clone();
+    if carries_secret(&target) {
+        shown.set_query(None);
+    }
+    let target = question.presentable(shown.as_str());
+    Some(ProbeError::Redirect { url: question.shown(), status: status.as_u16(), target, remedy })
 }
 
 pub(super) async fn refusal(question: &Question, response: Response) -> ProbeError {
+    if let Some(redirect) = redirect(question, &response) {
+        return redirect;
+    }
     let (status, retry_after) = (response.status(), retry_after(&response));
     // If the body cannot be read, the error is still reported with its status.
     let answer = body(response, question).await.unwrap_or_default();

@@ -55,6 +55,8 @@ impl From<ProbeError> for Unready {
             ProbeError::Key { .. }
             | ProbeError::Model { .. }
             | ProbeError::NoReadyPath { .. }
+            | ProbeError::OtherBase { .. }
+            | ProbeError::Redirect { .. }
             | ProbeError::OtherHttp { .. } => (true, None),
             ProbeError::Unreachable { reason, .. } => (is_final(reason), None),
             ProbeError::Refused { retry_after, .. } | ProbeError::Loading { retry_after, .. } => (false, *retry_after),

@@ -46,12 +46,12 @@ pub fn measure_way(question: &Question) -> Way {
 }
 
 async fn measure(question: &Question, way: &mut Way) -> Option<()> {
-    let url = question.ready_url().ok()?;
-    let (host, port) = (url.host_str()?.trim_matches(['[', ']']).to_owned(), url.port_or_known_default()?);
+    let address = &question.address;
+    let (host, port) = (address.host().to_owned(), address.port());
     let addresses: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), port)).await.ok()?.collect();
     let stream = connect(&addresses, way).await?;
-    let asked = asked(question, &url)?;
-    if url.scheme() != "https" {
+    let asked = asked(question)?;
+    if !address.is_https() {
         return exchanges(stream, question.http2, asked, way).await;
     }
     let name = ServerName::try_from(host).ok()?;
@@ -81,16 +81,14 @@ async fn connect(addresses: &[SocketAddr], way: &mut Way) -> Option<TcpStream> {
 }
 
 /// Builds the request of each exchange; `None` if this fails.
-fn asked(question: &Question, url: &reqwest::Url) -> Option<Request<Nothing>> {
+fn asked(question: &Question) -> Option<Request<Nothing>> {
     // Over HTTP/2, the host is part of the request's URI; over HTTP/1.1, it is a header field.
-    let path = format!("{}{}", url.path(), url.query().map(|query| format!("?{query}")).unwrap_or_default());
-    let authority =
-        url.port().map_or(url.host_str()?.to_owned(), |port| format!("{}:{port}", url.host_str().unwrap_or("")));
-    let uri = if question.http2 { format!("{}://{authority}{path}", url.scheme()) } else { path };
+    let url = question.ready_url();
+    let uri = if question.http2 { &url } else { url.strip_prefix(&question.address.origin())? };
     let mut request = Request::get(uri).header("x-request-id", "sweepline-probe");
     request = request.header(header::USER_AGENT, concat!("sweepline/", env!("CARGO_PKG_VERSION")));
     if !question.http2 {
-        request = request.header(header::HOST, authority);
+        request = request.header(header::HOST, question.address.authority());
     }
     if let Some(key) = &question.api_key {
         request = request.header(header::AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}")).ok()?);

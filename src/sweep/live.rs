@@ -9,6 +9,7 @@ use crate::engine::Target;
 use crate::plan::{Endpoint, SecretRef};
 use crate::rows::ServerStart;
 use crate::server::{Embedded, Found};
+use crate::units::Address;
 
 use super::launching::Started;
 use super::secrets::{ResolveError, Use, resolve_secret};
@@ -38,7 +39,7 @@ pub fn target<'a>(
     of_headers: impl IntoIterator<Item = &'a SecretRef>,
     folder: &Path,
 ) -> Result<Target, ResolveError> {
-    let mut target = Target::parse(url)?;
+    let mut target = Target::new(Address::parse(url)?);
     target.insecure_tls = endpoint.insecure_tls;
     target.of_endpoint.lay(&endpoint.headers);
     with_secrets(target, endpoint.api_key.as_ref(), of_headers, folder)

@@ -64,7 +64,7 @@ pub fn ask(
     let url = served.as_ref().map(|(url, _)| url.as_str()).or(endpoint.url.as_deref());
     let url = url.ok_or_else(|| Unready::for_good("it has no address"))?;
     let mut target = target(endpoint, url, of_headers, folder).map_err(|error| Unready::for_good(error.to_string()))?;
-    let question = Question { ready: endpoint.ready_path(), ..question(url, &target, spec) };
+    let question = Question { ready: endpoint.ready_path(), ..question(&target, spec) };
     // The embedded mock is not asked for its description, because it is this program itself.
     let ask_what_it_is = || (!endpoint.is_embedded()).then(|| look(&question, endpoint.engine)).flatten();
     let contradiction = |said: &Option<SelfDescription>| environment::contradiction(spec, said.as_ref()?);
@@ -91,14 +91,14 @@ pub fn ask(
 
 /// Probes whether an endpoint generates with the model of `spec`, without the other checks of [`ask`].
 pub(crate) fn ask_for_model(endpoint: &Endpoint, (target, spec): (&Target, &RunSpec)) -> Result<(), Unready> {
-    probe(&Question { ready: endpoint.ready_path(), ..question(&target.url(), target, spec) })?;
+    probe(&Question { ready: endpoint.ready_path(), ..question(target, spec) })?;
     Ok(())
 }
 
 /// Returns the settings for requests to the server before and during runs like `spec`.
-pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
+pub fn question(target: &Target, spec: &RunSpec) -> Question {
     Question {
-        url: url.to_owned(),
+        address: target.address.clone(),
         api_key: target.api_key.as_ref().map(|key| key.reveal().to_owned()),
         headers: target.headers(&target.of_endpoint).map(|(name, value)| [name, value].map(str::to_owned)).collect(),
         secrets: target.secrets.values().map(|secret| secret.reveal().to_owned()).collect(),
@@ -214,7 +214,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         resource,
         tell,
     } = order;
-    let question = Question { ready: ready.clone(), ..question(&target.url(), &target, &run.spec) };
+    let question = Question { ready: ready.clone(), ..question(&target, &run.spec) };
     let tokenizer = match tokenizers.of(&run.spec, &question) {
         Ok(tokenizer) => tokenizer,
         Err(reason) => {
@@ -238,7 +238,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let is_silent = began.as_ref().is_some_and(Began::is_silent);
     if is_silent && run.spec.errors == ErrorPolicy::Environment {
         let waited = Nanos::from_secs(began.map_or(0, |began| began.waited_ns / 1_000_000_000));
-        let detail = format!("{} did not respond to a request for one token within {waited}", target.authority);
+        let detail = format!("{} did not respond to a request for one token within {waited}", target.authority());
         let spoiled = Spoiled { cause: SpoilCause::Silent, detail, retry_after: None };
         return Err(abandon(attempt, EngineError::Spoiled(spoiled), retries));
     }
@@ -432,7 +432,7 @@ fn abandon(attempt: Attempt, error: EngineError, retries: Retries) -> RunError {
 
 fn environment(target: &Target, spec: &RunSpec, found: Found) -> Environment {
     // The address of an embedded server is not recorded, because its port is different each time.
-    let host = target.alive.is_none().then(|| target.authority.clone());
+    let host = target.alive.is_none().then(|| target.authority().to_owned());
     let Gpus { names, driver } = gpus().clone();
     Environment {
         host,

@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
-use crate::engine::{Secret, TargetError};
+use crate::engine::Secret;
 use crate::plan::SecretRef;
+use crate::units::AddressError;
 
 /// Why a secret or an endpoint's address cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +41,7 @@ pub enum ResolveError {
     Several(Vec<ResolveError>),
     /// The endpoint's address is invalid.
     #[error(transparent)]
-    Target(#[from] TargetError),
+    Address(#[from] AddressError),
 }
 
 /// What a secret is used for.

@@ -32,7 +32,7 @@ pub(super) fn order(
 ) -> Result<Order, String> {
     Ok(Order {
         spec: (*run.spec).clone(),
-        url: target.url(),
+        url: target.address.to_string(),
         ready,
         api_key: endpoint.api_key.clone(),
         headers: target.of_endpoint.clone(),

@@ -13,6 +13,7 @@ use crate::telemetry::http::{Page, client};
 use crate::telemetry::page::Wanted;
 use crate::telemetry::round_trip::Far;
 use crate::telemetry::scrape::{ScrapeError, Scraper, Settings, Timeline};
+use crate::units::Address;
 
 /// The default metrics path of a server.
 const METRICS: &str = "/metrics";
@@ -43,7 +44,7 @@ impl Beside {
             every: telemetry.every(),
             wanted: Wanted::new(telemetry.mapped(), telemetry.raw.0.iter().cloned()),
             gpus,
-            far: Far::of(&reqwest::Url::parse(&question.url)?),
+            far: Far::of(question.address.url()),
         };
         let file = Arc::new(Mutex::new(file));
         let into = Arc::clone(&file);
@@ -113,9 +114,9 @@ fn write(file: &Shared, samples: &[Sample]) -> Result<(), rows::RowsError> {
 /// Returns the page that the plan names `written`, with its request headers. The API key and the headers of
 /// the endpoint are sent only to the endpoint's own server.
 fn page_of(written: &str, endpoint: &Endpoint, question: &Question) -> Result<Page, ScrapeError> {
-    let base = reqwest::Url::parse(&question.url)?;
-    let url = if written == Telemetry::OWN { own_page(&base, endpoint) } else { reqwest::Url::parse(written)? };
-    let is_own = url.origin() == base.origin();
+    let address = &question.address;
+    let url = if written == Telemetry::OWN { own_page(address, endpoint) } else { reqwest::Url::parse(written)? };
+    let is_own = url.origin() == address.url().origin();
     let key = question.api_key.iter().map(|key| ["authorization".to_owned(), format!("Bearer {key}")]);
     let headers = if is_own { key.chain(question.headers.iter().cloned()).collect() } else { Vec::new() };
     let client = client(question.insecure_tls && is_own, question.http2 && is_own)?;
@@ -127,7 +128,7 @@ fn page_of(written: &str, endpoint: &Endpoint, question: &Question) -> Result<Pa
 
 /// Returns the addresses of the pages that are scraped for an endpoint, for display.
 pub(crate) fn pages_of(telemetry: &Telemetry, endpoint: &Endpoint) -> Vec<String> {
-    let base = endpoint.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok());
+    let base = endpoint.url.as_deref().and_then(|url| Address::parse(url).ok());
     let own = || match &base {
         Some(base) => own_page(base, endpoint).to_string(),
         None if endpoint.is_embedded() => "embedded mock".to_owned(),
@@ -139,13 +140,11 @@ pub(crate) fn pages_of(telemetry: &Telemetry, endpoint: &Endpoint) -> Vec<String
 
 /// Returns the address of the metrics page of the endpoint's own server. The path depends on the engine and
 /// starts at the server's root.
-fn own_page(base: &reqwest::Url, endpoint: &Endpoint) -> reqwest::Url {
+fn own_page(base: &Address, endpoint: &Endpoint) -> reqwest::Url {
     let dialect = DIALECTS.iter().find(|dialect| dialect.engine == endpoint.engine);
     let path = dialect.and_then(|dialect| dialect.gauges.as_ref()).map_or(METRICS, |gauges| gauges.path);
-    let root = base.path().trim_end_matches('/');
-    let root = root.strip_suffix("/v1").unwrap_or(root);
-    let mut url = base.clone();
-    url.set_path(&format!("{root}{path}"));
+    let mut url = base.url().clone();
+    url.set_path(&base.beside_api(path));
     url.set_query(None);
     url
 }
@@ -157,7 +156,7 @@ mod tests {
     #[test]
     fn the_own_page_stands_at_the_root() {
         let endpoint: Endpoint = serde_json::from_value(serde_json::json!({ "engine": "vllm" })).unwrap();
-        let page = |url: &str| own_page(&reqwest::Url::parse(url).unwrap(), &endpoint).to_string();
+        let page = |url: &str| own_page(&Address::parse(url).unwrap(), &endpoint).to_string();
         assert_eq!(page("http://h:8000/v1"), "http://h:8000/metrics");
         assert_eq!(page("https://h/gpu-1/v1/"), "https://h/gpu-1/metrics");
         assert_eq!(page("http://h:8000"), "http://h:8000/metrics");

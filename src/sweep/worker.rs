@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::engine::{Job, Target, Trace};
 use crate::plan::TokenizerFiles;
 use crate::server::Question;
+use crate::units::Address;
 use crate::workers::{self, Order, Outlets, TokenizerTexts};
 use crate::workload::{NonceKey, Tokenizer};
 
@@ -28,11 +29,11 @@ fn job(order: Order, outlets: Outlets) -> Result<Job, String> {
     let Order { spec, url, ready, api_key, headers, insecure_tls, folder, id_prefix, nonce_seed, tokenizer, .. } =
         order;
     let spec = Arc::new(spec);
-    let mut target = Target::parse(&url).map_err(|error| error.to_string())?;
+    let mut target = Target::new(Address::parse(&url).map_err(|error| error.to_string())?);
     (target.of_endpoint, target.insecure_tls) = (headers, insecure_tls);
     let of_headers = secrets_of(std::iter::once(&spec));
     let target = with_secrets(target, api_key.as_ref(), &of_headers, &folder).map_err(|error| error.to_string())?;
-    let question = Question { ready, ..question(&url, &target, &spec) };
+    let question = Question { ready, ..question(&target, &spec) };
     let tokenizer = match tokenizer {
         Some(texts) => Some(Arc::new(made(texts)?)),
         None => Tokenizers::default().of(&spec, &question)?,

@@ -1,6 +1,7 @@
 //! Types shared by all modules: durations, exact decimals, seeds, shares. Modules do not pass bare numbers
 //! where one of these types expresses the meaning.
 
+mod address;
 pub mod clock;
 mod currency;
 mod decimal;
@@ -17,6 +18,7 @@ pub mod text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use address::{Address, AddressError};
 pub use currency::Currency;
 pub use decimal::Decimal;
 pub use duration::{Nanos, PerToken};

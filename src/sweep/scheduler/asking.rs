@@ -280,7 +280,11 @@ const FEW_MODELS: usize = 20;
 fn describe(target: &Target, found: &Found, declared: Engine) -> String {
     let server = found.server.as_deref().map(|server| format!(", server {server}")).unwrap_or_default();
     let version = found.said.version.as_ref().map(|version| format!(", version {version}")).unwrap_or_default();
-    let models = if found.models.is_empty() { "no list of models".to_owned() } else { found.listed(FEW_MODELS) };
+    let models = match found.refused_list {
+        Some(status) => format!("its list is refused (HTTP {status}), so only a generation of one token was checked"),
+        None if found.models.is_empty() => "no list of models".to_owned(),
+        None => found.listed(FEW_MODELS),
+    };
     let hint = found.said.hint(declared).map(|hint| format!("; {hint}")).unwrap_or_default();
-    format!("{} responds{server}{version}, models: {models}{hint}", target.authority)
+    format!("{} responds{server}{version}, models: {models}{hint}", target.authority())
 }
