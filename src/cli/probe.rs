@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::changes::Changes;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
-use crate::cli::output;
+use crate::cli::{ignored_proxies, output, stderr};
 use crate::expand::{Expansion, expand};
 use crate::plan::{Endpoint, Plan};
 use crate::report::format::plain;
@@ -108,6 +108,9 @@ enum Readiness {
 /// Queries every server of the plan for its models and for one short generation.
 pub(super) fn run(args: ProbeArgs) -> Result<Exit, Failure> {
     let plan = args.changes.load(&args.plan)?.plan;
+    if let Some(note) = ignored_proxies::note(&plan) {
+        stderr::complain(&note);
+    }
     let asked = ask_all(&plan, &expand(&plan)?, &args.plan);
     match args.format {
         TextOrJson::Text => output::print(&text(&asked))?,
@@ -136,7 +139,19 @@ pub(crate) fn are_ready(asked: &[ProbedEndpoint]) -> bool {
 /// Returns one line for each endpoint.
 pub(super) fn text(asked: &[ProbedEndpoint]) -> String {
     let line = |asked: &ProbedEndpoint| {
-        let ProbedEndpoint { endpoint, state, server, models, refused_list, fingerprint, hint, reason, way, not_near, .. } = asked;
+        let ProbedEndpoint {
+            endpoint,
+            state,
+            server,
+            models,
+            refused_list,
+            fingerprint,
+            hint,
+            reason,
+            way,
+            not_near,
+            ..
+        } = asked;
         let said = match state {
             Readiness::Ready => {
                 let listed = Found { models: models.clone(), ..Found::default() }.listed(FEW_MODELS);

@@ -193,7 +193,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
         observer,
     });
     let outage = (spec.errors == ErrorPolicy::Environment)
-        .then(|| Outage::new(common.target.redact(&common.target.address.to_string()), spec.shaping.stream, patience()));
+        .then(|| Outage::new(common.target.redact(&common.target.route.to_string()), spec.shaping.stream, patience()));
     let executor = Executor::new(Parts {
         hands: opened.begin(&common, share),
         common,

@@ -83,7 +83,8 @@ pub(crate) fn fields(shaping: &Shaping, target: &Target) -> Vec<Field> {
 /// Returns the bytes of a request's head up to the request's number, for one class.
 fn head(spec: &RunSpec, shaping: &Shaping, target: &Target, id_prefix: &str) -> Vec<u8> {
     let path = spec.endpoint.api.protocol().path();
-    let mut before = format!("POST {} HTTP/1.1\r\n", target.address.of_api(path)).into_bytes();
+    let request_target = target.route.request_target(&target.route.address().of_api(path));
+    let mut before = format!("POST {request_target} HTTP/1.1\r\n").into_bytes();
     let mut field = |name: &str, value: &str| {
         // Invalid values, for example with a line break, are omitted.
         if let Ok(value) = HeaderValue::try_from(value) {
@@ -96,6 +97,9 @@ fn head(spec: &RunSpec, shaping: &Shaping, target: &Target, id_prefix: &str) -> 
     field(header::HOST.as_str(), target.authority());
     for Field { name, value, is_secret: _ } in fields(shaping, target) {
         field(&name, &value);
+    }
+    if let Some(value) = target.route.forwarding_proxy(false).and_then(|proxy| proxy.authorization()) {
+        field(header::PROXY_AUTHORIZATION.as_str(), value);
     }
     before.extend_from_slice(format!("x-request-id: {id_prefix}-").as_bytes());
     before

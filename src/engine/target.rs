@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::network::Route;
 use crate::plan::{Headers, SecretRef, TextOrSecret};
-use crate::units::Address;
 use crate::units::secrecy::without_secrets;
+use crate::units::{Address, AddressError};
 
 /// A secret. It is never printed.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,8 +40,8 @@ impl fmt::Debug for Secret {
 /// The server under test: everything that a client needs to send requests to it.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// The base address of the API.
-    pub address: Address,
+    /// The way to the server.
+    pub route: Route,
     /// The API key, which is sent as a bearer token; `None` without a key.
     pub api_key: Option<Secret>,
     /// The headers that the plan sets for the endpoint. Requests that are not measured carry only these
@@ -48,8 +49,6 @@ pub struct Target {
     pub of_endpoint: Headers,
     /// The secret values of headers, keyed by the plan's references to them.
     pub secrets: BTreeMap<SecretRef, Secret>,
-    /// Whether any certificate is accepted.
-    pub insecure_tls: bool,
     /// Becomes false when the server process that sweepline started has ended; `None` if sweepline did not
     /// start the server.
     pub alive: Option<Arc<AtomicBool>>,
@@ -57,20 +56,22 @@ pub struct Target {
 
 impl Target {
     /// Creates a target without a key.
-    pub fn new(address: Address) -> Target {
-        Target {
-            address,
-            api_key: None,
-            of_endpoint: Headers::default(),
-            secrets: BTreeMap::new(),
-            insecure_tls: false,
-            alive: None,
-        }
+    pub fn new(route: Route) -> Target {
+        Target { route, api_key: None, of_endpoint: Headers::default(), secrets: BTreeMap::new(), alive: None }
+    }
+
+    /// Creates a target without a key that is reached directly at the address `url`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `url` is not the base address of an API.
+    pub fn parse(url: &str) -> Result<Target, AddressError> {
+        Ok(Target::new(Route::direct(Address::parse(url)?)))
     }
 
     /// Returns the value of the `Host` header.
     pub fn authority(&self) -> &str {
-        self.address.authority()
+        self.route.authority()
     }
 
     /// Returns the name and value of each header, with secrets revealed. Call this only where the headers
@@ -84,13 +85,13 @@ impl Target {
 
     /// Whether the target has secrets to protect.
     pub(crate) fn has_secrets(&self) -> bool {
-        self.api_key.is_some() || !self.secrets.is_empty()
+        self.api_key.is_some() || !self.secrets.is_empty() || self.route.secrets().next().is_some()
     }
 
     /// Returns `text` with all secrets of this target replaced.
     pub fn redact(&self, text: &str) -> String {
-        let secrets = self.api_key.iter().chain(self.secrets.values());
-        without_secrets(text, secrets.map(Secret::reveal), "[secret]")
+        let secrets = self.api_key.iter().chain(self.secrets.values()).map(Secret::reveal);
+        without_secrets(text, secrets.chain(self.route.secrets()), "[secret]")
     }
 }
 

@@ -148,7 +148,7 @@ mod tests {
     use crate::rows::Phase;
 
     fn row_of(words: RequestTexts, key: Option<&str>) -> TextRow {
-        let mut target = Target::new(crate::units::Address::parse("http://127.0.0.1:1/v1").unwrap());
+        let mut target = Target::parse("http://127.0.0.1:1/v1").unwrap();
         target.api_key = key.map(|key| Secret::new(key.to_owned()));
         words.into_row(&RequestRow::wanted(7, Phase::Measure, 0), &target)
     }

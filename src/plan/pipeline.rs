@@ -88,7 +88,7 @@ pub fn parse_with(
             spread(&mut written, count);
         }
         let with_files = find::find(&written, &recovered.tree, &mut loader);
-        let (resolved, found) = crate::plan::check::check(&with_files, &recovered.tree);
+        let (resolved, found) = crate::plan::check::check(&with_files, &recovered.tree, options.allow_outside);
         loader.found.extend(found);
         resolved
     });

@@ -9,15 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use reqwest::Method;
+use http::Method;
 use tokio::sync::watch;
 
+use crate::network::{ClientError, Request};
 use crate::rows::HookOutcome;
 use crate::units::Nanos;
 use crate::units::secrecy::without_secrets;
 use crate::units::text::is_unseen;
 
-use super::probe::{LONGEST_WAIT, Question, client, words};
+use super::probe::{LONGEST_WAIT, Question, client};
 use super::watchdog::{Watchdog, kill_group};
 
 /// Maximum number of bytes at the end of a hook's output that are recorded.
@@ -218,7 +219,7 @@ pub fn send_request(
     let start = Instant::now();
     let failed = |detail: String| Ok(HookEnd::failed(detail, start));
     let question = Question { connect: question.connect.min(LONGEST_WAIT), within: limits.within, ..question.clone() };
-    let url = question.url_of(&question.address.from_root(path));
+    let path = question.address().from_root(path);
     let Ok(method) = Method::from_bytes(method.as_bytes()) else {
         return failed(format!("`{method}` is not a method"));
     };
@@ -228,11 +229,11 @@ pub fn send_request(
     };
     let client = match client(&question) {
         Ok(client) => client,
-        Err(error) => return failed(words(&error)),
+        Err(error) => return failed(error.to_string()),
     };
     let mut stop = limits.stop;
     let sent = async {
-        let mut response = question.signed(client.request(method, url)).send().await?;
+        let mut response = client.send(question.signed(Request::new(method, path))).await?;
         let status = response.status();
         let mut data = Vec::new();
         while let Some(chunk) = response.chunk().await? {
@@ -242,7 +243,7 @@ pub fn send_request(
                 data.drain(..surplus);
             }
         }
-        Ok::<_, reqwest::Error>((status, data))
+        Ok::<_, ClientError>((status, data))
     };
     let answered = runtime.block_on(async {
         let mut sent = std::pin::pin!(sent);
@@ -269,7 +270,7 @@ pub fn send_request(
         },
         Err(error) if error.is_timeout() && !error.is_connect() => HookEnd::timed_out(limits.within, start),
         Err(error) => {
-            let detail = recorded(words(&error).as_bytes(), limits.secrets);
+            let detail = recorded(error.words().as_bytes(), limits.secrets);
             HookEnd::failed(format!("no response: {detail}"), start)
         }
     })

@@ -3,12 +3,12 @@
 //! vLLM counts texts and chats. SGLang counts only texts, so a chat is counted by the `usage` of a request
 //! for one token. llama.cpp counts texts, and converts a chat to a text with `/apply-template`.
 
-use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-use super::probe::{ProbeError, Question, body, refusal, send, unreachable, words};
+use super::probe::{ProbeError, Question, body, refusal, send, unreachable};
+use crate::network::{Client, Request};
 
 /// Maximum number of concurrent requests.
 const AT_ONCE: usize = 16;
@@ -55,7 +55,7 @@ impl Counter {
         let gone = |reason: String| unreachable(question, reason);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| gone(error.to_string()))?;
-        let client = super::probe::client_that_keeps(question, AT_ONCE).map_err(|error| gone(words(&error)))?;
+        let client = super::probe::client_that_keeps(question, AT_ONCE).map_err(|error| gone(error.to_string()))?;
         for place in [Place::Root, Place::Base] {
             let asker = Asker { client: client.clone(), question: question.clone(), place };
             if let Some(dialect) = runtime.block_on(asker.dialect())? {
@@ -137,7 +137,7 @@ impl Asker {
             }
             Dialect::Sglang => {
                 let asked = json!({ "model": model, "messages": messages, "max_tokens": 1, "temperature": 0 });
-                let path = self.question.address.of_api("/chat/completions");
+                let path = self.question.address().of_api("/chat/completions");
                 let answer = self.post_to(&path, &asked).await?;
                 answer["usage"]["prompt_tokens"].as_u64().ok_or_else(|| self.no_count("usage"))
             }
@@ -152,16 +152,15 @@ impl Asker {
     /// Requests one of the server's pages for counting.
     async fn post(&self, page: &str, asked: &Value) -> Result<Value, ProbeError> {
         let path = match self.place {
-            Place::Root => self.question.address.beside_api(page),
-            Place::Base => self.question.address.of_api(page),
+            Place::Root => self.question.address().beside_api(page),
+            Place::Base => self.question.address().of_api(page),
         };
         self.post_to(&path, asked).await
     }
 
     async fn post_to(&self, path: &str, asked: &Value) -> Result<Value, ProbeError> {
-        let url = self.question.url_of(path);
-        let request = self.client.post(url).header("content-type", "application/json").body(asked.to_string());
-        let response = send(request, &self.question).await?;
+        let request = Request::post(path, asked.to_string());
+        let response = send(&self.client, request, &self.question).await?;
         if response.status().is_success() {
             body(response, &self.question).await
         } else {

@@ -98,11 +98,10 @@ pub(crate) fn ask_for_model(endpoint: &Endpoint, (target, spec): (&Target, &RunS
 /// Returns the settings for requests to the server before and during runs like `spec`.
 pub fn question(target: &Target, spec: &RunSpec) -> Question {
     Question {
-        address: target.address.clone(),
+        route: target.route.clone(),
         api_key: target.api_key.as_ref().map(|key| key.reveal().to_owned()),
         headers: target.headers(&target.of_endpoint).map(|(name, value)| [name, value].map(str::to_owned)).collect(),
         secrets: target.secrets.values().map(|secret| secret.reveal().to_owned()).collect(),
-        insecure_tls: target.insecure_tls,
         http2: spec.endpoint.http.is_some(),
         api: spec.endpoint.api,
         ready: None,

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::engine::Secret;
 use crate::plan::SecretRef;
+use crate::tls::TlsFileError;
 use crate::units::AddressError;
 
 /// Why a secret or an endpoint's address cannot be used.
@@ -39,7 +40,10 @@ pub enum ResolveError {
     /// Several of the errors above.
     #[error("{}", joined(.0))]
     Several(Vec<ResolveError>),
-    /// The endpoint's address is invalid.
+    /// A file of `tls` cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsFileError),
+    /// The address of the endpoint or of its proxy is invalid.
     #[error(transparent)]
     Address(#[from] AddressError),
 }
@@ -50,6 +54,7 @@ pub(super) enum Use {
     Key,
     Header,
     Variable,
+    Proxy,
 }
 
 /// Reads the secret value of an environment variable of a launched server.
@@ -68,6 +73,7 @@ pub(super) fn resolve_secret(used: Use, reference: &SecretRef, folder: &Path) ->
         Use::Key => ("the api_key", "the endpoint's api_key"),
         Use::Header => ("the value of a header", "a header"),
         Use::Variable => ("a variable", "`env` of `launch`"),
+        Use::Proxy => ("the address of the proxy", "the endpoint's `proxy`"),
     };
     let no_variable = |variable: &str| ResolveError::NoVariable { variable: variable.to_owned(), names };
     let text =

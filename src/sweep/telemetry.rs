@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::{Check, Depth, Progress, SampleSink, SinkError};
+use crate::network::Route;
 use crate::plan::{DIALECTS, Endpoint, Telemetry};
 use crate::rows::{self, Sample, SampleWriter};
 use crate::server::Question;
@@ -44,7 +45,7 @@ impl Beside {
             every: telemetry.every(),
             wanted: Wanted::new(telemetry.mapped(), telemetry.raw.0.iter().cloned()),
             gpus,
-            far: Far::of(question.address.url()),
+            far: Far::of(&question.route),
         };
         let file = Arc::new(Mutex::new(file));
         let into = Arc::clone(&file);
@@ -114,16 +115,29 @@ fn write(file: &Shared, samples: &[Sample]) -> Result<(), rows::RowsError> {
 /// Returns the page that the plan names `written`, with its request headers. The API key and the headers of
 /// the endpoint are sent only to the endpoint's own server.
 fn page_of(written: &str, endpoint: &Endpoint, question: &Question) -> Result<Page, ScrapeError> {
-    let address = &question.address;
+    let address = question.route.address();
     let url = if written == Telemetry::OWN { own_page(address, endpoint) } else { reqwest::Url::parse(written)? };
     let is_own = url.origin() == address.url().origin();
+    let path = path_and_query(&url);
     let key = question.api_key.iter().map(|key| ["authorization".to_owned(), format!("Bearer {key}")]);
     let headers = if is_own { key.chain(question.headers.iter().cloned()).collect() } else { Vec::new() };
-    let client = client(question.insecure_tls && is_own, question.http2 && is_own)?;
+    // Pages of other servers are not reached by the endpoint's way.
+    let route = match is_own {
+        true => question.route.clone(),
+        false => Route::direct(Address::parse(&url.origin().ascii_serialization())?),
+    };
+    let client = client(route, question.http2 && is_own)?;
     // The address of the embedded mock is not shown, because its port is different each time.
     let shown = if written == Telemetry::OWN && endpoint.is_embedded() { "embedded mock" } else { url.as_str() };
     let shown = question.without_key(shown);
-    Ok(Page { shown, url, headers, client })
+    Ok(Page { shown, path, headers, client })
+}
+
+fn path_and_query(url: &reqwest::Url) -> String {
+    match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    }
 }
 
 /// Returns the addresses of the pages that are scraped for an endpoint, for display.

@@ -173,6 +173,22 @@ impl fmt::Display for Address {
     }
 }
 
+/// Returns the host name in `text`, which may have a port after it: `gateway.example:8443`.
+///
+/// # Errors
+///
+/// Fails if the text is neither a host name nor a host name with a port.
+pub fn host_in(text: &str) -> Result<String, AddressError> {
+    let wrong = |message: String| AddressError::new(message, "write a host name, like gateway.example, or a name:port");
+    if text.is_empty() || text.contains(['/', '?', '#', '@', '\\', '%', '$']) {
+        return Err(wrong(format!("`{text}` is not the name of a host")));
+    }
+    match Address::parse(&format!("http://{text}")) {
+        Ok(address) => Ok(address.host().to_owned()),
+        Err(error) => Err(wrong(error.message)),
+    }
+}
+
 /// Checks the text for mistakes that a parser would not explain, or would silently repair.
 fn check_text(text: &str) -> Result<(), AddressError> {
     if text.trim().is_empty() {
@@ -302,6 +318,15 @@ mod tests {
         assert_eq!(parts("http://127.0.0.1:8000/v1"), ("127.0.0.1".into(), 8000, "127.0.0.1:8000".into()));
         assert_eq!(parts("https://[::1]/v1"), ("::1".into(), 443, "[::1]".into()));
         assert_eq!(parts("http://GPU_1.example.:80/v1"), ("gpu_1.example.".into(), 80, "gpu_1.example.".into()));
+    }
+
+    #[test]
+    fn a_host_is_a_name_with_or_without_a_port() {
+        assert_eq!(host_in("gw.example"), Ok("gw.example".to_owned()));
+        assert_eq!(host_in("gw.example:8443"), Ok("gw.example".to_owned()));
+        for wrong in ["", "https://gw.example", "gw..example", "gw example", "me@gw.example", "gw.example/v1"] {
+            assert!(host_in(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

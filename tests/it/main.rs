@@ -129,5 +129,6 @@ mod undecided;
 mod usage;
 mod verdicts;
 mod watch;
+mod ways;
 mod words;
 mod workers;

@@ -58,12 +58,7 @@ impl Drop for HttpProxy {
     }
 }
 
-fn serve(
-    mut client: TcpStream,
-    port: u16,
-    requires: Option<&str>,
-    log: &Mutex<Vec<String>>,
-) -> std::io::Result<()> {
+fn serve(mut client: TcpStream, port: u16, requires: Option<&str>, log: &Mutex<Vec<String>>) -> std::io::Result<()> {
     let mut server: Option<TcpStream> = None;
     while let Some((head, body)) = read_request(&mut client)? {
         log.lock().unwrap().push(head.clone());
@@ -95,8 +90,7 @@ fn forwarded(head: &str, body: &str) -> String {
     let (method, target) = (line.next().unwrap(), line.next().unwrap());
     let path = target.strip_prefix("http://").map(|rest| &rest[rest.find('/').unwrap()..]);
     let path = path.unwrap_or_else(|| panic!("not in absolute form: {target}"));
-    let fields: String =
-        lines.filter(|line| !line.starts_with("proxy-")).map(|line| format!("{line}\r\n")).collect();
+    let fields: String = lines.filter(|line| !line.starts_with("proxy-")).map(|line| format!("{line}\r\n")).collect();
     format!("{method} {path} HTTP/1.1\r\n{fields}\r\n{body}")
 }
 

@@ -118,11 +118,7 @@ impl Recorder {
         })
     }
 
-    fn on(
-        place: Place,
-        rules: Rules,
-        accept: impl Fn() -> io::Result<Box<dyn Wire>> + Send + 'static,
-    ) -> Recorder {
+    fn on(place: Place, rules: Rules, accept: impl Fn() -> io::Result<Box<dyn Wire>> + Send + 'static) -> Recorder {
         let (log, over): (Log, Arc<AtomicBool>) = Default::default();
         let (theirs, end) = (Arc::clone(&log), Arc::clone(&over));
         let tls = rules.certificate.map(|name| Arc::new(tls(name, rules.asks_clients)));

@@ -33,14 +33,23 @@ pub(super) struct Checker<'t> {
     pub(super) values_left: usize,
     /// Number of steps left for searches for cells. No plan written by hand comes close to the limit.
     pub(super) steps_left: u64,
+    /// Whether the plan may refer to files outside its folder.
+    pub(super) allow_outside: bool,
     /// For each table of the plan: the cached names that are allowed as values of an axis.
     names: HashMap<&'static str, HashSet<&'t str>>,
 }
 
 impl<'t> Checker<'t> {
     /// Creates a checker without diagnostics.
-    pub(super) fn new(tree: &'t Node) -> Checker<'t> {
-        Checker { tree, found: Vec::new(), values_left: MOST_VALUES, steps_left: MOST_STEPS, names: HashMap::new() }
+    pub(super) fn new(tree: &'t Node, allow_outside: bool) -> Checker<'t> {
+        Checker {
+            tree,
+            found: Vec::new(),
+            values_left: MOST_VALUES,
+            steps_left: MOST_STEPS,
+            allow_outside,
+            names: HashMap::new(),
+        }
     }
 
     /// Reports an error in the value at `path`, unless the value is already known to be wrong.

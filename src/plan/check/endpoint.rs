@@ -38,6 +38,7 @@ impl Checker<'_> {
                 self.secret_file(&steps!["endpoints", name.as_str(), "api_key", "secret"], secret);
             }
             self.headers(&steps!["endpoints", name.as_str(), "headers"], &endpoint.headers, endpoint.api_key.is_some());
+            self.access(name, endpoint);
             self.ready(name, endpoint);
             self.telemetry(name, endpoint);
             self.figures(name, endpoint);

@@ -14,7 +14,7 @@ use crate::engine::{self, EngineError, Job, Progress, SampleSink, SinkError};
 use crate::rows::{Journal, Records, Replay, RunLabels, Sample, read_journal};
 use crate::server::Embedded;
 use crate::sweep::perform::{JournalSink, check, question};
-use crate::units::{Address, Nanos, NonceSeed};
+use crate::units::{Nanos, NonceSeed};
 use crate::workload::NonceKey;
 
 use super::load::CalibrationLoad;
@@ -70,7 +70,7 @@ pub(super) fn measure(
         }
     }
     let mock = Embedded::with_log(&load.figures(), &log)?;
-    let mut target = engine::Target::new(Address::parse(mock.url())?);
+    let mut target = engine::Target::parse(mock.url())?;
     target.alive = Some(mock.alive());
     let spec = load.spec(at_least);
     let check = check(&question(&target, &spec));
