@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -48,6 +48,9 @@ struct Shared {
     unused: Mutex<Vec<Sender>>,
 }
 
+/// Headers whose values are never secret.
+const PUBLIC: [&str; 3] = ["accept", "content-type", "x-request-id"];
+
 /// The settings of TLS handshakes, and the name that the server's certificate must have.
 struct Handshake(TlsConnector, ServerName<'static>);
 
@@ -58,7 +61,7 @@ impl std::fmt::Debug for Handshake {
 }
 
 /// A request.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Request {
     method: Method,
     /// Path and query.
@@ -66,6 +69,13 @@ pub struct Request {
     headers: Vec<(String, String)>,
     body: Bytes,
     within: Option<Duration>,
+}
+
+impl std::fmt::Debug for Request {
+    /// Writes neither headers nor body, which may contain secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.method, self.path)
+    }
 }
 
 impl Request {
@@ -202,6 +212,9 @@ impl Client {
             encoded = encoded.header(header::PROXY_AUTHORIZATION, value);
         }
         for (name, value) in &request.headers {
+            let mut value = HeaderValue::try_from(value)?;
+            // HTTP/2 keeps sensitive values out of its tables.
+            value.set_sensitive(!PUBLIC.iter().any(|public| public.eq_ignore_ascii_case(name)));
             encoded = encoded.header(name, value);
         }
         let body = Some(request.body).filter(|body| !body.is_empty());

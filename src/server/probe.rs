@@ -225,17 +225,17 @@ pub enum ProbeError {
         /// The address.
         url: String,
     },
-    /// The server has no generation at the address, but lists its models at another one.
+    /// The server has no generation at the address, but a list of models at another one.
     #[error(
-        "{url} returns HTTP 404 for {path}, but {meant}/models lists models: did you mean {meant}? Correct the \
-         endpoint's `url`"
+        "{url} has no {path}, but a list of models exists at {meant}: did you mean {meant}? Correct the endpoint's \
+         `url`"
     )]
     OtherBase {
         /// The address.
         url: String,
         /// The path of the generation.
         path: &'static str,
-        /// The address at which the server lists its models.
+        /// The address at which the server has a list of models.
         meant: String,
     },
     /// The server sends the client to another address.
@@ -436,15 +436,21 @@ async fn list_models(client: &Client, question: &Question) -> Result<Found, Prob
     Ok(Found { server, models, refused_list, ..Found::default() })
 }
 
-/// Returns the error for a server without a generation at its address, if the server lists its models at
+/// Returns the error for a server without a generation at its address, if the server has a list of models at
 /// the address with `/v1`, or without it; otherwise `None`.
 async fn at_another_base(client: &Client, question: &Question) -> Option<ProbeError> {
     let address = question.address().with_or_without_v1();
     let meant = question.without_key(&address.to_string());
     let other = Question { route: question.route.at(address), ..question.clone() };
-    let found = list_models(client, &other).await.ok()?;
+    let response = send(client, Request::get(other.models_path()), &other).await.ok()?;
+    let has_list = match response.status() {
+        // The list exists, but not for everybody.
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => true,
+        status if status.is_success() => body(response, &other).await.ok()?["data"].is_array(),
+        _ => false,
+    };
     let path = question.api.protocol().path();
-    (!found.models.is_empty()).then(|| ProbeError::OtherBase { url: question.shown(), path, meant })
+    has_list.then(|| ProbeError::OtherBase { url: question.shown(), path, meant })
 }
 
 async fn generate(client: &Client, question: &Question, found: &mut Found) -> Result<(), ProbeError> {
@@ -467,7 +473,7 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
             let (url, model, listed) = (question.shown(), question.model.clone(), found.listed(FEW_MODELS));
             return Err(ProbeError::Model { url, model, listed });
         }
-        if response.status() == StatusCode::NOT_FOUND
+        if matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
             && found.models.is_empty()
             && let Some(error) = at_another_base(client, question).await
         {
@@ -509,7 +515,9 @@ fn redirect(question: &Question, response: &Response) -> Option<ProbeError> {
     let location = response.header("location")?;
     let target = question.address().url().join(response.path()).ok()?.join(location).ok()?;
     let base = [question.api.protocol().path(), "/models"].iter().find_map(|call| Address::of_call(&target, call));
+    let is_ready_path = question.ready.is_some() && response.path() == question.ready_path();
     let remedy = match base.filter(|base| !carries_secret(base.url())) {
+        _ if is_ready_path => "write a path without a redirect as `ready.path` of the endpoint".to_owned(),
         Some(base) => format!("write `url: {}` on the endpoint", question.presentable(&base.to_string())),
         None => "write the address of the API itself as `url` of the endpoint".to_owned(),
     };

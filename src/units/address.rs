@@ -180,6 +180,10 @@ impl fmt::Display for Address {
 /// Fails if the text is neither a host name nor a host name with a port.
 pub fn host_in(text: &str) -> Result<String, AddressError> {
     let wrong = |message: String| AddressError::new(message, "write a host name, like gateway.example, or a name:port");
+    if text.contains("://") {
+        let message = format!("`{text}` is an address, not the name of a host");
+        return Err(AddressError::new(message, "write it as `url`, and only the name as `host`"));
+    }
     if text.is_empty() || text.contains(['/', '?', '#', '@', '\\', '%', '$']) {
         return Err(wrong(format!("`{text}` is not the name of a host")));
     }

@@ -93,9 +93,13 @@ fn a_measured_request_is_byte_for_byte_what_the_plan_means() {
 
 #[test]
 fn a_missing_v1_ends_the_sweep_at_once_with_the_address_that_was_meant() {
-    for (base, written, meant) in [("/v1", "", "/v1"), ("/base/v1", "/base?a=b", "/base/v1?a=b"), ("/x", "/x/v1", "/x")]
-    {
-        let (lab, server) = (Lab::real_time(), Recorder::start(Rules::at(base)));
+    for (base, models, written, meant) in [
+        ("/v1", 200, "", "/v1"),
+        ("/v1", 403, "", "/v1"),
+        ("/base/v1", 200, "/base?a=b", "/base/v1?a=b"),
+        ("/x", 200, "/x/v1", "/x"),
+    ] {
+        let (lab, server) = (Lab::real_time(), Recorder::start(Rules { models, ..Rules::at(base) }));
         let root = format!("http://127.0.0.1:{}", server.port());
         lab.write("plan.yaml", &plan(&format!("url: '{root}{written}'")));
         let begin = Instant::now();
@@ -126,6 +130,20 @@ fn a_redirect_is_quoted_with_its_target_and_not_followed() {
         }
         assert!(target.log().is_empty(), "{:?}", target.lines());
     }
+}
+
+#[test]
+fn the_row_of_a_redirected_request_names_the_target() {
+    let redirect = Some((307, "https://elsewhere.example/v1/chat/completions".to_owned()));
+    let rules = Rules { redirect, redirects_streams: true, ..Rules::default() };
+    let (lab, server) = (Lab::real_time(), Recorder::start(rules));
+    lab.write("plan.yaml", &plan(&format!("url: 'http://127.0.0.1:{}/v1'", server.port())));
+    lab.run(&["run", "plan.yaml"]);
+    let run = lab.only_run();
+    let row = &run.records[0].row;
+    assert_eq!(row.http_status, Some(307));
+    let error = row.error.as_deref().unwrap();
+    assert!(error.starts_with("redirects to https://elsewhere.example/v1/chat/completions"), "{error}");
 }
 
 #[test]

@@ -29,10 +29,13 @@ fn lab() -> Lab {
     lab
 }
 
-/// Checks, probes and measures a plan whose endpoint also scrapes its own metrics, and asserts that the run has
-/// complete requests.
+/// Fields of an endpoint that make sweepline send requests of further kinds to its server.
+const EXTRAS: &str = "telemetry: { prometheus: [\"on\"] }, hooks: { before_run: { request: POST /hook } }";
+
+/// Checks, probes and measures a plan whose endpoint also has a metrics page and a hook, and asserts that the run
+/// has complete requests.
 fn measure(lab: &Lab, endpoint: &str, variables: &[(&str, &str)]) -> Ended {
-    lab.write("plan.yaml", &plan(&format!("telemetry: {{ prometheus: [\"on\"] }}, {endpoint}")));
+    lab.write("plan.yaml", &plan(&format!("{EXTRAS}, {endpoint}")));
     lab.ok(&["check", "plan.yaml"]);
     let run = |command: &str| {
         let mut command = lab.command(&[command, "plan.yaml"]);
@@ -48,10 +51,10 @@ fn measure(lab: &Lab, endpoint: &str, variables: &[(&str, &str)]) -> Ended {
     ended
 }
 
-/// Asserts that the server got probes, scrapes and measured requests, and returns them all.
+/// Asserts that the server got probes, scrapes, a hook and measured requests, and returns them all.
 fn all_kinds(server: &Recorder) -> Vec<Recorded> {
     let log = server.log();
-    for kind in ["GET /v1/models", "POST /v1/chat/completions", "GET /metrics"] {
+    for kind in ["GET /v1/models", "POST /v1/chat/completions", "GET /metrics", "GET /version", "POST /hook"] {
         assert!(log.iter().any(|request| request.line() == kind), "{kind}: {:?}", server.lines());
     }
     assert!(log.iter().any(Recorded::is_measured));
@@ -248,7 +251,7 @@ fn a_server_on_a_unix_socket_is_measured() {
     measure(&lab, "url: 'http://localhost/v1', socket: vllm.sock", &[]);
     assert!(all_kinds(&server).iter().all(|request| request.fields("host") == ["localhost"]));
     let absolute = lab.path().join("vllm.sock").display().to_string();
-    lab.write("plan.yaml", &plan(&format!("url: 'http://localhost/v1', socket: '{absolute}'")));
+    lab.write("plan.yaml", &plan(&format!("{EXTRAS}, url: 'http://localhost/v1', socket: '{absolute}'")));
     let again = lab.run(&["run", "plan.yaml"]);
     assert!(lab.runs().len() == 1, "the socket is not part of the identity: {}", again.stderr);
     let lab = self::lab();
@@ -275,7 +278,7 @@ fn settings_that_contradict_each_other_are_errors_of_check() {
     let http = "url: 'http://10.0.0.7/v1'";
     let https = "url: 'https://10.0.0.7/v1'";
     for (fields, code, part) in [
-        (format!("{http}, host: 'https://gw.example'"), "E026", "is not the name of a host"),
+        (format!("{http}, host: 'https://gw.example'"), "E026", "is an address, not the name of a host"),
         (format!("{http}, host: 'a..b'"), "E026", "nothing before or between its dots"),
         (format!("{http}, tls: {{ ca: ca.pem }}"), "E025", "`url` begins with http://"),
         (format!("{https}, tls: {{ cert: a.pem }}"), "E025", "`tls.cert` has no `key`"),

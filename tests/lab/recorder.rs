@@ -24,12 +24,14 @@ pub fn certificates() -> PathBuf {
 /// How a server responds.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// The path before the calls of the API. Other paths return 404, except `/health`, which returns 200.
+    /// The path before the calls of the API. Other paths return 404, except `/health` and `/hook`, which return 200.
     pub base: String,
     /// The status of the list of models.
     pub models: u16,
     /// The status and the `Location` of every response; `None` to respond normally.
     pub redirect: Option<(u16, String)>,
+    /// Whether only streams are redirected.
+    pub redirects_streams: bool,
     /// The name of the server's certificate; `None` without TLS.
     pub certificate: Option<&'static str>,
     /// Whether clients must present a certificate that `ca.pem` signed.
@@ -38,7 +40,14 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Rules {
-        Rules { base: "/v1".to_owned(), models: 200, redirect: None, certificate: None, asks_clients: false }
+        Rules {
+            base: "/v1".to_owned(),
+            models: 200,
+            redirect: None,
+            redirects_streams: false,
+            certificate: None,
+            asks_clients: false,
+        }
     }
 }
 
@@ -242,7 +251,8 @@ pub fn read_request(stream: &mut impl Read) -> io::Result<Option<(String, String
 }
 
 fn respond(rules: &Rules, head: &str, body: &str) -> String {
-    if let Some((status, location)) = &rules.redirect {
+    let is_stream = body.contains(r#""stream":true"#);
+    if let Some((status, location)) = rules.redirect.as_ref().filter(|_| is_stream || !rules.redirects_streams) {
         return format!("HTTP/1.1 {status} Elsewhere\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
     }
     let mut words = head.split(' ');
@@ -252,13 +262,13 @@ fn respond(rules: &Rules, head: &str, body: &str) -> String {
         let length = body.len();
         format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
     };
-    if path == "/health" {
+    if matches!(path, "/health" | "/hook") {
         return json(200, "{}");
     }
     match (method, path.strip_prefix(rules.base.as_str())) {
         ("GET", Some("/models")) if rules.models == 200 => json(200, r#"{"data":[{"id":"m"}]}"#),
         ("GET", Some("/models")) => json(rules.models, r#"{"error":{"message":"no list for you"}}"#),
-        ("POST", Some("/chat/completions")) if body.contains(r#""stream":true"#) => stream(),
+        ("POST", Some("/chat/completions")) if is_stream => stream(),
         ("POST", Some("/chat/completions")) => json(
             200,
             r#"{"model":"m","choices":[{"message":{"content":"hi"}}],"usage":{"prompt_tokens":9,"completion_tokens":1}}"#,
