@@ -14,11 +14,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use sweepline::network::Route;
 use sweepline::rows::Sample;
 use sweepline::telemetry::http::{Page, client};
 use sweepline::telemetry::page::Wanted;
 use sweepline::telemetry::scrape::{Scraper, Settings, Timeline};
-use sweepline::units::Nanos;
+use sweepline::units::{Address, Nanos};
 
 /// A page of vLLM with all its histograms.
 const PAGE: &str = include_str!("../tests/telemetry/vllm.txt");
@@ -45,7 +46,7 @@ fn main() {
 }
 
 /// Starts a server that serves the page to every client, on persistent connections.
-fn serve() -> reqwest::Url {
+fn serve() -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound");
     let answer = format!(
@@ -65,7 +66,7 @@ fn serve() -> reqwest::Url {
             });
         }
     });
-    format!("http://{address}/metrics").parse().expect("an address")
+    Address::parse(&format!("http://{address}")).expect("an address")
 }
 
 /// A run that started at once and whose window is unknown.
@@ -93,9 +94,10 @@ fn cpu_of(name: &str) -> f64 {
 }
 
 fn pages() {
-    let page = |url: reqwest::Url| {
-        let client = client(false, false).expect("a client");
-        Page { shown: url.to_string(), url, headers: Vec::new(), client }
+    let page = |address: Address| {
+        let (shown, path) = (format!("{address}/metrics"), "/metrics".to_owned());
+        let client = client(Route::direct(address), false).expect("a client");
+        Page { shown, path, headers: Vec::new(), client }
     };
     let settings = Settings {
         pages: (0..PAGES).map(|_| page(serve())).collect(),

@@ -9,8 +9,8 @@
 
 pub use sweepline_analysis::analysis;
 pub use sweepline_core::{
-    dataset, engine, expand, graph, metrics, plan, protocol, rows, server, store, telemetry, tls, units, workers,
-    workload,
+    dataset, engine, expand, graph, metrics, network, plan, protocol, rows, server, store, telemetry, tls, units,
+    workers, workload,
 };
 pub use sweepline_mock::mock;
 

@@ -7,12 +7,13 @@ use clap::{Args, ValueEnum};
 use crate::cli::failure::Failure;
 use crate::cli::stderr;
 use crate::import::{FreshServer, api_base};
+use crate::network::Route;
 use crate::plan::{Api, Engine};
 use crate::report::format::plain;
 use crate::server::{Description, ProbeError, Question, describe};
-use crate::units::Nanos;
 use crate::units::secrecy::{carries_secret, looks_like_key};
 use crate::units::text::is_variable;
+use crate::units::{Address, Nanos};
 
 /// Time limit of each query to the server, long enough for a busy server to list its models.
 const WITHIN: Nanos = Nanos::from_secs(10);
@@ -91,14 +92,19 @@ fn found(args: &AskedServer, typed: &str) -> Result<(String, Description), Failu
     // The error does not repeat the typed text, which may contain a key.
     let is_no_url =
         |reason| Failure::Usage(format!("--url is not the URL of a server: {reason}; write http://HOST:PORT"));
-    let (url, had_secret) = api_base(typed).map_err(is_no_url)?;
+    // The query of an address may be a part of it, as in the addresses of Azure's deployments.
+    let with_query = Address::parse(typed).ok().filter(|address| address.url().query().is_some());
+    let (url, had_secret) = match with_query.filter(|address| !carries_secret(address.url())) {
+        Some(address) => (address.to_string(), false),
+        None => api_base(typed).map_err(is_no_url)?,
+    };
     if had_secret || reqwest::Url::parse(typed).is_ok_and(|url| carries_secret(&url)) {
         let text = "--url contains a user name, password or key, which would end up in the plan: remove it, and name \
                     the variable that holds the key with --api-key-env";
         return Err(Failure::Usage(text.to_owned()));
     }
     let first = ask(args, &url)?;
-    let other = url.strip_suffix("/v1").map_or_else(|| format!("{url}/v1"), str::to_owned);
+    let other = parsed(&url)?.with_or_without_v1().to_string();
     let is_absent = |said: &Description| said.refused == Some(NOT_FOUND);
     let (url, said) = match is_absent(&first).then(|| ask(args, &other)) {
         Some(Ok(second)) if !second.models.is_empty() => (other, second),
@@ -110,14 +116,19 @@ fn found(args: &AskedServer, typed: &str) -> Result<(String, Description), Failu
     Ok((url, said))
 }
 
+/// Parses the address of the server's API.
+fn parsed(url: &str) -> Result<Address, Failure> {
+    Address::parse(url).map_err(|error| Failure::Usage(format!("--url is not the URL of a server: {error}")))
+}
+
 /// Queries the server. A server that does not respond is not an error if --model names the model.
 fn ask(args: &AskedServer, url: &str) -> Result<Description, Failure> {
+    let address = parsed(url)?;
     let question = Question {
         headers: Vec::new(),
         secrets: Vec::new(),
-        url: url.to_owned(),
+        route: Route::direct(address),
         api_key: key(args.api_key_env.as_deref())?,
-        insecure_tls: false,
         http2: false,
         ready: None,
         api: args.api,

@@ -5,10 +5,12 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::engine::{Demand, Target, demand};
+use crate::engine::{Demand, demand};
 use crate::expand::PlannedRun;
+use crate::plan::{Endpoint, TextOrSecret};
 use crate::report::format::plain;
 use crate::sweep::event::RunView;
+use crate::units::{Address, Proxy};
 
 use super::limits::Limits;
 use super::workspace::Workspace;
@@ -27,6 +29,8 @@ struct Need {
     /// Host and port to which the run connects; the endpoint's name if sweepline starts its server.
     address: String,
     is_local: bool,
+    /// Whether connections take no ports, because the server listens on a Unix socket.
+    is_on_socket: bool,
     demand: Demand,
 }
 
@@ -47,16 +51,28 @@ pub(crate) fn obstacles<'a>(
 
 fn need(workspace: &Workspace, run: &PlannedRun) -> Need {
     let endpoint = &run.spec.endpoint.name;
-    let url = workspace.plan().endpoints.get(endpoint).and_then(|endpoint| endpoint.url.as_deref());
-    let target = url.and_then(|url| Target::parse(url).ok());
+    let of_plan = workspace.plan().endpoints.get(endpoint);
+    let address = of_plan.and_then(connected_to);
     let is_loopback = |host: &str| host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
     Need {
         name: plain(&RunView::new(0, run).name),
         resource: workspace.expansion.resources.get(endpoint).unwrap_or(endpoint).clone(),
-        address: target.as_ref().map_or_else(|| endpoint.clone(), |target| format!("{}:{}", target.host, target.port)),
-        is_local: target.as_ref().is_none_or(|target| is_loopback(&target.host)),
+        address: address.as_ref().map_or_else(|| endpoint.clone(), |(host, port)| format!("{host}:{port}")),
+        is_local: address.as_ref().is_none_or(|(host, _)| is_loopback(host)),
+        is_on_socket: of_plan.is_some_and(|endpoint| endpoint.socket.is_some()),
         demand: demand(&run.spec),
     }
+}
+
+/// Returns the host and port to which an endpoint's connections are opened: those of its proxy, if the plan
+/// contains its address, or of its `url`. `None` if sweepline starts the server.
+fn connected_to(endpoint: &Endpoint) -> Option<(String, u16)> {
+    let proxy = endpoint.proxy.as_ref().and_then(TextOrSecret::text).and_then(|text| Proxy::parse(text).ok());
+    if let Some(proxy) = proxy {
+        return Some((proxy.host, proxy.port));
+    }
+    let address = Address::parse(endpoint.url.as_deref()?).ok()?;
+    Some((address.host().to_owned(), address.port()))
 }
 
 /// Finds the largest run, by `size`, on each resource, and returns the `jobs` largest of these runs.
@@ -111,10 +127,10 @@ fn lower(jobs: u16, together: &[&Need]) -> &'static str {
     }
 }
 
-/// Returns the runs, grouped by the address to which they connect.
+/// Returns the runs that need local ports, grouped by the address to which they connect.
 fn by_address(needs: &[Need]) -> BTreeMap<&str, Vec<&Need>> {
     let mut addresses: BTreeMap<&str, Vec<&Need>> = BTreeMap::new();
-    for need in needs {
+    for need in needs.iter().filter(|need| !need.is_on_socket) {
         addresses.entry(&need.address).or_default().push(need);
     }
     addresses
@@ -152,7 +168,7 @@ fn more_ports(needed: u64, ports: u64, lower: &str) -> String {
 
 fn no_ports_in_time(needs: &[Need], limits: &Limits) -> Option<String> {
     let ports = limits.ports?;
-    needs.iter().find_map(|need| {
+    needs.iter().filter(|need| !need.is_on_socket).find_map(|need| {
         let held = if need.is_local { limits.held_local_secs } else { limits.held_remote_secs };
         let rate = need.demand.per_second?;
         let needed = (rate * held).ceil() as u64;
@@ -181,7 +197,8 @@ mod tests {
     fn need(resource: &str, address: &str, at_once: Option<u32>, per_second: Option<f64>) -> Need {
         let demand = Demand { at_once, per_second, files: 30 };
         let is_local = address.starts_with("127.");
-        Need { name: resource.to_owned(), resource: resource.to_owned(), address: address.to_owned(), is_local, demand }
+        let (name, resource, address) = (resource.to_owned(), resource.to_owned(), address.to_owned());
+        Need { name, resource, address, is_local, is_on_socket: false, demand }
     }
 
     const LIMITS: Limits =

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use super::workspace::Workspace;
 use crate::cli::failure::Failure;
 use crate::expand::{PlannedRun, RunSpec};
-use crate::plan::{Endpoint, EnvironmentPolicy, SecretRef};
+use crate::plan::{Endpoint, EnvironmentPolicy, SecretRef, TextOrSecret};
 use crate::rows::{Changed, Fingerprint};
 use crate::server::{Question, SelfDescription, look};
 use crate::sweep::environment::{Expected, LaunchedSaid, changed, in_words, pin_broken};
@@ -201,7 +201,8 @@ fn to_ask(
 ) -> Option<Question> {
     let runs = workspace.expansion.runs.iter().map(|run| &run.spec);
     let secrets = secrets_of(runs.filter(|other| other.endpoint.name == spec.endpoint.name));
-    let all = secrets.iter().chain(&endpoint.api_key);
+    let of_proxy = endpoint.proxy.as_ref().and_then(TextOrSecret::secret);
+    let all = secrets.iter().chain(&endpoint.api_key).chain(of_proxy);
     // A pipe provides its secret only once, and the sweep itself needs that secret.
     let is_lasting = |secret: &SecretRef| match secret {
         SecretRef::Env(_) | SecretRef::Command(_) => true,
@@ -211,5 +212,5 @@ fn to_ask(
         return None;
     }
     let target = target(endpoint, url, &secrets, folder).ok()?;
-    Some(question(url, &target, spec))
+    Some(question(&target, spec))
 }

@@ -41,6 +41,7 @@ mod gate_page;
 mod given_up;
 mod graph;
 mod http;
+mod ignored_proxies;
 mod import;
 mod interrupt;
 mod judgements;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::changes::Changes;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
-use crate::cli::output;
+use crate::cli::{ignored_proxies, output, stderr};
 use crate::expand::{Expansion, expand};
 use crate::plan::{Endpoint, Plan};
 use crate::report::format::plain;
@@ -53,6 +53,9 @@ pub(crate) struct ProbedEndpoint {
     pub server: Option<String>,
     /// The models that the server lists.
     pub models: Vec<String>,
+    /// The HTTP status with which the server refused to list its models, although it generates; null if it
+    /// did not refuse.
+    refused_list: Option<u16>,
     /// The server's self-description; null if the server is not ready, or was not queried.
     pub fingerprint: Option<Fingerprint>,
     /// A suggested engine for the plan, if the server appears to use a different one; null
@@ -105,6 +108,9 @@ enum Readiness {
 /// Queries every server of the plan for its models and for one short generation.
 pub(super) fn run(args: ProbeArgs) -> Result<Exit, Failure> {
     let plan = args.changes.load(&args.plan)?.plan;
+    if let Some(note) = ignored_proxies::note(&plan) {
+        stderr::complain(&note);
+    }
     let asked = ask_all(&plan, &expand(&plan)?, &args.plan);
     match args.format {
         TextOrJson::Text => output::print(&text(&asked))?,
@@ -133,11 +139,27 @@ pub(crate) fn are_ready(asked: &[ProbedEndpoint]) -> bool {
 /// Returns one line for each endpoint.
 pub(super) fn text(asked: &[ProbedEndpoint]) -> String {
     let line = |asked: &ProbedEndpoint| {
-        let ProbedEndpoint { endpoint, state, server, models, fingerprint, hint, reason, way, not_near, .. } = asked;
+        let ProbedEndpoint {
+            endpoint,
+            state,
+            server,
+            models,
+            refused_list,
+            fingerprint,
+            hint,
+            reason,
+            way,
+            not_near,
+            ..
+        } = asked;
         let said = match state {
             Readiness::Ready => {
                 let listed = Found { models: models.clone(), ..Found::default() }.listed(FEW_MODELS);
-                let models = if models.is_empty() { "no models" } else { &listed };
+                let models = match refused_list {
+                    Some(status) => &format!("no models (HTTP {status}), but generates"),
+                    None if models.is_empty() => "no models",
+                    None => &listed,
+                };
                 let is = fingerprint.as_ref().and_then(Fingerprint::in_words).map(|words| format!("; is {words}"));
                 let hint = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
                 let is = is.unwrap_or_default();
@@ -172,7 +194,7 @@ pub(crate) fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<Pr
             }
         };
         let (state, (host, found), reason) = match found {
-            Ok((target, found)) => (Readiness::Ready, (Some(target.authority), found), None),
+            Ok((target, found)) => (Readiness::Ready, (Some(target.authority().to_owned()), found), None),
             Err((state, why)) => (state, (None, Found::default()), why),
         };
         let id = run.map(|run| run.spec.model.id.as_str()).unwrap_or_default();
@@ -185,6 +207,7 @@ pub(crate) fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<Pr
             host,
             server: found.server,
             models: found.models,
+            refused_list: found.refused_list,
             fingerprint,
             hint: found.said.hint(endpoint.engine),
             said: found.said,

@@ -14,6 +14,8 @@ pub mod expand;
 pub mod graph;
 #[path = "../metrics/mod.rs"]
 pub mod metrics;
+#[path = "../network/mod.rs"]
+pub mod network;
 #[path = "../plan/mod.rs"]
 pub mod plan;
 #[path = "../protocol/mod.rs"]

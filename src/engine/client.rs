@@ -372,7 +372,8 @@ impl Client {
         let own = OwnConnection { connection, outgoing, body: head.body };
         let mut answer = Answer::One(own);
         self.told(tally, &head.told);
-        let end = self.answered(&mut answer, (head.status, head.retry_after), tally, &mut limit).await?;
+        let answered = self.answered(&mut answer, (head.status, head.retry_after), tally, &mut limit).await;
+        let end = answered.map_err(|failure| redirected(failure, &head.told))?;
         let Answer::One(OwnConnection { outgoing, body, .. }) = answer else { return Ok(Conversed::Over(false)) };
         match end {
             BodyEnd::Whole { clean } => {
@@ -409,7 +410,8 @@ impl Client {
         let head = limit.bound(&stamps, step).await??;
         self.told(tally, &head.told);
         let mut answer = Answer::Two(exchange);
-        let end = self.answered(&mut answer, (head.status, head.retry_after), tally, &mut limit).await?;
+        let answered = self.answered(&mut answer, (head.status, head.retry_after), tally, &mut limit).await;
+        let end = answered.map_err(|failure| redirected(failure, &head.told))?;
         sessions.keep_timer(limit.into_timer());
         match (end, answer) {
             (BodyEnd::Awaited(parser), Answer::Two(exchange)) => {
@@ -668,6 +670,17 @@ impl Answer<'_> {
 /// pause that is honored.
 fn left_alone(secs: u64) -> Aside {
     Aside::RetryAfter(Nanos::from_secs(secs.min(LONGEST_RETRY_AFTER_SECS)))
+}
+
+/// Adds the target of a redirect to a failure. Redirects are not followed.
+fn redirected(failure: Failure, told: &Told) -> Failure {
+    match (failure.outcome, told.location()) {
+        (Outcome::Http(300..=399), Some(target)) => {
+            let text = format!("redirects to {target}; write that address as `url` of the endpoint. {}", failure.text);
+            Failure { text, ..failure }
+        }
+        _ => failure,
+    }
 }
 
 fn too_large(_: sse::TooLarge) -> Failure {

@@ -1,12 +1,11 @@
 //! Opens connections and measures how long each step takes.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::clock::Clock;
@@ -14,7 +13,9 @@ use super::connection::Connection;
 use super::io::{Stamped, Stamps};
 use super::socket::Socket;
 use super::target::Target;
+use crate::network::{Dialed, dial};
 use crate::tls;
+use crate::units::Nanos;
 
 /// The duration of each step of opening a connection, in nanoseconds; `None` for a step that was not
 /// needed.
@@ -22,7 +23,7 @@ use crate::tls;
 pub(crate) struct Opening {
     /// Duration of the name lookup.
     pub(crate) dns: Option<u64>,
-    /// Duration of the TCP handshake.
+    /// Duration of the TCP handshake, and of the tunnel through a proxy if there is one.
     pub connect: Option<u64>,
     /// Duration of the TLS handshake.
     pub(crate) tls: Option<u64>,
@@ -42,11 +43,9 @@ impl Connector {
     /// Creates a connector to `target`. Fails if the host is not a valid name for TLS or the system's
     /// certificates cannot be read.
     pub(crate) fn new(target: Arc<Target>, clock: Clock, http2: bool) -> io::Result<Connector> {
-        let tls = match target.tls {
-            true => {
-                let name = ServerName::try_from(target.host.clone()).map_err(io::Error::other)?;
-                Some((tls::connector(target.insecure_tls, http2)?, name))
-            }
+        let route = &target.route;
+        let tls = match route.address().is_https() {
+            true => Some((tls::connector(route.tls(), http2)?, route.server_name()?)),
             false => None,
         };
         Ok(Connector { target, tls, clock, http2 })
@@ -64,7 +63,7 @@ impl Connector {
 
     /// Returns the target's host and port, as sent in the `Host` header.
     pub(crate) fn authority(&self) -> &str {
-        &self.target.authority
+        self.target.authority()
     }
 
     /// Opens a connection. This has no time limit; the caller must set one.
@@ -75,12 +74,8 @@ impl Connector {
 
     /// Opens a socket, with TLS if the target uses it. Nothing is sent over HTTP yet.
     pub(crate) async fn socket(&self) -> io::Result<(Socket, Rc<Stamps>, Opening)> {
-        let mut opening = Opening::default();
-        let addresses = self.resolve(&mut opening).await?;
-        let begin = self.clock.now();
-        let stream = TcpStream::connect(&addresses[..]).await?;
-        opening.connect = Some(self.clock.now() - begin);
-        stream.set_nodelay(true)?;
+        let Dialed { stream, dns, connect } = dial(&self.target.route, self.http2).await?;
+        let mut opening = Opening { dns: dns.map(nanos), connect: Some(nanos(connect)), tls: None };
         let stamps = Stamps::new(self.clock);
         let socket = Stamped::new(stream, Rc::clone(&stamps));
         let socket = match &self.tls {
@@ -97,18 +92,8 @@ impl Connector {
         };
         Ok((socket, stamps, opening))
     }
+}
 
-    async fn resolve(&self, opening: &mut Opening) -> io::Result<Vec<SocketAddr>> {
-        let port = self.target.port;
-        if let Ok(address) = self.target.host.parse::<IpAddr>() {
-            return Ok(vec![(address, port).into()]);
-        }
-        let begin = self.clock.now();
-        let found: Vec<SocketAddr> = tokio::net::lookup_host((self.target.host.as_str(), port)).await?.collect();
-        opening.dns = Some(self.clock.now() - begin);
-        if found.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
-        }
-        Ok(found)
-    }
+fn nanos(duration: Duration) -> u64 {
+    Nanos::from(duration).0
 }

@@ -17,11 +17,11 @@ use std::task::{Context, Poll};
 
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::clock::Clock;
 use super::stamp::{self, Now};
+use crate::network::Stream;
 
 /// Number of bytes that may be read without a pause. After that, time limits are checked and other requests
 /// get their turn. Otherwise a server that sends an endless stream without content (only interim responses)
@@ -152,10 +152,10 @@ impl Stamps {
     }
 }
 
-/// A TCP connection whose reads and sends are stamped.
+/// A connection whose reads and sends are stamped. The kernel stamps only what arrives over TCP.
 #[derive(Debug)]
 pub(crate) struct Stamped {
-    stream: TcpStream,
+    stream: Stream,
     stamps: Rc<Stamps>,
     /// Number of bytes that may still be read before the next pause.
     left: Cell<usize>,
@@ -163,7 +163,7 @@ pub(crate) struct Stamped {
 
 impl Stamped {
     /// Creates a socket that stamps the reads and sends of `stream`.
-    pub(crate) fn new(stream: TcpStream, stamps: Rc<Stamps>) -> Stamped {
+    pub(crate) fn new(stream: Stream, stamps: Rc<Stamps>) -> Stamped {
         stamp::enable(&stream);
         Stamped { stream, stamps, left: Cell::new(MOST_AT_ONCE) }
     }
@@ -192,7 +192,7 @@ impl Stamped {
     fn receive_ready(&self, buf: &mut ReadBuf<'_>) -> io::Result<Option<()>> {
         let room = buf.remaining();
         let mut read = None;
-        let result = self.stream.try_io(Interest::READABLE, || {
+        let result = self.stream.try_read(|| {
             let got = self.receive(buf)?;
             read = Some(got);
             // A read that does not fill the buffer has emptied the socket. Reporting `WouldBlock` here

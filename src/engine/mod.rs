@@ -89,7 +89,7 @@ pub use progress::{Counter, Progress};
 pub use recent::{Recent, Times, Total};
 pub use share::Share;
 pub use sink::{SampleSink, Sink, SinkError, TextSink};
-pub use target::{Secret, Target, TargetError};
+pub use target::{Secret, Target};
 pub use trace::Trace;
 
 use checks::Checks;
@@ -198,7 +198,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
         observer,
     });
     let outage = (spec.errors == ErrorPolicy::Environment)
-        .then(|| Outage::new(common.target.redact(&common.target.url()), spec.shaping.stream, patience()));
+        .then(|| Outage::new(common.target.redact(&common.target.route.to_string()), spec.shaping.stream, patience()));
     let executor = Executor::new(Parts {
         hands: opened.begin(&common, share),
         common,

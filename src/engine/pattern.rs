@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use bytes::Bytes;
-use http::{HeaderValue, Uri, header};
+use http::{HeaderValue, header};
 
 use crate::expand::{RunSpec, Shaping};
 use crate::plan::{Api, TextOrSecret};
@@ -82,9 +82,8 @@ pub(crate) fn fields(api: Api, shaping: &Shaping, target: &Target) -> Vec<Field>
 /// Returns the bytes of a request's head up to the request's number, for one class.
 fn head(spec: &RunSpec, shaping: &Shaping, target: &Target, id_prefix: &str) -> Vec<u8> {
     let path = spec.endpoint.api.protocol().path();
-    let checked = "the parts of the address were checked when it was read";
-    let uri: Uri = format!("{}{path}", target.base).parse().expect(checked);
-    let mut before = format!("POST {uri} HTTP/1.1\r\n").into_bytes();
+    let request_target = target.route.request_target(&target.route.address().of_api(path));
+    let mut before = format!("POST {request_target} HTTP/1.1\r\n").into_bytes();
     let mut field = |name: &str, value: &str| {
         // Invalid values, for example with a line break, are omitted.
         if let Ok(value) = HeaderValue::try_from(value) {
@@ -94,9 +93,12 @@ fn head(spec: &RunSpec, shaping: &Shaping, target: &Target, id_prefix: &str) -> 
             before.extend_from_slice(b"\r\n");
         }
     };
-    field(header::HOST.as_str(), &target.authority);
+    field(header::HOST.as_str(), target.authority());
     for Field { name, value, is_secret: _ } in fields(spec.endpoint.api, shaping, target) {
         field(&name, &value);
+    }
+    if let Some(value) = target.route.forwarding_proxy(false).and_then(|proxy| proxy.authorization()) {
+        field(header::PROXY_AUTHORIZATION.as_str(), value);
     }
     before.extend_from_slice(format!("x-request-id: {id_prefix}-").as_bytes());
     before

@@ -32,6 +32,7 @@ use tokio::task::JoinSet;
 use crate::expand::RunSpec;
 use crate::plan::Connections;
 use crate::rows::Outcome;
+use crate::tls;
 use crate::units::Nanos;
 
 use super::clock::Clock;
@@ -163,7 +164,8 @@ pub(crate) fn no_connection(authority: &str, reason: Result<&io::Error, Nanos>) 
     let (reason, aside) = match reason {
         Ok(error) => {
             let remedy = remedy(error);
-            (format!(": {error}{}", remedy.unwrap_or_default()), remedy.map(|_| Aside::Local))
+            let cause = tls::in_words(error.to_string());
+            (format!(": {cause}{}", remedy.unwrap_or_default()), remedy.map(|_| Aside::Local))
         }
         Err(limit) => (format!(" within {limit}"), Some(Aside::Late)),
     };

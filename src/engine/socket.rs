@@ -1,4 +1,4 @@
-//! The transport of a measured connection: TCP, or TLS over TCP.
+//! The transport of a measured connection: TCP or a Unix socket, with or without TLS.
 
 use std::io;
 use std::pin::Pin;
@@ -11,14 +11,14 @@ use super::io::Stamped;
 
 /// The transport of a measured connection.
 pub(crate) enum Socket {
-    /// TCP.
+    /// Without TLS.
     Plain(Stamped),
-    /// TLS over TCP.
+    /// With TLS.
     Tls(Box<TlsStream<Stamped>>),
 }
 
 impl Socket {
-    /// Returns the underlying TCP connection.
+    /// Returns the underlying connection.
     pub(crate) fn tcp(&self) -> &Stamped {
         match self {
             Socket::Plain(stream) => stream,

@@ -1,5 +1,5 @@
-//! Reads the times and the request id that a server reports in the head of its response. Only the id is
-//! allocated.
+//! Reads the times and the request id that a server reports in the head of its response, and the target of a
+//! redirect. Only the id and the target are allocated.
 //!
 //! `Server-Timing` (W3C, "Server Timing", 2.1: names with a `dur` in milliseconds) does not prescribe names;
 //! sweepline reads `queue`, `prefill`, `decode` and `total`, in upper or lower case. Text Generation
@@ -12,6 +12,8 @@ use crate::rows::ServerTimes;
 
 /// Maximum length of an id, in bytes.
 const LONGEST_ID: usize = 128;
+/// Maximum length of the address of a redirect, in bytes.
+const LONGEST_LOCATION: usize = 512;
 
 /// The times and ids found in the head of a response so far.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,6 +25,7 @@ pub(crate) struct Told {
     is_tgi: bool,
     trace: Option<Box<str>>,
     request: Option<Box<str>>,
+    location: Option<Box<str>>,
     /// The content type, unless it is that of an event stream.
     content_type: Option<Box<str>>,
     content_encoding: Option<Box<str>>,
@@ -43,6 +46,7 @@ impl Told {
             16 if is("content-encoding") && !value.eq_ignore_ascii_case(b"identity") => {
                 self.content_encoding = printable(value);
             }
+            8 if is("location") => self.location = location(value),
             _ => {}
         }
     }
@@ -64,6 +68,11 @@ impl Told {
     /// either.
     pub(crate) fn id(&self) -> Option<&str> {
         self.trace.as_deref().or(self.request.as_deref())
+    }
+
+    /// Returns the address to which the server redirects the client; `None` if it does not.
+    pub(crate) fn location(&self) -> Option<&str> {
+        self.location.as_deref()
     }
 }
 
@@ -111,6 +120,12 @@ fn timings(value: &[u8], times: &mut ServerTimes) {
         });
         *place = place.or(duration.and_then(millis));
     }
+}
+
+/// Returns the address in a `Location` field; `None` if it is too long to be shown.
+fn location(value: &[u8]) -> Option<Box<str>> {
+    let text = std::str::from_utf8(value).ok()?.trim();
+    (1..=LONGEST_LOCATION).contains(&text.len()).then(|| text.into())
 }
 
 /// Splits a text at the separators outside of quotes.

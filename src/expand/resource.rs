@@ -7,15 +7,18 @@ use crate::plan::{Endpoint, Plan, Table};
 /// overlap.
 ///
 /// The resource is the endpoint's `resource` if the plan sets it. Launched servers on the same host take
-/// turns, because they share its devices. All other endpoints with the same scheme, host and port in their
-/// `url` are treated as the same server, so they share a resource, which is named after the first of these
+/// turns, because they share its devices. All other endpoints with the same `socket`, or else the same scheme,
+/// host and port in their `url`, are treated as the same server, so they share a resource, which is named after the first of these
 /// endpoints. An embedded mock has its own resource.
 pub fn resources(plan: &Plan) -> Table<String> {
     let mut firsts: Vec<(String, &String)> = Vec::new();
     let mut resources = Table::with_capacity(plan.endpoints.len());
     for (name, endpoint) in &plan.endpoints {
-        let server =
-            if endpoint.launch.is_some() { launch_host(endpoint) } else { endpoint.url.as_deref().and_then(server) };
+        let server = match &endpoint.socket {
+            _ if endpoint.launch.is_some() => launch_host(endpoint),
+            Some(socket) => Some(format!("socket {socket}")),
+            None => endpoint.url.as_deref().and_then(server),
+        };
         let resource = match (&endpoint.resource, server) {
             (Some(resource), _) => resource,
             (None, None) => name,
@@ -68,6 +71,8 @@ mod tests {
             "port": { "url": "http://host:81/v1" },
             "scheme": { "url": "https://host/v1" },
             "secure": { "url": "https://host:443/v1" },
+            "socket": { "url": "http://host/v1", "socket": "/run/a.sock" },
+            "same socket": { "url": "http://localhost/v1", "socket": "/run/a.sock" },
             "mock": { "engine": "mock" },
             "other": { "engine": "mock" },
             "launched": { "launch": { "command": ["a"], "port": 80 } },
@@ -80,6 +85,8 @@ mod tests {
             ("port", "port"),
             ("scheme", "scheme"),
             ("secure", "scheme"),
+            ("socket", "socket"),
+            ("same socket", "socket"),
             ("mock", "mock"),
             ("other", "other"),
             ("launched", "launched"),

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use reqwest::{RequestBuilder, StatusCode};
+use http::StatusCode;
 
+use crate::network::{Client, Request};
 use crate::units::{Nanos, patience};
 
-use super::probe::{Question, client, generation, words};
+use super::probe::{Question, client, generation};
 
 /// The result of checking whether a server is reachable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,34 +49,34 @@ pub fn is_ready(question: &Question) -> bool {
     let question = &Question { connect: WITHIN, within: WITHIN, ..question.clone() };
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return false };
     runtime.block_on(async {
-        let (Ok(client), Ok(address)) = (client(question), question.ready_url()) else { return false };
-        let response = question.signed(client.get(address)).send().await;
+        let Ok(client) = client(question) else { return false };
+        let response = client.send(question.signed(Request::get(question.ready_path()))).await;
         response.is_ok_and(|response| response.status().is_success())
     })
 }
 
 async fn ask(question: &Question, generates: bool) -> Presence {
-    let (Ok(client), Ok(address)) = (client(question), question.ready_url()) else { return Presence::Here };
-    let listed = answer(client.get(address), question, &GONE).await;
+    let Ok(client) = client(question) else { return Presence::Here };
+    let listed = answer(&client, Request::get(question.ready_path()), question, &GONE).await;
     if !generates || listed != Presence::Here {
         return listed;
     }
-    answer(generation(&client, question, 1), question, &[&GONE[..], &[StatusCode::TOO_MANY_REQUESTS]].concat()).await
+    let gone = [&GONE[..], &[StatusCode::TOO_MANY_REQUESTS]].concat();
+    answer(&client, generation(question, 1), question, &gone).await
 }
 
 /// HTTP statuses that a gateway returns if its server is not reachable, or a server if it is unavailable.
 const GONE: [StatusCode; 3] = [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 
 /// Sends one request. A response with one of the statuses in `away` means that the server is not reachable.
-async fn answer(request: RequestBuilder, question: &Question, away: &[StatusCode]) -> Presence {
-    let request = question.signed(request);
+async fn answer(client: &Client, request: Request, question: &Question, away: &[StatusCode]) -> Presence {
     let url = question.shown();
-    match request.send().await {
+    match client.send(question.signed(request)).await {
         Ok(response) if away.contains(&response.status()) => {
             Presence::Away(format!("{url} returns HTTP {}", response.status().as_u16()))
         }
         Ok(_) => Presence::Here,
         Err(error) if error.is_timeout() => Presence::TimedOut,
-        Err(error) => Presence::Away(format!("{url} does not respond: {}", question.presentable(&words(&error)))),
+        Err(error) => Presence::Away(format!("{url} does not respond: {}", question.presentable(&error.words()))),
     }
 }

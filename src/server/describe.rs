@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use reqwest::{Client, StatusCode};
+use http::StatusCode;
 use serde_json::Value;
 
 use super::fingerprint::{read, server_header};
-use super::probe::{MOST_MODELS, ProbeError, Question, body, client, refusal, send, unreachable, words};
+use super::probe::{MOST_MODELS, ProbeError, Question, body, client, refusal, send, unreachable};
+use crate::network::{Client, Request};
 use crate::plan::Engine;
 
 /// A server's description of itself.
@@ -39,13 +40,13 @@ pub fn describe(question: &Question) -> Result<Description, ProbeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| unreachable(question, error.to_string()))?;
     runtime.block_on(async {
-        let client = client(question).map_err(|error| unreachable(question, words(&error)))?;
+        let client = client(question).map_err(|error| unreachable(question, error.to_string()))?;
         ask(&client, question).await
     })
 }
 
 async fn ask(client: &Client, question: &Question) -> Result<Description, ProbeError> {
-    let response = send(client.get(question.models_url()), question).await?;
+    let response = send(client, Request::get(question.models_path()), question).await?;
     if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Err(refusal(question, response).await);
     }

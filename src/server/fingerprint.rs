@@ -5,11 +5,12 @@
 
 use std::time::Duration;
 
-use reqwest::{Client, StatusCode};
+use http::StatusCode;
 use serde_json::Value;
 
 use super::probe::{MOST_MODELS, Question, body, client, send};
 use super::self_description::{ListedModel, SelfDescription};
+use crate::network::{Client, Request, Response};
 use crate::plan::model::dialect::Page;
 use crate::plan::{DIALECTS, Dialect, Engine};
 use crate::units::Nanos;
@@ -18,14 +19,14 @@ use crate::units::Nanos;
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
 /// Identifies a server with only GET requests. `declared` is the engine in the plan. Returns `None` if the
-/// server does not respond or rejects the API key.
+/// server does not respond or does not accept the API key.
 pub fn look(question: &Question, declared: Engine) -> Option<SelfDescription> {
     let question = short(question);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     runtime.block_on(async {
         let client = client(&question).ok()?;
-        let response = send(client.get(question.models_url()), &question).await.ok()?;
-        if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        let response = send(&client, Request::get(question.models_path()), &question).await.ok()?;
+        if response.status() == StatusCode::UNAUTHORIZED {
             return None;
         }
         let header = server_header(&response);
@@ -60,8 +61,8 @@ fn short(question: &Question) -> Question {
 }
 
 /// Returns the value of the `Server` header.
-pub(super) fn server_header(response: &reqwest::Response) -> String {
-    response.headers().get("server").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+pub(super) fn server_header(response: &Response) -> String {
+    response.header("server").unwrap_or_default().to_owned()
 }
 
 /// Evaluates the list of models, and requests the pages that may contain a version until one of them does. If
@@ -151,8 +152,9 @@ fn pages(declared: Engine, shown: Option<&'static Dialect>) -> Vec<(&'static Dia
 /// Requests a page. Returns its JSON and the version that it contains; `None` if the page does not exist or
 /// contains no version. Fails if the server cannot be reached or does not respond in time.
 async fn ask(client: &Client, question: &Question, page: Page) -> Result<Option<(Value, String)>, ()> {
-    let asked = client.get(format!("{}{}", question.root(), page.path)).timeout(LONGEST_LOOK);
-    let response = send(asked, question).await.map_err(drop)?;
+    let path = question.address().beside_api(page.path);
+    let asked = Request::get(path).within(LONGEST_LOOK);
+    let response = send(client, asked, question).await.map_err(drop)?;
     if !response.status().is_success() {
         return Ok(None);
     }
@@ -170,14 +172,15 @@ fn is_version(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::Route;
+    use crate::units::Address;
 
     fn question() -> Question {
         Question {
-            url: "http://127.0.0.1:1/v1".to_owned(),
+            route: Route::direct(Address::parse("http://127.0.0.1:1/v1").unwrap()),
             api_key: Some("sk-0123456789abcdef".to_owned()),
             headers: Vec::new(),
             secrets: Vec::new(),
-            insecure_tls: false,
             http2: false,
             api: crate::plan::Api::Chat,
             ready: None,

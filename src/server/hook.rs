@@ -6,14 +6,15 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use reqwest::Method;
+use http::Method;
 use tokio::sync::watch;
 
+use crate::network::{ClientError, Request};
 use crate::rows::HookOutcome;
 use crate::units::Nanos;
 
 use super::command::{CommandEnd, KEPT, Output, RunningCommand, cannot_start, shown_end};
-use super::probe::{LONGEST_WAIT, Question, client, words};
+use super::probe::{LONGEST_WAIT, Question, client};
 
 /// How long to wait for the end of a command's output after the command has ended. A process that the
 /// command started may hold the output open.
@@ -128,10 +129,7 @@ pub fn send_request(
     let start = Instant::now();
     let failed = |detail: String| Ok(HookEnd::failed(detail, start));
     let question = Question { connect: question.connect.min(LONGEST_WAIT), within: limits.within, ..question.clone() };
-    let url = match question.url_of(path) {
-        Ok(url) => url,
-        Err(error) => return failed(error),
-    };
+    let path = question.address().from_root(path);
     let Ok(method) = Method::from_bytes(method.as_bytes()) else {
         return failed(format!("`{method}` is not a method"));
     };
@@ -141,11 +139,11 @@ pub fn send_request(
     };
     let client = match client(&question) {
         Ok(client) => client,
-        Err(error) => return failed(words(&error)),
+        Err(error) => return failed(error.to_string()),
     };
     let mut stop = limits.stop;
     let sent = async {
-        let mut response = question.signed(client.request(method, url)).send().await?;
+        let mut response = client.send(question.signed(Request::new(method, path))).await?;
         let status = response.status();
         let mut data = Vec::new();
         while let Some(chunk) = response.chunk().await? {
@@ -155,7 +153,7 @@ pub fn send_request(
                 data.drain(..surplus);
             }
         }
-        Ok::<_, reqwest::Error>((status, data))
+        Ok::<_, ClientError>((status, data))
     };
     let answered = runtime.block_on(async {
         let mut sent = std::pin::pin!(sent);
@@ -182,7 +180,7 @@ pub fn send_request(
         },
         Err(error) if error.is_timeout() && !error.is_connect() => HookEnd::timed_out(limits.within, start),
         Err(error) => {
-            let detail = shown_end(words(&error).as_bytes(), limits.secrets);
+            let detail = shown_end(error.words().as_bytes(), limits.secrets);
             HookEnd::failed(format!("no response: {detail}"), start)
         }
     })

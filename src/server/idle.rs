@@ -3,10 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::{Client, StatusCode};
+use http::StatusCode;
 use serde_json::Value;
 
 use super::probe::{self, LONGEST_WAIT, ProbeError, Question};
+use crate::network::{Client, Request};
 use crate::plan::DIALECTS;
 use crate::plan::model::dialect::Gauges;
 use crate::rows::ServerLoad;
@@ -38,13 +39,13 @@ impl Busy {
             ..question
         };
         let client = probe::client(&question);
-        let client = client.map_err(|error| probe::unreachable(&question, probe::words(&error)))?;
+        let client = client.map_err(|error| probe::unreachable(&question, error.to_string()))?;
         Ok(Busy { client, question })
     }
 
     /// Uses the address and the model of `question` from now on. They must belong to the same server.
     pub fn ask_for(&mut self, question: Question) {
-        (self.question.url, self.question.model) = (question.url, question.model);
+        (self.question.route, self.question.model) = (question.route, question.model);
     }
 
     /// Returns the model from which one token is requested.
@@ -64,12 +65,11 @@ impl Busy {
 
     /// Reads a gauge; `None` if it does not exist.
     pub async fn read(&self, gauge: Gauge) -> Result<Option<ServerLoad>, ProbeError> {
-        let base = self.question.url.trim_end_matches('/');
-        let place = match gauge {
-            Gauge::Root => base.strip_suffix("/v1").unwrap_or(base),
-            Gauge::Base => base,
+        let path = match gauge {
+            Gauge::Root => self.question.address().beside_api("/metrics"),
+            Gauge::Base => self.question.address().of_api("/metrics"),
         };
-        let response = probe::send(self.client.get(format!("{place}/metrics")), &self.question).await?;
+        let response = probe::send(&self.client, Request::get(path), &self.question).await?;
         match response.status().as_u16() {
             // These statuses do not show whether the server has a gauge.
             429 | 502 | 503 | 504 => return Err(probe::refusal(&self.question, response).await),
@@ -87,8 +87,8 @@ impl Busy {
     pub async fn one_token(&self, within: Duration) -> Result<Nanos, ProbeError> {
         let question = Question { within: Nanos::from(within), ..self.question.clone() };
         let start = Instant::now();
-        let request = probe::generation(&self.client, &question, 1).timeout(within);
-        let response = probe::send(request, &question).await?;
+        let request = probe::generation(&question, 1).within(within);
+        let response = probe::send(&self.client, request, &question).await?;
         if response.status() != StatusCode::OK {
             return Err(probe::refusal(&question, response).await);
         }

@@ -4,18 +4,17 @@
 
 use std::time::Duration;
 
-use reqwest::header::RETRY_AFTER;
-use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use http::StatusCode;
 use serde_json::Value;
 
 use super::self_description::SelfDescription;
 use super::way::Way;
+use crate::network::{Client, ClientError, Limits, Request, Response, Route};
 use crate::plan::{Api, LengthField};
-use crate::protocol::{KeyHeader, Object, Request};
-use crate::tls;
-use crate::units::Nanos;
-use crate::units::secrecy::without_secrets;
+use crate::protocol::{self, KeyHeader, Object};
+use crate::units::secrecy::{carries_secret, without_secrets};
 use crate::units::text::is_unseen;
+use crate::units::{Address, Nanos};
 
 /// The prompt of the probe's generation, which is short and suitable for every model.
 pub const PROMPT: &str = "Say hello.";
@@ -35,16 +34,14 @@ pub(super) const MOST_MODELS: usize = 1000;
 /// The settings of requests to a server: its address, credentials, model and time limits.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// Base address of the API.
-    pub url: String,
+    /// The way to the server.
+    pub route: Route,
     /// The API key in plain text; `None` if the endpoint has none.
     pub api_key: Option<String>,
     /// Names and values of additional headers, with secrets in plain text.
     pub headers: Vec<[String; 2]>,
     /// The secrets in the endpoint's headers, which are removed from shown texts.
     pub secrets: Vec<String>,
-    /// Whether any TLS certificate is accepted, without verification.
-    pub insecure_tls: bool,
     /// Whether requests use HTTP/2, like the endpoint's runs.
     pub http2: bool,
     /// The API that the generation uses.
@@ -61,59 +58,43 @@ pub struct Question {
 }
 
 impl Question {
-    /// Returns the address of the list of models.
-    pub(super) fn models_url(&self) -> String {
-        format!("{}/models", self.url.trim_end_matches('/'))
+    /// Returns the base address of the API.
+    pub(super) fn address(&self) -> &Address {
+        self.route.address()
     }
 
-    /// Returns the base address without `/v1`. Servers have their other pages below this address.
-    pub(super) fn root(&self) -> &str {
-        let base = self.url.trim_end_matches('/');
-        base.strip_suffix("/v1").unwrap_or(base)
+    /// Returns path and query of the list of models.
+    pub(super) fn models_path(&self) -> String {
+        self.address().of_api("/models")
     }
 
-    /// Returns the address of the readiness check: the readiness path or, if there is none, the list of
+    /// Returns path and query of the readiness check: the readiness path or, if there is none, the list of
     /// models.
-    pub(super) fn ready_url(&self) -> Result<reqwest::Url, String> {
-        let Some(ready) = &self.ready else {
-            let models = format!("{}/models", self.url.trim_end_matches('/'));
-            return reqwest::Url::parse(&models).map_err(|error| error.to_string());
-        };
-        self.url_of(ready)
-    }
-
-    /// Returns the address of `path` on this server. `path` starts at the server's root and may have a
-    /// query.
-    pub(super) fn url_of(&self, path: &str) -> Result<reqwest::Url, String> {
-        let mut whole = reqwest::Url::parse(&self.url).map_err(|error| error.to_string())?;
-        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-        whole.set_path(path);
-        whole.set_query(query);
-        Ok(whole)
+    pub(super) fn ready_path(&self) -> String {
+        match &self.ready {
+            Some(path) => self.address().from_root(path),
+            None => self.models_path(),
+        }
     }
 
     /// Adds the headers that the API requires, with the API key, and those that all requests carry.
-    pub(super) fn signed(&self, request: RequestBuilder) -> RequestBuilder {
+    pub(super) fn signed(&self, request: Request) -> Request {
         let of_api = self.api.protocol().headers(self.api_key.as_deref());
-        let request = of_api.into_iter().fold(request, |request, header| match header.encoded() {
-            Ok(value) => request.header(header.name, value),
-            // Sending the request then fails with the reason.
-            Err(_) => request.header(header.name, header.value),
-        });
+        let request = of_api.into_iter().fold(request, |request, header| request.header(header.name, &header.value));
         let request = request.header("x-request-id", "sweepline-probe");
         self.headers.iter().fold(request, |request, [name, value]| request.header(name, value))
     }
 
     /// Replaces the API key and other secrets in a text.
     pub fn without_key(&self, text: &str) -> String {
-        let secrets = self.api_key.iter().chain(&self.secrets);
-        without_secrets(text, secrets.map(String::as_str), "[secret]")
+        let secrets = self.api_key.iter().chain(&self.secrets).map(String::as_str);
+        without_secrets(text, secrets.chain(self.route.secrets()), "[secret]")
     }
 
-    /// Returns the base address for display. Secrets are replaced, because the address may contain the API
-    /// key.
+    /// Returns the way to the server for display. Secrets are replaced, because the address may contain the
+    /// API key.
     pub(super) fn shown(&self) -> String {
-        self.without_key(&self.url)
+        self.without_key(&self.route.to_string())
     }
 
     /// Returns the beginning of a text from the server, cleaned for display: without control characters,
@@ -131,6 +112,9 @@ pub struct Found {
     pub server: Option<String>,
     /// The models that the server lists; empty if it has no list.
     pub models: Vec<String>,
+    /// The HTTP status with which the server refused to list its models, although it generates; `None` if
+    /// it did not refuse.
+    pub refused_list: Option<u16>,
     /// The name of the model in the response to the generation; `None` if there is none.
     pub model: Option<String>,
     /// Number of prompt tokens of the generation, as counted by the server; `None` if the server does not
@@ -241,6 +225,31 @@ pub enum ProbeError {
         /// The address.
         url: String,
     },
+    /// The server has no generation at the address, but a list of models at another one.
+    #[error(
+        "{url} has no {path}, but a list of models exists at {meant}: did you mean {meant}? Correct the endpoint's \
+         `url`"
+    )]
+    OtherBase {
+        /// The address.
+        url: String,
+        /// The path of the generation.
+        path: &'static str,
+        /// The address at which the server has a list of models.
+        meant: String,
+    },
+    /// The server sends the client to another address.
+    #[error("{url} redirects to {target} (HTTP {status}), and sweepline follows no redirects; {remedy}")]
+    Redirect {
+        /// The address.
+        url: String,
+        /// The HTTP status of the response.
+        status: u16,
+        /// The address to which the server sends the client.
+        target: String,
+        /// The remedy.
+        remedy: String,
+    },
     /// The server responds to the generation with an error.
     #[error("{url} returns HTTP {status} for a generation: {reason}")]
     Refused {
@@ -288,7 +297,7 @@ pub fn probe(question: &Question) -> Result<Found, ProbeError> {
         .build()
         .map_err(|error| unreachable(error.to_string()))?;
     runtime.block_on(async {
-        let client = client(question).map_err(|error| unreachable(words(&error)))?;
+        let client = client(question).map_err(|error| unreachable(error.to_string()))?;
         if let Some(path) = &question.ready {
             match ask_whether_ready(&client, question, path).await {
                 Err(error @ ProbeError::Unreachable { .. }) => {
@@ -317,10 +326,9 @@ async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
         return ProbeError::Unreachable { url, reason };
     }
     let other = Question { http2: !question.http2, ..question.clone() };
-    let asked = client(&other).ok().zip(other.ready_url().ok()).map(|(client, url)| other.signed(client.get(url)));
-    let is_there = match asked {
-        Some(request) => request.send().await.is_ok(),
-        None => false,
+    let is_there = match client(&other) {
+        Ok(client) => client.send(other.signed(Request::get(other.ready_path()))).await.is_ok(),
+        Err(_) => false,
     };
     let remedy = match (question.http2, url.starts_with("https:")) {
         (false, _) => "write `http: 2` under the endpoint",
@@ -355,62 +363,53 @@ pub(super) fn unreachable(question: &Question, reason: String) -> ProbeError {
     ProbeError::Unreachable { url: question.shown(), reason: question.without_key(&reason) }
 }
 
-pub(super) fn client(question: &Question) -> reqwest::Result<Client> {
+/// Builds a client for the server of `question`. Fails if the system's certificates cannot be read.
+pub(super) fn client(question: &Question) -> std::io::Result<Client> {
     // No connection is kept for later requests. The server might close it after a response, and the next
     // request, which is not retried, would fail.
     client_that_keeps(question, 0)
 }
 
 /// Builds a client that keeps up to `connections` open connections for later requests.
-pub(super) fn client_that_keeps(question: &Question, connections: usize) -> reqwest::Result<Client> {
-    let builder = tls::client();
-    // Without this setting, reqwest would choose the HTTP version by ALPN, or use HTTP/1.1 without TLS.
-    let builder = if question.http2 { builder.http2_prior_knowledge() } else { builder.http1_only() };
-    builder
-        .no_proxy()
-        .pool_max_idle_per_host(connections)
-        .retry(reqwest::retry::never())
-        .redirect(reqwest::redirect::Policy::none())
-        .user_agent(concat!("sweepline/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(Duration::from(question.connect))
-        .timeout(Duration::from(question.within))
-        .tls_danger_accept_invalid_certs(question.insecure_tls)
-        .build()
+pub(super) fn client_that_keeps(question: &Question, connections: usize) -> std::io::Result<Client> {
+    let limits =
+        Limits { connect: Some(Duration::from(question.connect)), within: Some(Duration::from(question.within)) };
+    Client::new(question.route.clone(), question.http2, limits, connections)
 }
 
-pub(super) async fn send(request: RequestBuilder, question: &Question) -> Result<Response, ProbeError> {
-    question.signed(request).send().await.map_err(|error| no_answer(&error, question))
+pub(super) async fn send(client: &Client, request: Request, question: &Question) -> Result<Response, ProbeError> {
+    let path = request.path().to_owned();
+    let sent = client.send(question.signed(request)).await;
+    sent.map_err(|error| no_answer(&error, &path, question))
 }
 
-/// Returns the error for a request without a response. If no connection was opened in time, `is_timeout` and
-/// `is_connect` are both true, and the server is treated as unreachable.
-fn no_answer(error: &reqwest::Error, question: &Question) -> ProbeError {
+/// Returns the error for a request without a response. If no connection was opened in time, the server is
+/// treated as unreachable.
+fn no_answer(error: &ClientError, path: &str, question: &Question) -> ProbeError {
     let url = question.shown();
     if !error.is_timeout() || error.is_connect() {
-        return ProbeError::Unreachable { url, reason: question.without_key(&words(error)) };
+        return ProbeError::Unreachable { url, reason: question.without_key(&error.words()) };
     }
-    let what = error.url().map_or_else(String::new, |url| asked(url, question));
-    ProbeError::Silent { url, what, within: question.within }
+    ProbeError::Silent { url, what: asked(path, question), within: question.within }
 }
 
 /// Returns the path of a request relative to the base address, for an error message.
-fn asked(url: &reqwest::Url, question: &Question) -> String {
-    let base = reqwest::Url::parse(&question.url).map_or_else(|_| String::new(), |base| base.path().to_owned());
-    let path = url.path();
-    match path.strip_prefix(base.trim_end_matches('/')).unwrap_or(path) {
+fn asked(path: &str, question: &Question) -> String {
+    let base = question.address().url().path().trim_end_matches('/');
+    let path = path.split('?').next().unwrap_or_default();
+    match path.strip_prefix(base).unwrap_or(path) {
         "" => "the request".to_owned(),
         path => question.without_key(path),
     }
 }
 
 async fn ask_whether_ready(client: &Client, question: &Question, path: &str) -> Result<(), ProbeError> {
-    let whole = question.ready_url().map_err(|error| unreachable(question, error))?;
-    let response = send(client.get(whole), question).await?;
+    let response = send(client, Request::get(question.ready_path()), question).await?;
     let status = response.status();
     if status.is_success() {
         return Ok(());
     }
-    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) || status.is_redirection() {
         return Err(refusal(question, response).await);
     }
     let (url, path, retry_after) = (question.shown(), path.to_owned(), retry_after(&response));
@@ -423,22 +422,41 @@ async fn ask_whether_ready(client: &Client, question: &Question, path: &str) -> 
 }
 
 async fn list_models(client: &Client, question: &Question) -> Result<Found, ProbeError> {
-    let response = send(client.get(question.models_url()), question).await?;
-    let server = response.headers().get("server").and_then(|value| value.to_str().ok());
-    let server = server.map(|name| question.presentable(name));
+    let response = send(client, Request::get(question.models_path()), question).await?;
+    let server = response.header("server").map(|name| question.presentable(name));
     let status = response.status();
-    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        return Err(refusal(question, response).await);
-    }
+    // Some gateways refuse the list of models to keys that may generate. If the key is wrong, the generation
+    // is refused, too.
+    let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    let refused_list = is_refused.then(|| status.as_u16());
     // If the server has no list of models, an empty list is used, because the server can still be measured.
     let list = if status.is_success() { body(response, question).await? } else { Value::Null };
     let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
     let models = ids.take(MOST_MODELS).map(|id| question.presentable(id)).collect();
-    Ok(Found { server, models, ..Found::default() })
+    Ok(Found { server, models, refused_list, ..Found::default() })
+}
+
+/// Returns the error for a server without a generation at its address, if the server has a list of models at
+/// the address with `/v1`, or without it; otherwise `None`.
+async fn at_another_base(client: &Client, question: &Question) -> Option<ProbeError> {
+    let address = question.address().with_or_without_v1();
+    let meant = question.without_key(&address.to_string());
+    let other = Question { route: question.route.at(address), ..question.clone() };
+    let response = send(client, Request::get(other.models_path()), &other).await.ok()?;
+    let has_list = match response.status() {
+        // The list exists, but not for everybody.
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => true,
+        status if status.is_success() => body(response, &other).await.ok()?["data"].is_array(),
+        _ => false,
+    };
+    let path = question.api.protocol().path();
+    has_list.then(|| ProbeError::OtherBase { url: question.shown(), path, meant })
 }
 
 async fn generate(client: &Client, question: &Question, found: &mut Found) -> Result<(), ProbeError> {
-    let mut response = send(generation(client, question, 4), question).await?;
+    // A server that refuses to list its models may count each generation, so it gets the smallest one.
+    let tokens = if found.refused_list.is_some() { 1 } else { 4 };
+    let mut response = send(client, generation(question, tokens), question).await?;
     if response.status() == StatusCode::BAD_REQUEST {
         let refusal = refusal(question, response).await;
         let other_length = LengthField::MaxCompletionTokens.name();
@@ -447,13 +465,19 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
         if !matches!(&refusal, ProbeError::Refused { reason, .. } if reason.contains(other_length)) {
             return Err(refusal);
         }
-        response = send(generation_under(other_length, client, question, 4), question).await?;
+        response = send(client, generation_under(other_length, question, tokens), question).await?;
     }
     if !response.status().is_success() {
         let unknown = response.status() == StatusCode::NOT_FOUND && !found.models.is_empty();
         if unknown && !found.models.contains(&question.model) {
             let (url, model, listed) = (question.shown(), question.model.clone(), found.listed(FEW_MODELS));
             return Err(ProbeError::Model { url, model, listed });
+        }
+        if matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
+            && found.models.is_empty()
+            && let Some(error) = at_another_base(client, question).await
+        {
+            return Err(error);
         }
         return Err(refusal(question, response).await);
     }
@@ -469,21 +493,46 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
 }
 
 /// Builds a request for a generation of at most `tokens` tokens.
-pub(super) fn generation(client: &Client, question: &Question, tokens: u32) -> RequestBuilder {
-    generation_under("max_tokens", client, question, tokens)
+pub(super) fn generation(question: &Question, tokens: u32) -> Request {
+    generation_under("max_tokens", question, tokens)
 }
 
 /// Builds the request for a generation with the maximum length in the field `name`.
-fn generation_under(name: &'static str, client: &Client, question: &Question, tokens: u32) -> RequestBuilder {
+fn generation_under(name: &'static str, question: &Question, tokens: u32) -> Request {
     let protocol = question.api.protocol();
     let mut body = Object::with_capacity(256);
-    let plain = Request::plain(&question.model, PROMPT, tokens);
-    protocol.body(&Request { length_field: name, ..plain }, &mut body);
-    let url = format!("{}{}", question.url.trim_end_matches('/'), protocol.path());
-    client.post(url).header("content-type", "application/json").body(body.end())
+    let plain = protocol::Request::plain(&question.model, PROMPT, tokens);
+    protocol.body(&protocol::Request { length_field: name, ..plain }, &mut body);
+    Request::post(question.address().of_api(protocol.path()), body.end())
+}
+
+/// Returns the error for a response that redirects the client; `None` for other responses.
+fn redirect(question: &Question, response: &Response) -> Option<ProbeError> {
+    let status = response.status();
+    if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = response.header("location")?;
+    let target = question.address().url().join(response.path()).ok()?.join(location).ok()?;
+    let base = [question.api.protocol().path(), "/models"].iter().find_map(|call| Address::of_call(&target, call));
+    let is_ready_path = question.ready.is_some() && response.path() == question.ready_path();
+    let remedy = match base.filter(|base| !carries_secret(base.url())) {
+        _ if is_ready_path => "write a path without a redirect as `ready.path` of the endpoint".to_owned(),
+        Some(base) => format!("write `url: {}` on the endpoint", question.presentable(&base.to_string())),
+        None => "write the address of the API itself as `url` of the endpoint".to_owned(),
+    };
+    let mut shown = target.clone();
+    if carries_secret(&target) {
+        shown.set_query(None);
+    }
+    let target = question.presentable(shown.as_str());
+    Some(ProbeError::Redirect { url: question.shown(), status: status.as_u16(), target, remedy })
 }
 
 pub(super) async fn refusal(question: &Question, response: Response) -> ProbeError {
+    if let Some(redirect) = redirect(question, &response) {
+        return redirect;
+    }
     let (status, retry_after) = (response.status(), retry_after(&response));
     // If the body cannot be read, the error is still reported with its status.
     let answer = body(response, question).await.unwrap_or_default();
@@ -510,7 +559,7 @@ fn key_remedy(question: &Question) -> &'static str {
 /// Returns the pause that a server requests in `Retry-After`; `None` if it is not a number of seconds. A date
 /// is ignored, because the clocks of server and client may differ.
 fn retry_after(response: &Response) -> Option<Duration> {
-    let seconds: u64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    let seconds: u64 = response.header("retry-after")?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))
 }
 
@@ -524,7 +573,7 @@ pub(super) async fn body(mut response: Response, question: &Question) -> Result<
             Ok(Some(chunk)) => data.extend_from_slice(&chunk),
             // A timeout error does not contain the address, so it is taken from the response.
             Err(error) if error.is_timeout() => {
-                let (url, what) = (question.shown(), asked(response.url(), question));
+                let (url, what) = (question.shown(), asked(response.path(), question));
                 return Err(ProbeError::Unfinished { url, what, within: question.within });
             }
             Ok(None) | Err(_) => break,
@@ -535,13 +584,4 @@ pub(super) async fn body(mut response: Response, question: &Question) -> Result<
     }
     let text = || Value::String(String::from_utf8_lossy(&data).into_owned());
     Ok(serde_json::from_slice(&data).unwrap_or_else(|_| text()))
-}
-
-/// Returns the innermost cause of an error, because reqwest's own text contains only the outermost one.
-pub(super) fn words(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    tls::in_words(cause.to_string())
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::probe::ProbeError;
+use crate::tls;
 
 /// The errors of `getaddrinfo` for an unknown host name. If the name server does not respond, `getaddrinfo`
 /// returns another error, which is temporary.
@@ -12,9 +13,6 @@ const UNKNOWN_HOST: [&str; 4] = [
     "No address associated with hostname",
     "Name does not resolve",
 ];
-
-/// The prefix of rustls errors about a certificate.
-const CERTIFICATE: &str = "invalid peer certificate";
 
 /// Why a server is not ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +57,8 @@ impl From<ProbeError> for Unready {
             ProbeError::Key { .. }
             | ProbeError::Model { .. }
             | ProbeError::NoReadyPath { .. }
+            | ProbeError::OtherBase { .. }
+            | ProbeError::Redirect { .. }
             | ProbeError::OtherHttp { .. } => (true, None),
             ProbeError::Unreachable { reason, .. } => (is_final(reason), None),
             ProbeError::Refused { retry_after, .. } | ProbeError::Loading { retry_after, .. } => (false, *retry_after),
@@ -73,5 +73,5 @@ impl From<ProbeError> for Unready {
 
 /// Whether the reason why a connection could not be opened is permanent.
 fn is_final(reason: &str) -> bool {
-    reason.contains(CERTIFICATE) || UNKNOWN_HOST.iter().any(|text| reason.contains(text))
+    tls::is_about_certificates(reason) || UNKNOWN_HOST.iter().any(|text| reason.contains(text))
 }

@@ -2,7 +2,6 @@
 //! shortest of a few exchanges on it.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -13,12 +12,12 @@ use hyper::body::{Body, Frame, SizeHint};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 
 use super::probe::Question;
 use super::way::{NEAR_CONNECT, Way};
+use crate::network::{Opened, Transport, open};
 use crate::tls;
 use crate::units::Nanos;
 
@@ -46,51 +45,49 @@ pub fn measure_way(question: &Question) -> Way {
 }
 
 async fn measure(question: &Question, way: &mut Way) -> Option<()> {
-    let url = question.ready_url().ok()?;
-    let (host, port) = (url.host_str()?.trim_matches(['[', ']']).to_owned(), url.port_or_known_default()?);
-    let addresses: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), port)).await.ok()?.collect();
-    let stream = connect(&addresses, way).await?;
-    let asked = asked(question, &url)?;
-    if url.scheme() != "https" {
-        return exchanges(stream, question.http2, asked, way).await;
-    }
-    let name = ServerName::try_from(host).ok()?;
-    let connector = tls::connector(question.insecure_tls, question.http2).ok()?;
-    let begin = Instant::now();
-    let stream = connector.connect(name, stream).await.ok()?;
-    way.tls_ns = Some(nanos(begin));
-    exchanges(stream, question.http2, asked, way).await
+    let route = &question.route;
+    let tls = match route.address().is_https() {
+        true => Some((tls::connector(route.tls(), question.http2).ok()?, route.server_name().ok()?)),
+        false => None,
+    };
+    let asked = asked(question)?;
+    let opened = connect(question, tls.as_ref(), way).await?;
+    exchanges(opened.transport, question.http2, asked, way).await
 }
 
 /// Opens a connection; returns `None` if this fails. If it takes long, a few more connections are opened, and
 /// the shortest time is recorded.
-async fn connect(addresses: &[SocketAddr], way: &mut Way) -> Option<TcpStream> {
-    let mut opened = None;
+async fn connect(
+    question: &Question,
+    tls: Option<&(TlsConnector, ServerName<'static>)>,
+    way: &mut Way,
+) -> Option<Opened> {
+    let mut last = None;
     for _ in 0..CONNECTS {
-        let begin = Instant::now();
-        let stream = TcpStream::connect(addresses).await.ok()?;
-        let took = nanos(begin);
+        let opened = open(&question.route, question.http2, tls).await.ok()?;
+        let took = nanos(opened.connect);
         way.connect_ns = Some(way.connect_ns.map_or(took, |least| least.min(took)));
-        stream.set_nodelay(true).ok()?;
-        opened = Some(stream);
+        way.tls_ns = opened.tls.map(nanos);
+        last = Some(opened);
         if took <= NEAR_CONNECT.0 {
             break;
         }
     }
-    opened
+    last
 }
 
 /// Builds the request of each exchange; `None` if this fails.
-fn asked(question: &Question, url: &reqwest::Url) -> Option<Request<Nothing>> {
+fn asked(question: &Question) -> Option<Request<Nothing>> {
+    let (route, path) = (&question.route, question.ready_path());
     // Over HTTP/2, the host is part of the request's URI; over HTTP/1.1, it is a header field.
-    let path = format!("{}{}", url.path(), url.query().map(|query| format!("?{query}")).unwrap_or_default());
-    let authority =
-        url.port().map_or(url.host_str()?.to_owned(), |port| format!("{}:{port}", url.host_str().unwrap_or("")));
-    let uri = if question.http2 { format!("{}://{authority}{path}", url.scheme()) } else { path };
+    let uri = if question.http2 { route.http2_uri(&path) } else { route.request_target(&path) };
     let mut request = Request::get(uri).header("x-request-id", "sweepline-probe");
     request = request.header(header::USER_AGENT, concat!("sweepline/", env!("CARGO_PKG_VERSION")));
     if !question.http2 {
-        request = request.header(header::HOST, authority);
+        request = request.header(header::HOST, route.authority());
+    }
+    if let Some(value) = route.forwarding_proxy(question.http2).and_then(|proxy| proxy.authorization()) {
+        request = request.header(header::PROXY_AUTHORIZATION, value);
     }
     for header in question.api.protocol().headers(question.api_key.as_deref()) {
         request = request.header(header.name, header.encoded().ok()?);
@@ -100,12 +97,7 @@ fn asked(question: &Question, url: &reqwest::Url) -> Option<Request<Nothing>> {
 
 /// Makes a few exchanges on an open connection, and records the shortest time. Returns `None` if an exchange
 /// fails; no more exchanges are then made.
-async fn exchanges(
-    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    http2: bool,
-    asked: Request<Nothing>,
-    way: &mut Way,
-) -> Option<()> {
+async fn exchanges(stream: Box<dyn Transport>, http2: bool, asked: Request<Nothing>, way: &mut Way) -> Option<()> {
     let io = TokioIo::new(stream);
     let mut sender = if http2 {
         let (sender, connection) = http2::handshake(TokioExecutor::new(), io).await.ok()?;
@@ -146,7 +138,7 @@ impl Sender {
             Sender::Two(sender) => sender.send_request(request).await,
         };
         let mut response = response.ok()?;
-        let took = nanos(begin);
+        let took = nanos(begin.elapsed());
         let mut body = Pin::new(response.body_mut());
         while let Some(frame) = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
             frame.ok()?;
@@ -155,8 +147,8 @@ impl Sender {
     }
 }
 
-fn nanos(begin: Instant) -> u64 {
-    Nanos::from(begin.elapsed()).0
+fn nanos(duration: Duration) -> u64 {
+    Nanos::from(duration).0
 }
 
 /// An empty request body.

@@ -3,12 +3,12 @@
 //! vLLM counts texts and chats. SGLang counts only texts, so a chat is counted by the `usage` of a request
 //! for one token. llama.cpp counts texts, and converts a chat to a text with `/apply-template`.
 
-use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-use super::probe::{ProbeError, Question, body, refusal, send, unreachable, words};
+use super::probe::{ProbeError, Question, body, refusal, send, unreachable};
+use crate::network::{Client, Request};
 
 /// Maximum number of concurrent requests.
 const AT_ONCE: usize = 16;
@@ -33,8 +33,17 @@ pub struct Counter {
 struct Asker {
     client: Client,
     question: Question,
-    /// The base address of `/tokenize`.
-    root: String,
+    /// Where the server counts.
+    place: Place,
+}
+
+/// Where a server has its pages for counting.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// At the server's root.
+    Root,
+    /// Below the API's base address.
+    Base,
 }
 
 /// A chat message: its role and its text.
@@ -46,10 +55,9 @@ impl Counter {
         let gone = |reason: String| unreachable(question, reason);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| gone(error.to_string()))?;
-        let client = super::probe::client_that_keeps(question, AT_ONCE).map_err(|error| gone(words(&error)))?;
-        let base = question.url.trim_end_matches('/');
-        for root in [base.strip_suffix("/v1").unwrap_or(base), base] {
-            let asker = Asker { client: client.clone(), question: question.clone(), root: root.to_owned() };
+        let client = super::probe::client_that_keeps(question, AT_ONCE).map_err(|error| gone(error.to_string()))?;
+        for place in [Place::Root, Place::Base] {
+            let asker = Asker { client: client.clone(), question: question.clone(), place };
             if let Some(dialect) = runtime.block_on(asker.dialect())? {
                 return Ok(Some(Counter { asker, dialect, runtime }));
             }
@@ -96,7 +104,7 @@ impl Asker {
         let content = json!({ "content": "Hello." });
         let asked = [(Dialect::Vllm, chat), (Dialect::Sglang, text), (Dialect::LlamaCpp, content)];
         for (dialect, asked) in asked {
-            let answer = match self.post("tokenize", &asked).await {
+            let answer = match self.post("/tokenize", &asked).await {
                 Ok(answer) => answer,
                 Err(ProbeError::Refused { .. }) => continue,
                 Err(error) => return Err(error),
@@ -115,7 +123,7 @@ impl Asker {
             }
             Dialect::LlamaCpp => json!({ "content": text, "add_special": is_prompt, "parse_special": true }),
         };
-        let answer = self.post("tokenize", &asked).await?;
+        let answer = self.post("/tokenize", &asked).await?;
         dialect.count(&answer).ok_or_else(|| self.no_count("/tokenize"))
     }
 
@@ -124,30 +132,35 @@ impl Asker {
         match dialect {
             Dialect::Vllm => {
                 let asked = json!({ "model": model, "messages": messages, "add_generation_prompt": true });
-                let answer = self.post("tokenize", &asked).await?;
+                let answer = self.post("/tokenize", &asked).await?;
                 dialect.count(&answer).ok_or_else(|| self.no_count("/tokenize"))
             }
             Dialect::Sglang => {
                 let asked = json!({ "model": model, "messages": messages, "max_tokens": 1, "temperature": 0 });
-                let url = format!("{}/chat/completions", self.question.url.trim_end_matches('/'));
-                let answer = self.post_to(url, &asked).await?;
+                let path = self.question.address().of_api("/chat/completions");
+                let answer = self.post_to(&path, &asked).await?;
                 answer["usage"]["prompt_tokens"].as_u64().ok_or_else(|| self.no_count("usage"))
             }
             Dialect::LlamaCpp => {
-                let answer = self.post("apply-template", &json!({ "messages": messages })).await?;
+                let answer = self.post("/apply-template", &json!({ "messages": messages })).await?;
                 let text = answer["prompt"].as_str().ok_or_else(|| self.no_count("/apply-template"))?;
                 self.text(dialect, text, true).await
             }
         }
     }
 
-    async fn post(&self, path: &str, asked: &Value) -> Result<Value, ProbeError> {
-        self.post_to(format!("{}/{path}", self.root), asked).await
+    /// Requests one of the server's pages for counting.
+    async fn post(&self, page: &str, asked: &Value) -> Result<Value, ProbeError> {
+        let path = match self.place {
+            Place::Root => self.question.address().beside_api(page),
+            Place::Base => self.question.address().of_api(page),
+        };
+        self.post_to(&path, asked).await
     }
 
-    async fn post_to(&self, url: String, asked: &Value) -> Result<Value, ProbeError> {
-        let request = self.client.post(url).header("content-type", "application/json").body(asked.to_string());
-        let response = send(request, &self.question).await?;
+    async fn post_to(&self, path: &str, asked: &Value) -> Result<Value, ProbeError> {
+        let request = Request::post(path, asked.to_string());
+        let response = send(&self.client, request, &self.question).await?;
         if response.status().is_success() {
             body(response, &self.question).await
         } else {

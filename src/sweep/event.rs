@@ -269,6 +269,13 @@ pub enum Event {
         /// The measurement and the remedy.
         why: String,
     },
+    /// A server refuses to list its models, although it generates.
+    ListRefused {
+        /// The server's endpoint.
+        endpoint: String,
+        /// The note, with the HTTP status of the response.
+        note: String,
+    },
     /// A server is slow to respond to the probe.
     Slow {
         /// The server's endpoint.

@@ -83,7 +83,8 @@ impl Hooking<'_> {
     /// Runs the hooks of `point` in their order. Before a run, no more hooks are run after a failure that
     /// ends the attempt.
     fn at(&self, point: HookPoint, done: &mut Vec<HookRun>, stop: &watch::Receiver<bool>) -> Result<(), HookFailure> {
-        let hooks = concrete_hooks(&self.hooks.endpoint, &self.run.spec, point, Some(self.target.port));
+        let hooks =
+            concrete_hooks(&self.hooks.endpoint, &self.run.spec, point, Some(self.target.route.address().port()));
         let hooks = hooks.map_err(|mistake| HookFailure::Failed(format!("hooks.{}: {mistake}", point.name())))?;
         let mut result = Ok(());
         for hook in hooks {
@@ -130,11 +131,11 @@ impl Hooking<'_> {
             return Ok(());
         };
         let (method, path) = (request.method, request.path);
-        let base = self.target.base.strip_suffix("/v1").unwrap_or(&self.target.base);
+        let whole = self.target.route.address().beside_api(path);
         let announce = || (self.tell)(format!("waiting for {method} {path} (at most {RESET_WITHIN})"));
         let secrets = self.secrets();
         let limits = HookLimits { within: RESET_WITHIN, secrets: &secrets, stop, announce: &announce };
-        let ended = send_request(self.question, method, &format!("{base}{path}"), limits);
+        let ended = send_request(self.question, method, &whole, limits);
         let ended = ended.map_err(|HookStopped| HookFailure::Stopped)?;
         let run = recorded("reset", format!("{method} {path}"), ended);
         let result = match run.is_ok() {
@@ -155,7 +156,7 @@ impl Hooking<'_> {
             ("SWEEPLINE_HOOK", point.name().to_owned()),
             ("SWEEPLINE_RUN_ID", self.run.id.to_string()),
             ("SWEEPLINE_ENDPOINT", self.run.spec.endpoint.name.clone()),
-            ("SWEEPLINE_URL", self.target.url()),
+            ("SWEEPLINE_URL", self.target.route.address().to_string()),
             ("SWEEPLINE_SWEEP", self.run.sweep.to_string()),
             ("SWEEPLINE_REPEAT", self.run.repeat.to_string()),
             ("SWEEPLINE_AXES", serde_json::to_string(&axes).unwrap_or_default()),
@@ -167,7 +168,8 @@ impl Hooking<'_> {
     fn secrets(&self) -> Vec<String> {
         let launch = self.hooks.endpoint.launch.iter().flat_map(|launch| launch.secrets());
         let of_launch = launch.filter_map(|reference| variable(reference, &self.hooks.folder).ok());
-        self.question.api_key.iter().chain(&self.question.secrets).cloned().chain(of_launch).collect()
+        let of_proxy = self.question.route.secrets().map(str::to_owned);
+        self.question.api_key.iter().chain(&self.question.secrets).cloned().chain(of_launch).chain(of_proxy).collect()
     }
 }
 

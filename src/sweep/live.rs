@@ -8,9 +8,12 @@ use std::time::Instant;
 use tokio::sync::watch;
 
 use crate::engine::{Secret, Target};
-use crate::plan::{Endpoint, SecretRef};
+use crate::network::Route;
+use crate::plan::{Access, Endpoint, SecretRef, TextOrSecret, Tls};
 use crate::rows::ServerStart;
 use crate::server::{Embedded, Found};
+use crate::tls::TlsSettings;
+use crate::units::{Address, Proxy};
 
 use super::launching::Started;
 use super::secrets::{ResolveError, Use, resolve_secret, resolve_until};
@@ -41,10 +44,35 @@ pub fn target<'a>(
     of_headers: impl IntoIterator<Item = &'a SecretRef>,
     folder: &Path,
 ) -> Result<Target, ResolveError> {
-    let mut target = Target::parse(url)?;
-    target.insecure_tls = endpoint.insecure_tls;
+    let mut target = Target::new(route(url, &endpoint.access(), folder)?);
     target.of_endpoint.lay(&endpoint.headers);
     with_secrets(target, endpoint.api_key.as_ref(), of_headers, folder)
+}
+
+/// Returns the way to the server at `url`. Paths of files are relative to `folder`.
+pub(super) fn route(url: &str, access: &Access, folder: &Path) -> Result<Route, ResolveError> {
+    let Access { host, socket, proxy, tls, insecure_tls } = access;
+    let mut route = Route::direct(Address::parse(url)?);
+    if let Some(host) = host {
+        route = route.with_host(host)?;
+    }
+    if let Some(socket) = socket {
+        route = route.on_socket(&folder.join(socket));
+    }
+    if let Some(proxy) = proxy {
+        let address = match proxy {
+            TextOrSecret::Text(text) => text.clone(),
+            TextOrSecret::Secret(reference) => resolve_secret(Use::Proxy, reference, folder)?.reveal().to_owned(),
+        };
+        route = route.through(Proxy::parse(&address)?);
+    }
+    if !route.address().is_https() {
+        return Ok(route);
+    }
+    let Tls { ca, cert, key } = tls.clone().unwrap_or_default();
+    let [ca, cert, key] = [ca, cert, key].map(|file| file.map(|file| folder.join(file)));
+    let identity = cert.as_deref().zip(key.as_deref());
+    Ok(route.with_tls(TlsSettings::read(*insecure_tls, ca.as_deref(), identity)?))
 }
 
 /// Fills in the API key and the secret values of headers in a target.

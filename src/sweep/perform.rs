@@ -69,7 +69,7 @@ pub fn ask(
     loop {
         let made = target(endpoint, url, of_headers, folder);
         let mut target = made.map_err(|error| Unready::for_good(error.to_string()))?;
-        let answer = ask_target(endpoint, &target, url, spec);
+        let answer = ask_target(endpoint, &target, spec);
         // A token that was just printed is rejected for another reason than its age.
         if answer.as_ref().is_err_and(|unready| unready.is_unauthorized) && TOKENS.reject(&target, began) {
             continue;
@@ -91,8 +91,8 @@ fn naming_command(unready: Unready, endpoint: &Endpoint) -> Unready {
 }
 
 /// Probes the server of a target once.
-fn ask_target(endpoint: &Endpoint, target: &Target, url: &str, spec: &RunSpec) -> Result<Found, Unready> {
-    let question = Question { ready: endpoint.ready_path(), ..question(url, target, spec) };
+fn ask_target(endpoint: &Endpoint, target: &Target, spec: &RunSpec) -> Result<Found, Unready> {
+    let question = Question { ready: endpoint.ready_path(), ..question(target, spec) };
     // The embedded mock is not asked for its description, because it is this program itself.
     let ask_what_it_is = || (!endpoint.is_embedded()).then(|| look(&question, endpoint.engine)).flatten();
     let contradiction = |said: &Option<SelfDescription>| environment::contradiction(spec, said.as_ref()?);
@@ -117,18 +117,17 @@ fn ask_target(endpoint: &Endpoint, target: &Target, url: &str, spec: &RunSpec) -
 
 /// Probes whether an endpoint generates with the model of `spec`, without the other checks of [`ask`].
 pub(crate) fn ask_for_model(endpoint: &Endpoint, (target, spec): (&Target, &RunSpec)) -> Result<(), Unready> {
-    probe(&Question { ready: endpoint.ready_path(), ..question(&target.url(), target, spec) })?;
+    probe(&Question { ready: endpoint.ready_path(), ..question(target, spec) })?;
     Ok(())
 }
 
 /// Returns the settings for requests to the server before and during runs like `spec`.
-pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
+pub fn question(target: &Target, spec: &RunSpec) -> Question {
     Question {
-        url: url.to_owned(),
+        route: target.route.clone(),
         api_key: target.api_key.as_ref().map(|key| key.reveal().to_owned()),
         headers: target.headers(&target.of_endpoint).map(|(name, value)| [name, value].map(str::to_owned)).collect(),
         secrets: target.secrets.values().chain(&target.earlier).map(|secret| secret.reveal().to_owned()).collect(),
-        insecure_tls: target.insecure_tls,
         http2: spec.endpoint.http.is_some(),
         api: spec.endpoint.api,
         ready: None,
@@ -244,7 +243,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         Ok(target) => target,
         Err(error) => return Err(abandon(attempt, without_token(error), retries)),
     };
-    let question = Question { ready: ready.clone(), ..question(&target.url(), &target, &run.spec) };
+    let question = Question { ready: ready.clone(), ..question(&target, &run.spec) };
     let tokenizer = match tokenizers.of(&run.spec, &question) {
         Ok(tokenizer) => tokenizer,
         Err(reason) => {
@@ -268,7 +267,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let is_silent = began.as_ref().is_some_and(Began::is_silent);
     if is_silent && run.spec.errors == ErrorPolicy::Environment {
         let waited = Nanos::from_secs(began.map_or(0, |began| began.waited_ns / 1_000_000_000));
-        let detail = format!("{} did not respond to a request for one token within {waited}", target.authority);
+        let detail = format!("{} did not respond to a request for one token within {waited}", target.authority());
         let spoiled = Spoiled { cause: SpoilCause::Silent, detail, retry_after: None };
         return Err(abandon(attempt, EngineError::Spoiled(spoiled), retries));
     }
@@ -478,7 +477,7 @@ fn abandon(attempt: Attempt, error: EngineError, retries: Retries) -> RunError {
 
 fn environment(target: &Target, spec: &RunSpec, found: Found) -> Environment {
     // The address of an embedded server is not recorded, because its port is different each time.
-    let host = target.alive.is_none().then(|| target.authority.clone());
+    let host = target.alive.is_none().then(|| target.authority().to_owned());
     let Gpus { names, driver } = gpus().clone();
     Environment {
         host,

@@ -123,7 +123,7 @@ impl Asking {
         watch.as_ref()?;
         let (url, _) = self.served.as_ref()?;
         let target = target(&self.endpoint, url, &self.secrets, &self.folder).ok()?;
-        let question = Question { ready: self.endpoint.ready_path(), ..perform::question(url, &target, &self.spec) };
+        let question = Question { ready: self.endpoint.ready_path(), ..perform::question(&target, &self.spec) };
         is_ready(&question).then(Instant::now)
     }
 

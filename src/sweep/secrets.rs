@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use tokio::sync::watch;
 
-use crate::engine::{Secret, TargetError};
+use crate::engine::Secret;
 use crate::plan::{MOUNTED, SecretRef, TokenCommand, mount_of};
 use crate::server::TokenError;
+use crate::tls::TlsFileError;
+use crate::units::AddressError;
 
 use super::tokens::TOKENS;
 
@@ -75,9 +77,12 @@ pub enum ResolveError {
     /// Several of the errors above.
     #[error("{}", joined(.0))]
     Several(Vec<ResolveError>),
-    /// The endpoint's address is invalid.
+    /// A file of `tls` cannot be used.
     #[error(transparent)]
-    Target(#[from] TargetError),
+    Tls(#[from] TlsFileError),
+    /// The address of the endpoint or of its proxy is invalid.
+    #[error(transparent)]
+    Address(#[from] AddressError),
 }
 
 /// What a secret is used for.
@@ -86,6 +91,7 @@ pub(super) enum Use {
     Key,
     Header,
     Variable,
+    Proxy,
 }
 
 /// Reads the secret value of an environment variable of a launched server.
@@ -121,6 +127,7 @@ pub(super) fn resolve_until(
         Use::Key => ("the api_key", "the endpoint's api_key"),
         Use::Header => ("the value of a header", "a header"),
         Use::Variable => ("a variable", "`env` of `launch`"),
+        Use::Proxy => ("the address of the proxy", "the endpoint's `proxy`"),
     };
     let no_variable = |variable: &str| ResolveError::NoVariable { variable: variable.to_owned(), names };
     let text = match reference {

@@ -32,11 +32,11 @@ pub(super) fn order(
 ) -> Result<Order, String> {
     Ok(Order {
         spec: (*run.spec).clone(),
-        url: target.url(),
+        url: target.route.address().to_string(),
+        access: endpoint.access(),
         ready,
         api_key: endpoint.api_key.clone(),
         headers: target.of_endpoint.clone(),
-        insecure_tls: target.insecure_tls,
         folder: std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()),
         id_prefix: id_prefix(run, attempt),
         nonce_seed: attempt.nonce_seed(),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::{Check, Depth, Progress, SampleSink, SinkError};
+use crate::network::Route;
 use crate::plan::{DIALECTS, Endpoint, Telemetry};
 use crate::protocol::KeyHeader;
 use crate::rows::{self, Sample, SampleWriter};
@@ -14,6 +15,7 @@ use crate::telemetry::http::{Page, client};
 use crate::telemetry::page::Wanted;
 use crate::telemetry::round_trip::Far;
 use crate::telemetry::scrape::{ScrapeError, Scraper, Settings, Timeline};
+use crate::units::Address;
 
 /// The default metrics path of a server.
 const METRICS: &str = "/metrics";
@@ -44,7 +46,7 @@ impl Beside {
             every: telemetry.every(),
             wanted: Wanted::new(telemetry.mapped(), telemetry.raw.0.iter().cloned()),
             gpus,
-            far: Far::of(&reqwest::Url::parse(&question.url)?),
+            far: Far::of(&question.route),
         };
         let file = Arc::new(Mutex::new(file));
         let into = Arc::clone(&file);
@@ -114,23 +116,36 @@ fn write(file: &Shared, samples: &[Sample]) -> Result<(), rows::RowsError> {
 /// Returns the page that the plan names `written`, with its request headers. The API key and the headers of
 /// the endpoint are sent only to the endpoint's own server.
 fn page_of(written: &str, endpoint: &Endpoint, question: &Question) -> Result<Page, ScrapeError> {
-    let base = reqwest::Url::parse(&question.url)?;
-    let url = if written == Telemetry::OWN { own_page(&base, endpoint) } else { reqwest::Url::parse(written)? };
-    let is_own = url.origin() == base.origin();
+    let address = question.route.address();
+    let url = if written == Telemetry::OWN { own_page(address, endpoint) } else { reqwest::Url::parse(written)? };
+    let is_own = url.origin() == address.url().origin();
+    let path = path_and_query(&url);
     // Servers expect a bearer token on their pages of metrics, whatever the API.
     let key = question.api_key.iter().map(|key| KeyHeader::BEARER.with(key));
     let key = key.map(|header| [header.name.to_owned(), header.value]);
     let headers = if is_own { key.chain(question.headers.iter().cloned()).collect() } else { Vec::new() };
-    let client = client(question.insecure_tls && is_own, question.http2 && is_own)?;
+    // Pages of other servers are not reached by the endpoint's way.
+    let route = match is_own {
+        true => question.route.clone(),
+        false => Route::direct(Address::parse(&url.origin().ascii_serialization())?),
+    };
+    let client = client(route, question.http2 && is_own)?;
     // The address of the embedded mock is not shown, because its port is different each time.
     let shown = if written == Telemetry::OWN && endpoint.is_embedded() { "embedded mock" } else { url.as_str() };
     let shown = question.without_key(shown);
-    Ok(Page { shown, url, headers, client })
+    Ok(Page { shown, path, headers, client })
+}
+
+fn path_and_query(url: &reqwest::Url) -> String {
+    match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    }
 }
 
 /// Returns the addresses of the pages that are scraped for an endpoint, for display.
 pub(crate) fn pages_of(telemetry: &Telemetry, endpoint: &Endpoint) -> Vec<String> {
-    let base = endpoint.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok());
+    let base = endpoint.url.as_deref().and_then(|url| Address::parse(url).ok());
     let own = || match &base {
         Some(base) => own_page(base, endpoint).to_string(),
         None if endpoint.is_embedded() => "embedded mock".to_owned(),
@@ -142,13 +157,11 @@ pub(crate) fn pages_of(telemetry: &Telemetry, endpoint: &Endpoint) -> Vec<String
 
 /// Returns the address of the metrics page of the endpoint's own server. The path depends on the engine and
 /// starts at the server's root.
-fn own_page(base: &reqwest::Url, endpoint: &Endpoint) -> reqwest::Url {
+fn own_page(base: &Address, endpoint: &Endpoint) -> reqwest::Url {
     let dialect = DIALECTS.iter().find(|dialect| dialect.engine == endpoint.engine);
     let path = dialect.and_then(|dialect| dialect.gauges.as_ref()).map_or(METRICS, |gauges| gauges.path);
-    let root = base.path().trim_end_matches('/');
-    let root = root.strip_suffix("/v1").unwrap_or(root);
-    let mut url = base.clone();
-    url.set_path(&format!("{root}{path}"));
+    let mut url = base.url().clone();
+    url.set_path(&base.beside_api(path));
     url.set_query(None);
     url
 }
@@ -160,7 +173,7 @@ mod tests {
     #[test]
     fn the_own_page_stands_at_the_root() {
         let endpoint: Endpoint = serde_json::from_value(serde_json::json!({ "engine": "vllm" })).unwrap();
-        let page = |url: &str| own_page(&reqwest::Url::parse(url).unwrap(), &endpoint).to_string();
+        let page = |url: &str| own_page(&Address::parse(url).unwrap(), &endpoint).to_string();
         assert_eq!(page("http://h:8000/v1"), "http://h:8000/metrics");
         assert_eq!(page("https://h/gpu-1/v1/"), "https://h/gpu-1/metrics");
         assert_eq!(page("http://h:8000"), "http://h:8000/metrics");

@@ -80,7 +80,7 @@ impl Tokenizers {
     fn taught(&self, question: &Question) -> Result<Option<Arc<Tokenizer>>, String> {
         let wrong = |error: ProbeError| format!("the server's tokens cannot be counted: {error}");
         let mut all = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        let taught = match all.entry((question.url.clone(), question.model.clone())) {
+        let taught = match all.entry((question.route.to_string(), question.model.clone())) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let learned = Learned::from(question).map_err(wrong)?;

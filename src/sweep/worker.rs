@@ -10,7 +10,7 @@ use crate::server::Question;
 use crate::workers::{self, Order, Outlets, TokenizerTexts};
 use crate::workload::{NonceKey, Tokenizer};
 
-use super::live::with_secrets;
+use super::live::{route, with_secrets};
 use super::perform::{check, question, secrets_of};
 use super::tokenizers::Tokenizers;
 
@@ -25,14 +25,13 @@ pub fn serve() -> io::Result<()> {
 
 /// Creates the engine's job for an order.
 fn job(order: Order, outlets: Outlets) -> Result<Job, String> {
-    let Order { spec, url, ready, api_key, headers, insecure_tls, folder, id_prefix, nonce_seed, tokenizer, .. } =
-        order;
+    let Order { spec, url, access, ready, api_key, headers, folder, id_prefix, nonce_seed, tokenizer, .. } = order;
     let spec = Arc::new(spec);
-    let mut target = Target::parse(&url).map_err(|error| error.to_string())?;
-    (target.of_endpoint, target.insecure_tls) = (headers, insecure_tls);
+    let mut target = Target::new(route(&url, &access, &folder).map_err(|error| error.to_string())?);
+    target.of_endpoint = headers;
     let of_headers = secrets_of(std::iter::once(&spec));
     let target = with_secrets(target, api_key.as_ref(), &of_headers, &folder).map_err(|error| error.to_string())?;
-    let question = Question { ready, ..question(&url, &target, &spec) };
+    let question = Question { ready, ..question(&target, &spec) };
     let tokenizer = match tokenizer {
         Some(texts) => Some(Arc::new(made(texts)?)),
         None => Tokenizers::default().of(&spec, &question)?,

@@ -1,11 +1,10 @@
 //! Fetches pages of metrics over HTTP: the client, the request, and the text of the response.
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::{Client, RequestBuilder, Response};
+use std::io;
 
 use super::gap::Gap;
 use super::text::has_end;
-use crate::tls;
+use crate::network::{Client, ClientError, Limits, Request, Response, Route};
 
 /// The largest page that is read, in bytes.
 pub const LARGEST_PAGE: usize = 16 << 20;
@@ -16,8 +15,8 @@ const FORMATS: &str = "text/plain;version=0.0.4,application/openmetrics-text;ver
 /// A page of metrics to scrape.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// The address of the page.
-    pub url: reqwest::Url,
+    /// Path and query of the page.
+    pub path: String,
     /// The address without secrets, to be shown and stored.
     pub shown: String,
     /// Names and values of the request headers, in which secrets are already filled in.
@@ -26,48 +25,34 @@ pub struct Page {
     pub client: Client,
 }
 
-/// Creates an HTTP client for scrapes. The client keeps a connection open between scrapes, does not retry,
-/// and does not follow redirects, which might lead to another server.
+/// Creates a client for scrapes of the pages of one server. The client keeps a connection open between
+/// scrapes.
 ///
 /// # Errors
 /// Fails if the system's certificates cannot be read.
-pub fn client(insecure_tls: bool, http2: bool) -> reqwest::Result<Client> {
-    let builder = tls::client();
-    let builder = if http2 { builder.http2_prior_knowledge() } else { builder.http1_only() };
-    builder
-        .no_proxy()
-        .pool_max_idle_per_host(1)
-        .retry(reqwest::retry::never())
-        .redirect(reqwest::redirect::Policy::none())
-        .user_agent(concat!("sweepline/", env!("CARGO_PKG_VERSION")))
-        .tls_danger_accept_invalid_certs(insecure_tls)
-        .build()
+pub fn client(route: Route, http2: bool) -> io::Result<Client> {
+    Client::new(route, http2, Limits::default(), 1)
 }
 
 impl Page {
-    /// Returns a request for the page.
-    pub(super) fn request(&self) -> RequestBuilder {
-        let request = self.client.get(self.url.clone());
-        let with = |request: RequestBuilder, [name, value]: &[String; 2]| request.header(name, value);
-        self.headers.iter().fold(request, with).header(ACCEPT, FORMATS)
+    /// Requests the page and returns its text, or the reason why it cannot be read.
+    pub(super) async fn fetch(&self) -> Result<String, Gap> {
+        let with = |request: Request, [name, value]: &[String; 2]| request.header(name, value);
+        let request = self.headers.iter().fold(Request::get(&self.path), with).header("accept", FORMATS);
+        let refused = |error: ClientError| Gap { kind: "connect", why: error.words() };
+        let response = self.client.send(request).await.map_err(refused)?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(Gap { kind: "status", why: format!("HTTP {}", status.as_u16()) });
+        }
+        let kind = response.header("content-type");
+        let is_open_metrics = kind.is_some_and(|kind| kind.starts_with("application/openmetrics-text"));
+        let text = body(response).await?;
+        if is_open_metrics && !has_end(&text) {
+            return Err(Gap { kind: "cut", why: "a page of OpenMetrics without `# EOF`".to_owned() });
+        }
+        Ok(text)
     }
-}
-
-/// Sends the request and returns the text of the page, or the reason why it cannot be read.
-pub(super) async fn fetch(request: RequestBuilder) -> Result<String, Gap> {
-    let refused = |error: reqwest::Error| Gap { kind: "connect", why: words(&error) };
-    let response = request.send().await.map_err(refused)?;
-    let status = response.status();
-    if !status.is_success() {
-        return Err(Gap { kind: "status", why: format!("HTTP {}", status.as_u16()) });
-    }
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let is_open_metrics = kind.is_some_and(|kind| kind.starts_with("application/openmetrics-text"));
-    let text = body(response).await?;
-    if is_open_metrics && !has_end(&text) {
-        return Err(Gap { kind: "cut", why: "a page of OpenMetrics without `# EOF`".to_owned() });
-    }
-    Ok(text)
 }
 
 async fn body(mut response: Response) -> Result<String, Gap> {
@@ -80,7 +65,7 @@ async fn body(mut response: Response) -> Result<String, Gap> {
         match response.chunk().await {
             Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
             Ok(None) => break,
-            Err(error) => return Err(Gap { kind: "cut", why: words(&error) }),
+            Err(error) => return Err(Gap { kind: "cut", why: error.words() }),
         }
         if bytes.len() > LARGEST_PAGE {
             return Err(too_large());
@@ -88,14 +73,4 @@ async fn body(mut response: Response) -> Result<String, Gap> {
     }
     let malformed = |_| Gap { kind: "malformed", why: "a page that is not UTF-8".to_owned() };
     String::from_utf8(bytes).map_err(malformed)
-}
-
-/// Returns the innermost cause of the error. The message of reqwest itself contains the address, which may
-/// contain secrets.
-fn words(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    if std::ptr::addr_eq(cause, error) { "no response".to_owned() } else { cause.to_string() }
 }

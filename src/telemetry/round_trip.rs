@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
+use crate::network::Route;
 use crate::rows::Sample;
 
 /// Number of consecutive handshakes. Only the shortest is used, because this machine may be slow for a
@@ -31,10 +32,14 @@ pub struct Far {
 }
 
 impl Far {
-    /// Returns the server at a URL; `None` if the URL has no host or no known port.
-    pub fn of(url: &reqwest::Url) -> Option<Far> {
-        let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
-        Some(Far { host, port: url.port_or_known_default()? })
+    /// Returns the host to which connections along a route are opened, which is the proxy if there is one;
+    /// `None` for a Unix socket.
+    pub fn of(route: &Route) -> Option<Far> {
+        if route.socket().is_some() {
+            return None;
+        }
+        let (host, port) = route.tcp();
+        Some(Far { host: host.to_owned(), port })
     }
 
     /// Looks up the server's socket addresses; returns an empty list if this fails. This is done once, because
@@ -67,6 +72,11 @@ pub(super) fn sample(at_ns: u64, seconds: f64) -> Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Address;
+
+    fn route(url: &str) -> Route {
+        Route::direct(Address::parse(url).unwrap())
+    }
 
     fn wait<T>(what: impl Future<Output = T>) -> T {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(what)
@@ -77,7 +87,7 @@ mod tests {
         // Nothing has to accept the connection, because the kernel responds to the handshake.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let far = Far::of(&reqwest::Url::parse(&url).unwrap()).unwrap();
+        let far = Far::of(&route(&url)).unwrap();
         let seconds = wait(async { measure(&far.resolved().await).await }).unwrap();
         assert!(seconds > 0.0 && seconds < 0.9, "{seconds}");
         drop(listener);
@@ -86,7 +96,7 @@ mod tests {
 
     #[test]
     fn addresses_name_a_host_and_a_port() {
-        let of = |url: &str| Far::of(&reqwest::Url::parse(url).unwrap()).map(|far| (far.host, far.port));
+        let of = |url: &str| Far::of(&route(url)).map(|far| (far.host, far.port));
         assert_eq!(of("https://h/v1"), Some(("h".to_owned(), 443)));
         assert_eq!(of("http://[::1]:8000/v1"), Some(("::1".to_owned(), 8000)));
         assert_eq!(wait(Far { host: "unknown host".into(), port: 1 }.resolved()), []);

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::gap::Gap;
 use super::gpus::{self, Reader, Sharing};
-use super::http::{Page, fetch};
+use super::http::Page;
 use super::page::{Reading, Wanted};
 use super::round_trip::{self, Far};
 use super::totals::Totals;
@@ -266,11 +266,11 @@ impl Rounds {
             if std::mem::replace(&mut self.busy[at], true) {
                 continue;
             }
-            let request = page.request();
+            let page = page.clone();
             let wanted = Arc::clone(&self.wanted);
             self.under_way.spawn(async move {
                 let began = monotonic();
-                let text = timeout(limit, fetch(request)).await;
+                let text = timeout(limit, page.fetch()).await;
                 let ended = monotonic();
                 let late =
                     || Gap { kind: "timeout", why: format!("no complete response within {}", Nanos::from(limit)) };

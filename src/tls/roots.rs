@@ -31,17 +31,8 @@ pub fn client() -> ClientBuilder {
     Client::builder().tls_certs_merge(spare)
 }
 
-/// Returns the text of a TLS error. If the reason is that there are no root certificates, the text contains
-/// the remedy.
-pub fn in_words(reason: String) -> String {
-    match reason.contains("No CA certificates were loaded") {
-        true => format!("{} names no readable certificate: correct it or unset it", chosen()),
-        false => reason,
-    }
-}
-
 /// Returns the names of the variables in `CHOSEN` that are set.
-fn chosen() -> String {
+pub(super) fn chosen() -> String {
     CHOSEN.into_iter().filter(|name| env::var_os(name).is_some()).collect::<Vec<_>>().join(" or ")
 }
 

@@ -1,6 +1,7 @@
 //! Types shared by all modules: durations, exact decimals, seeds, shares. Modules do not pass bare numbers
 //! where one of these types expresses the meaning.
 
+mod address;
 pub mod clock;
 mod currency;
 mod decimal;
@@ -8,6 +9,7 @@ mod duration;
 mod forms;
 mod nonce_seed;
 mod patience;
+mod proxy;
 pub mod secrecy;
 mod share;
 #[cfg(test)]
@@ -17,12 +19,14 @@ pub mod text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use address::{Address, AddressError, host_in};
 pub use currency::Currency;
 pub use decimal::Decimal;
 pub use duration::{Nanos, PerToken};
 pub use forms::{Forms, Misfit};
 pub use nonce_seed::NonceSeed;
 pub use patience::patience;
+pub use proxy::Proxy;
 pub use share::Share;
 
 /// Why a text is not a value of a unit; the message includes the remedy.

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Stage;
 use crate::expand::RunSpec;
-use crate::plan::{Headers, SecretRef};
+use crate::plan::{Access, Headers, SecretRef};
 use crate::rows::{Facts, Sample, Spoiled, TextRow};
 use crate::units::NonceSeed;
 
 /// The version of the message format.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 
 /// The version of a program and of its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,14 +37,14 @@ pub struct Order {
     pub spec: RunSpec,
     /// The address of the server.
     pub url: String,
+    /// How the server is reached, beyond its address.
+    pub access: Access,
     /// The readiness path of the server; `None` if it has none.
     pub ready: Option<String>,
     /// The reference to the API key; `None` without a key.
     pub api_key: Option<SecretRef>,
     /// Headers of the endpoint.
     pub headers: Headers,
-    /// Whether to accept any certificate.
-    pub insecure_tls: bool,
     /// The plan's folder; paths of files with secrets may be relative to it.
     pub folder: PathBuf,
     /// The prefix of every `x-request-id`.

@@ -7,22 +7,23 @@ use std::path::{Path, PathBuf};
 
 /// The modules that each module may import. Every module may import `units`. This is the table in
 /// ARCHITECTURE.md.
-const ALLOWED: [(&str, &[&str]); 24] = [
+const ALLOWED: [(&str, &[&str]); 25] = [
     ("dataset", &[]),
     ("metrics", &[]),
     ("protocol", &[]),
     ("tls", &[]),
+    ("network", &["tls"]),
     ("plan", &["dataset", "metrics", "protocol", "telemetry"]),
     ("explain", &[]),
     ("import", &["plan", "protocol"]),
     ("rows", &[]),
-    ("telemetry", &["rows", "tls"]),
+    ("telemetry", &["rows", "network"]),
     ("mock", &[]),
     ("expand", &["plan", "protocol"]),
     ("workload", &["plan", "dataset", "protocol"]),
-    ("server", &["plan", "protocol", "rows", "telemetry", "tls"]),
+    ("server", &["plan", "protocol", "rows", "telemetry", "tls", "network"]),
     ("graph", &["expand"]),
-    ("engine", &["expand", "workload", "rows", "plan", "protocol", "tls"]),
+    ("engine", &["expand", "workload", "rows", "plan", "protocol", "tls", "network"]),
     ("store", &["expand", "rows", "tls"]),
     ("workers", &["expand", "rows", "plan", "engine"]),
     ("analysis", &["plan", "rows", "metrics", "telemetry"]),
@@ -42,6 +43,8 @@ const ALLOWED: [(&str, &[&str]); 24] = [
             "analysis",
             "telemetry",
             "workers",
+            "network",
+            "tls",
         ],
     ),
     ("submit", &["plan", "expand", "store"]),
@@ -51,7 +54,7 @@ const ALLOWED: [(&str, &[&str]); 24] = [
         "cli",
         &[
             "plan", "dataset", "explain", "import", "rows", "mock", "expand", "workload", "server", "graph", "engine",
-            "store", "analysis", "lint", "sweep", "export", "report", "submit",
+            "store", "analysis", "lint", "sweep", "export", "report", "submit", "network",
         ],
     ),
 ];

@@ -228,8 +228,16 @@ fn an_address_and_a_key_name_nothing_but_engine_and_dialect_do() {
         lab.write("moved.yaml", &plan.replace(&server.url(), other));
         assert_eq!(ids(&lab, "moved.yaml"), named, "{other}");
     }
-    let quiet =
-        ["api_key: { secret: env:KEY }", "insecure_tls: true", "retries: { runs: 0 }", "http: 1.1", "near: true"];
+    let quiet = [
+        "api_key: { secret: env:KEY }",
+        "insecure_tls: true",
+        "retries: { runs: 0 }",
+        "http: 1.1",
+        "near: true",
+        "host: gw.example",
+        "proxy: http://127.0.0.1:1",
+        "socket: a.sock",
+    ];
     for line in quiet {
         lab.write("more.yaml", &edited(&plan, "    api: chat\n", &format!("    api: chat\n    {line}\n")));
         assert_eq!(ids(&lab, "more.yaml"), named, "{line}");

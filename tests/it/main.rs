@@ -1,6 +1,7 @@
 //! The only integration test binary. All tests use the built program, real processes, real sockets, real
 //! files.
 
+mod addresses;
 mod architecture;
 mod arrivals;
 mod bad;
@@ -132,5 +133,6 @@ mod undecided;
 mod usage;
 mod verdicts;
 mod watch;
+mod ways;
 mod words;
 mod workers;

@@ -219,9 +219,10 @@ fn a_server_that_repeats_the_key_finds_no_reader() {
 fn a_refused_key_is_not_shown() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
-    // Two commands send one request each; the thread ends after it has responded to both.
+    // Two commands send two requests each, for the list of models and for a generation; the thread ends after it
+    // has responded to all.
     let answering = std::thread::spawn(move || {
-        for (before, mark) in [(10, "\u{1}"), (190, "")] {
+        for (before, mark) in [(10, "\u{1}"), (10, "\u{1}"), (190, ""), (190, "")] {
             let (mut stream, _) = listener.accept().unwrap();
             let _ = stream.read(&mut [0; 4096]);
             let body = format!("{} {}{mark}{} is wrong", "x".repeat(before), &CANARY[..10], &CANARY[10..]);

@@ -56,6 +56,8 @@ pub struct Seen {
     pub by_connection: BTreeMap<usize, Vec<String>>,
     /// The most simultaneous streams of measured requests on one connection.
     pub most_at_once: usize,
+    /// The URI of every request, whose authority replaces the `Host` header.
+    pub uris: Vec<String>,
 }
 
 impl Seen {
@@ -163,6 +165,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     let Ok(mut served) = builder.handshake::<_, Bytes>(Lent(Rc::clone(&stream))).await else { return };
     let at_once = Rc::new(Cell::new(0));
     while let Some(Ok((request, mut respond))) = served.accept().await {
+        shared.seen.lock().unwrap().uris.push(request.uri().to_string());
         let id = request.headers().get("x-request-id").map_or("", |id| id.to_str().unwrap()).to_owned();
         if id.is_empty() || id == "sweepline-probe" {
             spawn_local(answer_probe(request, respond, shared.rules.takes));

@@ -130,6 +130,9 @@ impl Lab {
         command.arg0("sweepline");
         command.args(args).current_dir(self.path()).stdin(Stdio::null());
         command.env("NO_COLOR", "1").env("PATH", path_with_program());
+        for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
+            command.env_remove(name);
+        }
         self.set_time(&mut command);
         command
     }

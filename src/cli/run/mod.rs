@@ -21,7 +21,7 @@ use super::stages::{self, Stages};
 use super::workspace::Workspace;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
-use crate::cli::{gate, gate_page, lints, missing_texts, preview};
+use crate::cli::{gate, gate_page, ignored_proxies, lints, missing_texts, preview};
 use crate::report::format::plain;
 use crate::server::launch::left_servers;
 use crate::store::{Writer, ignore_file_size_signal};
@@ -120,11 +120,12 @@ fn lock(
     Ok(is_wanted.then(|| part::lock(workspace, part).ok()).flatten())
 }
 
-/// Prints the other notes before the first stage: missing texts, and lint findings.
+/// Prints the other notes before the first stage: missing texts, lint findings, and ignored proxies.
 fn tell_notes(args: &RunArgs, workspace: &Workspace, stage: &Stage) {
     let lints = || lints::one_line(&workspace.loaded, &args.folder, (&args.plan, &args.changes));
     let lints = any_work(&stage.decisions).then(lints).flatten();
-    let notes = missing_texts::missing(workspace, &stage.decisions).into_iter().chain(lints);
+    let proxies = any_work(&stage.decisions).then(|| ignored_proxies::note(workspace.plan())).flatten();
+    let notes = missing_texts::missing(workspace, &stage.decisions).into_iter().chain(lints).chain(proxies);
     notes.for_each(|line| args.screen().with_times().line(&line));
 }
 

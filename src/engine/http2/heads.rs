@@ -52,10 +52,9 @@ impl Heads {
 
 impl Head {
     fn new(spec: &RunSpec, shaping: &Shaping, target: &Target) -> Head {
-        let scheme = if target.tls { "https" } else { "http" };
-        let path = spec.endpoint.api.protocol().path();
+        let path = target.route.address().of_api(spec.endpoint.api.protocol().path());
         let checked = "the parts of the address were checked when it was read";
-        let uri = format!("{scheme}://{}{}{path}", target.authority, target.base).parse().expect(checked);
+        let uri = target.route.http2_uri(&path).parse().expect(checked);
         let mut map = HeaderMap::new();
         for Field { name, value, is_secret } in fields(spec.endpoint.api, shaping, target) {
             // Invalid header fields are omitted, as over HTTP/1.1.

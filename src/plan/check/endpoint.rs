@@ -16,33 +16,7 @@ use crate::plan::model::retries::Retries;
 use crate::plan::model::scalar::ModelId;
 use crate::plan::model::under_test::{Model, ModelShape};
 use crate::units::secrecy::carries_secret;
-
-/// Parses a usable URL, or returns the problem and its remedy.
-fn usable(url: &str) -> Result<reqwest::Url, (String, String)> {
-    let like = "write it like http://127.0.0.1:8000/v1".to_owned();
-    if url.trim().is_empty() {
-        return Err(("`url` is empty".to_owned(), like));
-    }
-    if url.contains('$') {
-        let message = format!("`{url}` contains a shell variable, which a plan does not expand");
-        return Err((message, "write the address itself, like http://127.0.0.1:8000/v1".to_owned()));
-    }
-    if url.starts_with(['“', '”', '‘', '’', '«', '„']) {
-        let message = format!("the typographic quotes in `{url}` are read as part of the address");
-        return Err((message, "write straight quotes: \"http://127.0.0.1:8000/v1\"".to_owned()));
-    }
-    // `localhost:8000` parses as the scheme `localhost`.
-    if let (false, Ok(whole)) = (url.contains(":/"), reqwest::Url::parse(&format!("http://{url}"))) {
-        let path = if matches!(whole.path(), "" | "/") { "/v1" } else { "" };
-        let message = format!("`{url}` does not begin with http:// or https://");
-        return Err((message, format!("write http://{}{path}", url.trim_end_matches('/'))));
-    }
-    let parsed = reqwest::Url::parse(url).map_err(|error| (format!("`{url}` is not a URL: {error}"), like.clone()))?;
-    match parsed.scheme() {
-        "http" | "https" => Ok(parsed),
-        _ => Err((format!("`{url}` is neither an http nor an https URL"), like)),
-    }
-}
+use crate::units::{Address, AddressError};
 
 /// Headers that HTTP/2 does not allow (RFC 9113, section 8.2.2). Headers that sweepline sends itself are not
 /// listed.
@@ -60,6 +34,7 @@ impl Checker<'_> {
                 self.secret(&steps!["endpoints", name.as_str(), "api_key", "secret"], secret);
             }
             self.headers(&steps!["endpoints", name.as_str(), "headers"], &endpoint.headers, &[endpoint]);
+            self.access(name, endpoint);
             self.ready(name, endpoint);
             self.telemetry(name, endpoint);
             self.figures(name, endpoint);
@@ -146,20 +121,22 @@ impl Checker<'_> {
 
     fn url(&mut self, name: &str, url: &str) {
         let at = steps!["endpoints", name, "url"];
-        let bad = |message: String, remedy: &str| Diagnostic::new(Code::Url, message).remedy(remedy);
-        let parsed = match usable(url) {
-            Ok(parsed) => parsed,
-            Err((message, remedy)) => return self.report(&at, bad(message, &remedy)),
+        let address = match Address::parse(url) {
+            Ok(address) => address,
+            Err(AddressError { message, remedy }) => {
+                return self.report(&at, Diagnostic::new(Code::Url, message).remedy(remedy));
+            }
         };
-        if carries_secret(&parsed) {
+        if carries_secret(address.url()) {
             let message = "the URL contains a password or key, which would end up in results and logs";
             let remedy = "remove the secret from the URL and write api_key: { secret: env:NAME }";
             return self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         }
         for call in ["/chat/completions", "/completions", "/messages"] {
-            if let Some(base) = url.trim_end_matches('/').strip_suffix(call) {
+            if let Some(base) = Address::of_call(address.url(), call) {
                 let message = format!("`url` is the base address of the API; sweepline appends `{call}`");
-                return self.report(&at, bad(message, &format!("write {base}, and select the API with `api`")));
+                let remedy = format!("write {base}, and select the API with `api`");
+                return self.report(&at, Diagnostic::new(Code::Url, message).remedy(remedy));
             }
         }
     }

@@ -28,6 +28,9 @@ impl Checker<'_> {
                     format!("`{name}` is not a valid header name"),
                     "write letters, digits and dashes, like X-Tenant",
                 ))
+            } else if lower == "host" {
+                let remedy = "remove it, and write the name of the server as `host` of the endpoint";
+                Some((format!("`{name}` is sent by sweepline itself"), remedy))
             } else if is_sent_by_itself(name) || endpoints.iter().any(|endpoint| states_version(endpoint, &lower)) {
                 Some((format!("`{name}` is sent by sweepline itself"), "remove it"))
             } else if let Some(header) = endpoints.iter().find_map(|endpoint| key_in(endpoint, &lower)) {

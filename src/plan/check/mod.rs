@@ -1,6 +1,7 @@
 //! Checks that need the whole plan: unknown names, values outside their range, conflicting fields. Each check
 //! reports an error at a path in the plan, and the tree maps this path to a place in the text.
 
+mod access;
 mod arrivals;
 mod budget;
 mod checker;
@@ -50,7 +51,7 @@ fn has_too_many_values(plan: &Plan) -> bool {
 }
 
 /// Checks a plan as written in `tree`, with the files that it names, and resolves it. The resolved plan is
-/// valid only if there are no diagnostics. `allow_outside` allows secrets in files outside the plan's folder.
+/// valid only if there are no diagnostics. `allow_outside` allows files outside the plan's folder.
 pub(super) fn check(plan: &Plan, tree: &Node, allow_outside: bool) -> (ResolvedPlan, Vec<Diagnostic>) {
     let mut checker = Checker::new(tree, allow_outside);
     checker.head(plan);

@@ -5,6 +5,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::plan::model::access::{Access, Tls};
 use crate::plan::model::engine::Engine;
 use crate::plan::model::error_policy::ErrorPolicy;
 use crate::plan::model::extra::json::Json;
@@ -81,6 +82,24 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
     pub insecure_tls: bool,
+    /// The name of the server, as sent to it (SNI and `Host`) and as its certificate must state it, while
+    /// `url` contains the IP address of a gateway. It may have a port, which is only sent. Not part of a run's
+    /// identity.
+    #[schemars(example = "gateway.example")]
+    pub host: Option<String>,
+    /// The certificates to trust instead of the system's, and the client's own certificate. Not part of a
+    /// run's identity.
+    #[schemars(example = serde_json::json!({ "ca": "certs/ca.pem", "cert": "certs/client.pem", "key": "certs/client.key" }))]
+    pub tls: Option<Tls>,
+    /// The HTTP proxy through which the server is reached; the proxies of the environment are ignored. An
+    /// address with a password must be a reference: { secret: env:NAME }. Not part of a run's identity.
+    #[schemars(example = "http://proxy.example:3128")]
+    pub proxy: Option<TextOrSecret>,
+    /// The path of the Unix socket on which the server listens, absolute or relative to the plan's folder.
+    /// `url` then states only the scheme, the `Host` header and the path of the API. Not part of a run's
+    /// identity.
+    #[schemars(example = "/run/vllm.sock")]
+    pub socket: Option<String>,
     /// HTTP version of measured requests: 1.1, or 2 with an optional limit on requests per connection.
     /// Default 1.1.
     #[schemars(extend("default" = 1.1), example = serde_json::json!({ "version": 2, "streams": 64 }))]
@@ -130,6 +149,20 @@ impl Endpoint {
     /// Whether the endpoint is the embedded mock.
     pub fn is_embedded(&self) -> bool {
         self.engine == Engine::Mock && self.url.is_none() && self.launch.is_none()
+    }
+
+    /// How clients reach the endpoint's server, beyond its address. The embedded mock is reached directly.
+    pub fn access(&self) -> Access {
+        if self.is_embedded() {
+            return Access::default();
+        }
+        Access {
+            host: self.host.clone(),
+            socket: self.socket.clone(),
+            proxy: self.proxy.clone(),
+            tls: self.tls.clone(),
+            insecure_tls: self.insecure_tls,
+        }
     }
 
     /// Whether the server runs independently of sweepline: neither launched nor embedded.

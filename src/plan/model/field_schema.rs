@@ -21,11 +21,11 @@ pub(crate) fn named<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The schema of the base address of an API: http or https, without the path of a call.
+/// The schema of the base address of an API: http or https, without the path of a call, a fragment or spaces.
 pub(crate) fn url(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
-        "pattern": r"^https?://[^/\s](?!.*/completions/*$)",
+        "pattern": r"^https?://(?![^?]*/completions/*(\?|$))[^/?#\s][^#\s]*$",
         "patternErrorMessage": "write the base address of the API, like http://127.0.0.1:8000/v1",
         "examples": ["http://127.0.0.1:8000/v1"],
     })

@@ -4,6 +4,7 @@
 //! files and validates no plans. It depends on `text`, `diagnostic` (suggestions) and `dataset`; every
 //! other module depends on it. Inside `plan`, import from the defining file.
 
+pub mod access;
 pub mod allow;
 pub mod arrivals;
 pub mod axis;
@@ -76,6 +77,7 @@ pub use crate::plan::model::hardware::Hardware;
 pub use crate::plan::text::secret::{MOUNTED, SecretRef, mount_of};
 pub use crate::plan::text::token_command::TokenCommand;
 pub use crate::protocol::Api;
+pub use access::{Access, Tls};
 pub use allow::{Allow, LintCode};
 pub use arrivals::Arrivals;
 pub use budget::Budget;

@@ -43,14 +43,15 @@ fn says(network: &str, words: &[&str]) -> bool {
 impl Endpoint {
     /// The name by which workers on several machines recognize that they share the endpoint's server, so that
     /// they take turns: the `resource`, or else scheme, host and port of the `url`. `None` if each machine has
-    /// its own server: a launched server, an embedded mock, or a server at a loopback address. If
+    /// its own server: a launched server, an embedded mock, or a server at a loopback address or Unix socket. If
     /// `hardware.network` states that a loopback address leads to another machine, only `resource` can name
     /// the server.
     pub fn shared_server(&self) -> Option<String> {
         let url = self.url.as_deref().filter(|_| self.is_served_elsewhere())?;
         let url = reqwest::Url::parse(url).ok()?;
+        let is_local = self.socket.is_some() || url.host_str().is_some_and(is_loopback);
         let network = self.hardware.as_ref().and_then(|hardware| hardware.network.as_deref()).unwrap_or_default();
-        match url.host_str().is_some_and(is_loopback) {
+        match is_local {
             true => self.resource.clone().filter(|_| leads_elsewhere(network)),
             false => Some(self.resource.clone().unwrap_or_else(|| url.origin().ascii_serialization())),
         }
@@ -65,6 +66,7 @@ impl Endpoint {
         let host = self
             .url
             .as_deref()
+            .filter(|_| self.socket.is_none())
             .map(|url| reqwest::Url::parse(url).ok().and_then(|url| Some(url.host_str()?.to_owned())));
         if host.is_some_and(|host| !host.is_some_and(|host| is_loopback(&host))) {
             return Site::Elsewhere("its address is not a loopback address");

@@ -199,6 +199,7 @@ impl Screen {
             Event::Far { endpoint, why } => {
                 self.of(Kind::Endpoint, endpoint, false, &format!("warning: {}", plain(why)));
             }
+            Event::ListRefused { endpoint, note } => self.of(Kind::Endpoint, endpoint, false, note),
             Event::Busy { endpoint, what } => self.of(Kind::Endpoint, endpoint, false, &plain(what)),
             Event::Waiting { endpoint, waiting } => self.waiting(endpoint, waiting),
             Event::Started { run, .. } => self.started(run),

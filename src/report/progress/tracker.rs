@@ -120,7 +120,7 @@ impl Tracker {
             }
             Event::Stopping => self.sweep.stopping = true,
             Event::Chosen { pool, next: None, .. } => drop(self.open.remove(pool)),
-            Event::Far { .. } | Event::Busy { .. } | Event::End => {}
+            Event::Far { .. } | Event::ListRefused { .. } | Event::Busy { .. } | Event::End => {}
         }
     }
 

@@ -73,7 +73,7 @@ pub(super) fn measure(
     let mut target = engine::Target::parse(mock.url())?;
     target.alive = Some(mock.alive());
     let spec = load.spec(at_least);
-    let check = check(&question(mock.url(), &target, &spec));
+    let check = check(&question(&target, &spec));
     let job = Job {
         spec: Arc::new(spec),
         target,

@@ -131,8 +131,9 @@ impl<'a> Scheduler<'a, '_> {
             let engine = self.sweep.plan.endpoints[name].engine;
             let said = live.target.as_ref().map(|target| describe(target, &live.found, engine)).unwrap_or_default();
             self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Ok(said) });
-            let far = live.found.not_near.clone();
+            let (far, refused_list) = (live.found.not_near.clone(), live.found.refused_list);
             self.tell_far(name, far);
+            self.tell_refused_list(name, refused_list);
             self.walk.done(node, Outcome::Ok);
             return Ok(());
         }
@@ -199,6 +200,7 @@ impl<'a> Scheduler<'a, '_> {
         let said = describe(&target, &found, self.sweep.plan.endpoints[endpoint].engine);
         let is_known = live.found.not_near.is_some();
         let far = found.not_near.clone().filter(|_| !is_known);
+        let refused_list = found.refused_list.filter(|_| live.found.refused_list.is_none());
         (live.target, live.found, live.asked) = (Some(target), found, Some(Instant::now()));
         if let (Some(started), None) = (&live.launched, &live.start) {
             let (start, after) = started.ready(asked.answered, &self.sweep.servers);
@@ -209,6 +211,7 @@ impl<'a> Scheduler<'a, '_> {
         self.doubted.remove(endpoint);
         self.observer.event(Event::Endpoint { endpoint: endpoint.to_owned(), result: Ok(said) });
         self.tell_far(endpoint, far);
+        self.tell_refused_list(endpoint, refused_list);
         Ok(())
     }
 
@@ -217,6 +220,18 @@ impl<'a> Scheduler<'a, '_> {
     pub(super) fn tell_far(&mut self, endpoint: &str, far: Option<String>) {
         if let Some(why) = far {
             self.observer.event(Event::Far { endpoint: endpoint.to_owned(), why });
+        }
+    }
+
+    /// Reports that a server refuses to list its models with an HTTP status; `None` if there is nothing to
+    /// report.
+    fn tell_refused_list(&mut self, endpoint: &str, status: Option<u16>) {
+        if let Some(status) = status {
+            let note = format!(
+                "note: the server refuses to list its models (HTTP {status}), but generates; it was checked with a \
+                 generation of one token"
+            );
+            self.observer.event(Event::ListRefused { endpoint: endpoint.to_owned(), note });
         }
     }
 
@@ -280,7 +295,11 @@ const FEW_MODELS: usize = 20;
 fn describe(target: &Target, found: &Found, declared: Engine) -> String {
     let server = found.server.as_deref().map(|server| format!(", server {server}")).unwrap_or_default();
     let version = found.said.version.as_ref().map(|version| format!(", version {version}")).unwrap_or_default();
-    let models = if found.models.is_empty() { "no list of models".to_owned() } else { found.listed(FEW_MODELS) };
+    let models = match found.refused_list {
+        Some(status) => format!("list refused (HTTP {status})"),
+        None if found.models.is_empty() => "no list of models".to_owned(),
+        None => found.listed(FEW_MODELS),
+    };
     let hint = found.said.hint(declared).map(|hint| format!("; {hint}")).unwrap_or_default();
-    format!("{} responds{server}{version}, models: {models}{hint}", target.authority)
+    format!("{} responds{server}{version}, models: {models}{hint}", target.authority())
 }

@@ -153,6 +153,7 @@ fn lines(plan: &str, event: &Event, headline: Option<Headline>) -> Vec<EventLine
             line(EventKind::Server).endpoint(endpoint).text(&text)
         }
         Event::Far { endpoint, why } => line(EventKind::Endpoint).endpoint(endpoint).text(why),
+        Event::ListRefused { endpoint, note } => line(EventKind::Endpoint).endpoint(endpoint).text(note),
         Event::Slow { endpoint, url } => {
             line(EventKind::Waiting).endpoint(endpoint).text(&format!("waiting for {url} to respond"))
         }
