@@ -73,13 +73,13 @@ impl RunningCommand {
         let mut started = Command::new(whole);
         started.args(arguments).envs(env.iter().map(|(name, value)| (name, value))).current_dir(place).process_group(0);
         // `started` holds the write ends of the pipes, which would keep the pipes open. It is dropped here.
-        let child =
-            started.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn().map_err(|error| {
-                match Path::new("/dev/null").exists() {
-                    true => cannot_start(&error),
-                    false => "cannot start it: this system has no /dev/null; mount /dev".to_owned(),
-                }
-            })?;
+        let child = match started.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn() {
+            Ok(child) => child,
+            Err(_) if !Path::new("/dev/null").exists() => {
+                return Err("cannot start it: this system has no /dev/null; mount /dev".to_owned());
+            }
+            Err(error) => return Err(cannot_start(&error)),
+        };
         let watchdog = Watchdog::over(child.id());
         Ok(RunningCommand { child, _watchdog: watchdog })
     }

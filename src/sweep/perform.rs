@@ -42,6 +42,9 @@ use super::telemetry::Beside;
 use super::tokenizers::Tokenizers;
 use super::tokens::TOKENS;
 
+/// If the preparation of a run takes longer than this, its token may have to be renewed once more before the load.
+const SHORT_PREPARATION: Duration = Duration::from_millis(500);
+
 /// Starts an embedded server.
 pub fn serve(figures: &MockFigures) -> Result<Embedded, String> {
     Embedded::start(figures).map_err(|error| error.to_string())
@@ -239,6 +242,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         resource,
         tell,
     } = order;
+    let renewed_at = Instant::now();
     let target = match renewed(target, hooks.endpoint.api_key.as_ref(), &hooks.folder, &stop) {
         Ok(target) => target,
         Err(error) => return Err(abandon(attempt, without_token(error), retries)),
@@ -286,6 +290,19 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         let _ = hooking.after(&mut hook_runs);
         return Err(unhooked(attempt, failure, retries));
     }
+    // The wait for an idle server and the hooks may have taken longer than a token is valid.
+    let again = if renewed_at.elapsed() > SHORT_PREPARATION {
+        renewed(target.clone(), hooks.endpoint.api_key.as_ref(), &hooks.folder, &stop)
+    } else {
+        Ok(target.clone())
+    };
+    let fresh = match again {
+        Ok(fresh) => fresh,
+        Err(error) => {
+            let _ = hooking.after(&mut hook_runs);
+            return Err(abandon(attempt, without_token(error), retries));
+        }
+    };
     let beside = beside((&hooks.endpoint, &run.spec), (&question, &progress), watch.as_ref(), samples);
     let (samples, beside) = match beside {
         Ok(ready) => ready,
@@ -303,7 +320,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         attempt: &attempt,
         endpoint: &hooks.endpoint,
         folder: &hooks.folder,
-        target: target.clone(),
+        target: fresh.clone(),
         ready,
         tokenizer,
         tokenizers: &tokenizers,
@@ -323,7 +340,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         Ok(finished) => finished,
         Err(error) => {
             if matches!(&error, EngineError::Spoiled(spoiled) if spoiled.cause == SpoilCause::Unauthorized) {
-                TOKENS.reject(&target, Instant::now());
+                TOKENS.reject(&fresh, Instant::now());
             }
             return Err(abandon(attempt, with_death(error, watch, &halted), retries));
         }

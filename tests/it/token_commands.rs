@@ -357,6 +357,19 @@ fn a_command_that_fails_once_spoils_the_attempt() {
 }
 
 #[test]
+fn a_token_is_printed_again_after_hooks_that_outlast_it() {
+    let server = Gate::start(|_| Answer::Good);
+    // The hook is a command that ends long after the token has expired.
+    let endpoint =
+        format!("api_key: {}, hooks: {{ before_run: {{ command: [sleep, '1'] }} }}", command("key", "900ms"));
+    let lab = lab(&plan(server.port, &endpoint, 1, 4));
+    let ended = lab.ok(&["run", "plan.yaml"]);
+    let tokens: Vec<usize> = server.tokens_by_attempt().into_values().flatten().collect();
+    assert_eq!(tokens, [calls(&lab)], "the load has the last token: {}", ended.stderr);
+    assert!(calls(&lab) >= 2, "{}", ended.stderr);
+}
+
+#[test]
 fn endpoints_with_the_same_command_share_a_token() {
     let server = Gate::start(|_| Answer::Good);
     let text = plan(server.port, &format!("api_key: {}", command("key", "1h")), 1, 4);
