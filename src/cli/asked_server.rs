@@ -95,7 +95,11 @@ fn found(args: &AskedServer, typed: &str) -> Result<(String, Description), Failu
     // The query of an address may be a part of it, as in the addresses of Azure's deployments.
     let with_query = Address::parse(typed).ok().filter(|address| address.url().query().is_some());
     let (url, had_secret) = match with_query.filter(|address| !carries_secret(address.url())) {
-        Some(address) => (address.to_string(), false),
+        Some(address) => {
+            let of_call = ["/chat/completions", "/completions"].iter();
+            let base = of_call.filter_map(|call| Address::of_call(address.url(), call)).next();
+            (base.unwrap_or(address).to_string(), false)
+        }
         None => api_base(typed).map_err(is_no_url)?,
     };
     if had_secret || reqwest::Url::parse(typed).is_ok_and(|url| carries_secret(&url)) {

@@ -114,6 +114,24 @@ fn a_missing_v1_ends_the_sweep_at_once_with_the_address_that_was_meant() {
 }
 
 #[test]
+fn a_new_plan_keeps_the_query_of_the_address() {
+    let (lab, server) = (Lab::real_time(), Recorder::start(Rules::at("/openai/deployments/gpt")));
+    let base = format!("http://127.0.0.1:{}/openai/deployments/gpt", server.port());
+    for call in ["", "/chat/completions"] {
+        let ended = lab.ok(&["new", "--url", &format!("{base}{call}?api-version=2024-10-21")]);
+        assert!(ended.stdout.contains(&format!("{base}?api-version=2024-10-21")), "{}", ended.stdout);
+        let refused = lab.run(&["new", "--url", &format!("{base}{call}?api_key=0123456789abcdef")]);
+        assert!(
+            refused.code == Some(2) && refused.stderr.contains("which would end up in the plan"),
+            "{}",
+            refused.stderr
+        );
+    }
+    let list = "GET /openai/deployments/gpt/models?api-version=2024-10-21".to_owned();
+    assert!(server.lines().contains(&list), "{:?}", server.lines());
+}
+
+#[test]
 fn a_redirect_is_quoted_with_its_target_and_not_followed() {
     for status in [301, 302, 307, 308] {
         let target = Recorder::start(Rules::default());
