@@ -7,7 +7,7 @@ use crate::rows::{Facts, Measured, Outcome};
 
 use super::window;
 
-/// Numbers of requests of the window, and of those that the server failed under way, by the requested length: the key is
+/// Numbers of requests of the window, and of those that the server failed midway, by the requested length: the key is
 /// the power of two of tokens from which lengths belong to the entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LengthFailures(pub BTreeMap<u32, LengthCount>);

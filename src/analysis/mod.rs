@@ -43,6 +43,7 @@ mod prompts;
 mod pulse;
 pub mod quantile;
 pub mod queue;
+mod reason;
 mod received;
 pub mod replicates;
 pub mod request;

@@ -7,8 +7,8 @@ use crate::rows::{Facts, Finish, Lingering, Measured, TokensUnknown};
 
 use crate::units::text::plain;
 
+use super::reason::Reason;
 use super::state::State;
-use super::verdict::Reason;
 use super::window;
 
 /// Number of finish reasons that a sentence names.

@@ -29,18 +29,8 @@ use super::steady::Steadiness;
 use super::window::{self, Counts};
 use super::{pauses, quantile, responses, saturation, silence, undecided, waits};
 
+pub use super::reason::Reason;
 pub use super::state::State;
-
-/// A finding that counts against a run, or labels it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Reason {
-    /// The name of the reason in docs/METRICS.md, such as client_late.
-    pub name: &'static str,
-    /// The effect of the reason on the run: valid, suspect or invalid.
-    pub state: State,
-    /// A sentence with the figures.
-    pub text: String,
-}
 
 /// The verdict on a run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

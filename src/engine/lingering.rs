@@ -1,24 +1,15 @@
 //! Streams that a server holds open after `[DONE]`. The request is over and its slot is free; the connection is read
-//! on in the background, for token counts that follow `[DONE]` and for the end of the body, after which the connection
-//! can carry another request.
+//! on in the background (`read_on`).
 
 use std::cell::Cell;
-use std::future::poll_fn;
-use std::pin::pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
-use super::client::Client;
 use super::connection::{Connection, Outgoing, Progress};
 use super::http::Body;
 use super::http2::Exchange;
-use super::limit::GRACE;
-use super::links::Links;
 use super::sse::Parser;
-use super::tally::{Entry, Failure, Tally};
+use super::tally::{Failure, Tally};
 
-/// How long a stream is read on after `[DONE]`. Then the connection is closed.
-const MOST_TIME: Duration = Duration::from_secs(2);
 /// Maximum number of streams of a thread that are read on at once. Further connections are closed at `[DONE]`.
 const MOST_STREAMS: usize = 1024;
 /// If a server holds this many streams in a row open, it is assumed to do so with every stream, and requests no longer
@@ -76,6 +67,17 @@ impl Lingerers {
         self.in_a_row.get() >= IN_A_ROW
     }
 
+    /// Records that a stream is read on.
+    pub(crate) fn begin(&self) {
+        self.open.set(self.open.get() + 1);
+    }
+
+    /// Records that a stream is no longer read on; `in_time` states whether it ended right after `[DONE]`.
+    pub(crate) fn end(&self, in_time: bool) {
+        self.open.set(self.open.get() - 1);
+        self.in_a_row.set(if in_time { 0 } else { self.in_a_row.get().saturating_add(1) });
+    }
+
     /// Records that the body of a response ended right after `[DONE]`.
     pub(crate) fn ended_in_time(&self) {
         self.in_a_row.set(0);
@@ -84,7 +86,7 @@ impl Lingerers {
 
 impl HeldStream {
     /// Reads a part of the body and passes its data to `on_data`, with the stream's parser.
-    fn poll(
+    pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         mut on_data: impl FnMut(&mut Parser, &[u8]),
@@ -101,51 +103,6 @@ impl HeldStream {
                 on_data(parser, bytes);
                 Ok(())
             }),
-        }
-    }
-}
-
-impl Client {
-    /// Reads a stream on until the server ends it, for a limited time. Returns the entry of its request.
-    pub(crate) async fn read_on(&self, held: HeldOpen) -> Entry {
-        let HeldOpen { mut stream, mut tally, freed } = held;
-        let lingerers = &self.lingerers;
-        lingerers.open.set(lingerers.open.get() + 1);
-        let began = Instant::now();
-        let is_clean = {
-            let rest = pin!(tokio::time::timeout(MOST_TIME, self.rest_of(&mut stream, &mut tally)));
-            self.cut.or(rest).await.is_some_and(|end| end.unwrap_or(false))
-        };
-        lingerers.open.set(lingerers.open.get() - 1);
-        if is_clean && began.elapsed() < GRACE {
-            lingerers.ended_in_time();
-        } else {
-            lingerers.in_a_row.set(lingerers.in_a_row.get().saturating_add(1));
-        }
-        if let (HeldStream::One { connection, outgoing, keep_alive, .. }, Links::One(pool)) = (*stream, &self.links)
-            && is_clean
-            && keep_alive
-            && outgoing.is_sent()
-        {
-            pool.keep(connection);
-        }
-        self.completed(tally, freed, Ok(())).0
-    }
-
-    /// Reads the rest of a stream. Returns whether its body ended, with no bytes after it.
-    async fn rest_of(&self, stream: &mut HeldStream, tally: &mut Tally) -> bool {
-        loop {
-            let read = poll_fn(|cx| {
-                stream.poll(cx, |parser, bytes| {
-                    // The response is complete, so nothing here can spoil it.
-                    let _ = self.take(tally, parser, bytes, tally.last_read());
-                })
-            });
-            match read.await {
-                Ok(Progress::More) => {}
-                Ok(Progress::Whole { clean }) => return clean,
-                Err(_) => return false,
-            }
         }
     }
 }

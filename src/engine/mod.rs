@@ -37,6 +37,7 @@ mod pool;
 mod prefetch;
 mod prefix_tree;
 mod progress;
+mod read_on;
 mod recent;
 mod recorder;
 mod schedule;

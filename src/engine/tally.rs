@@ -115,6 +115,8 @@ pub(crate) struct Tally {
     usage: Option<Usage>,
     /// Number of output tokens according to the server's timings.
     timed_tokens: Option<f64>,
+    /// Number of events with content, and of those with reasoning.
+    channel_events: [u32; 2],
     /// Number of bytes of names and arguments of tool calls.
     call_bytes: usize,
     /// Whether the streamed reasoning was a summary.
@@ -208,6 +210,7 @@ impl Tally {
             reasoning: String::new(),
             usage: None,
             timed_tokens: None,
+            channel_events: [0; 2],
             call_bytes: 0,
             is_summarized: false,
             closes_with_usage: false,
@@ -284,6 +287,7 @@ impl Tally {
                 Channel::Reasoning => self.reasoning.push_str(text),
             }
             self.closes_with_usage = false;
+            self.channel_events[channel as usize] += 1;
             self.token_event(read, channel == Channel::Content);
             return Ok(true);
         }
@@ -349,6 +353,8 @@ impl Tally {
         if is_text {
             self.content.push_str(&part.content);
             self.reasoning.push_str(&part.reasoning);
+            self.channel_events[Channel::Content as usize] += u32::from(!part.content.is_empty());
+            self.channel_events[Channel::Reasoning as usize] += u32::from(!part.reasoning.is_empty());
             self.token_event(read, is_output);
         }
         self.closes_with_usage = !is_text && (self.closes_with_usage || part.is_usage_alone);
@@ -365,7 +371,9 @@ impl Tally {
             Channel::Content => &self.content,
             Channel::Reasoning => &self.reasoning,
         };
-        self.row.events >= EVENTS_BEFORE_REPEAT && text.len() == streamed.len() && text == streamed
+        self.channel_events[channel as usize] >= EVENTS_BEFORE_REPEAT
+            && text.len() == streamed.len()
+            && text == streamed
     }
 
     /// Records that the response is complete; later events are ignored.

@@ -161,8 +161,12 @@ fn reasons_of_verdicts() -> BTreeSet<String> {
     let own = between("verdict.rs", "let findings = [", "\n    ];");
     let server = between("server/reasons.rs", "pub(crate) fn judge(", "\n}");
     assert!(own.len() >= 21 && server.len() >= 6, "{own:?} {server:?}");
+    let responses = fs::read_to_string(root.join("responses.rs")).unwrap();
+    let responses = responses.split("Reason { name: \"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+    let responses: Vec<String> = responses.collect();
+    assert!(responses.len() >= 6, "{responses:?}");
     let labels = ["saturated", "not_shown"].map(str::to_owned);
-    own.into_iter().chain(server).chain(labels).collect()
+    own.into_iter().chain(server).chain(responses).chain(labels).collect()
 }
 
 #[test]

@@ -32,7 +32,7 @@ const FAULTS: [(&str, &str, &str); 17] = [
     ("truncate", "malformed", "EOF"),
     ("invalid-json", "malformed", "expected value"),
     ("invalid-utf8", "malformed", "UTF-8"),
-    ("wrong-shape", "malformed", "expected a sequence"),
+    ("wrong-shape", "ok", ""),
     ("huge-line:17000000", "malformed", "larger than 16 MiB"),
     ("error-object:4", "stream_error", "a fault of the mock"),
     ("empty", "empty", "without any text"),
@@ -71,6 +71,7 @@ fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
     }
     let events = |at: usize| records[at].row.events;
     assert_eq!([events(3), events(4), events(6), events(13), events(14)], [3, 0, 2, 4, 0]);
+    assert_eq!(records[11].row.unread_events, Some(1), "an event of an unknown shape");
     let stalled = &records[6].row;
     assert!(
         stalled.ended_ns.unwrap() - stalled.last_token_ns.unwrap() >= 1_000_000_000,
@@ -148,8 +149,8 @@ fn odd_answers() -> Vec<(Vec<u8>, &'static str, &'static str)> {
         (raw("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"), "malformed", "chunk"),
         (raw(""), "reset", ""),
         (stream_of("data: {\"choices\":\n\n"), "malformed", ""),
-        (stream_of("data: [1]\n\n"), "malformed", ""),
-        (stream_of("data: {\"object\":\"nothing\"}\n\n"), "malformed", "neither choices nor usage"),
+        (stream_of("data: [1]\n\n"), "reset", "an event was not understood: [1]"),
+        (stream_of("data: {\"object\":\"nothing\"}\n\n"), "reset", "not understood: {\"object\":\"nothing\"}"),
         (stream_of(&format!("{}data: {{\"choices\":[{{\"finish_reason\":\"{long}\"}}]}}\n\n", token("a"))), "ok", ""),
     ]
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use sweepline::rows::{Record, TokenSource};
+use sweepline::rows::{Record, TokenSource, TokensUnknown};
 
 use lab::Lab;
 use lab::mock::Mock;
@@ -19,12 +19,12 @@ struct Shape {
     flags: &'static [&'static str],
     endpoint: &'static str,
     events: u32,
-    source: TokenSource,
+    source: Option<TokenSource>,
     /// Number of leading tokens that are reasoning.
     reasoning: usize,
 }
 
-const PLAIN: Shape = Shape { flags: &[], endpoint: "", events: TOKENS, source: TokenSource::Usage, reasoning: 0 };
+const PLAIN: Shape = Shape { flags: &[], endpoint: "", events: TOKENS, source: Some(TokenSource::Usage), reasoning: 0 };
 
 const RESPONSES: &str = "api: responses";
 
@@ -40,10 +40,10 @@ const SHAPES: [Shape; 30] = [
     Shape { flags: &["--usage", "both"], ..PLAIN },
     Shape { flags: &["--usage", "every"], ..PLAIN },
     Shape { flags: &["--usage", "always"], ..PLAIN },
-    Shape { flags: &["--usage", "never"], source: TokenSource::Events, ..PLAIN },
-    Shape { flags: &["--usage", "never", "--no-done"], source: TokenSource::Events, ..PLAIN },
+    Shape { flags: &["--usage", "never"], source: Some(TokenSource::Events), ..PLAIN },
+    Shape { flags: &["--usage", "never", "--no-done"], source: Some(TokenSource::Events), ..PLAIN },
     Shape { flags: &["--tokens-per-event", "5"], events: 3, ..PLAIN },
-    Shape { flags: &["--tokens-per-event", "5", "--usage", "never"], events: 3, source: TokenSource::Events, ..PLAIN },
+    Shape { flags: &["--tokens-per-event", "5", "--usage", "never"], events: 3, source: None, ..PLAIN },
     Shape { flags: &["--reasoning", "4"], reasoning: 4, ..PLAIN },
     Shape { flags: &["--reasoning", "12", "--reasoning-field", "reasoning"], reasoning: 12, ..PLAIN },
     Shape { flags: &["--crlf", "--keepalive-comments", "--no-done"], ..PLAIN },
@@ -55,7 +55,7 @@ const SHAPES: [Shape; 30] = [
     Shape { flags: &[], endpoint: RESPONSES, ..PLAIN },
     Shape { flags: &["--reasoning", "4"], reasoning: 4, endpoint: RESPONSES, ..PLAIN },
     Shape { flags: &["--tokens-per-event", "5"], events: 3, endpoint: RESPONSES, ..PLAIN },
-    Shape { flags: &["--usage", "never"], source: TokenSource::Events, endpoint: RESPONSES, ..PLAIN },
+    Shape { flags: &["--usage", "never"], source: Some(TokenSource::Events), endpoint: RESPONSES, ..PLAIN },
     Shape { flags: &["--crlf", "--keepalive-comments"], endpoint: RESPONSES, ..PLAIN },
     Shape { flags: &["--words", "utf8", "--chunk-bytes", "1"], endpoint: RESPONSES, ..PLAIN },
     Shape { flags: &["--words", "escaped", "--cut", "random", "--itl", "0s"], endpoint: RESPONSES, ..PLAIN },
@@ -133,18 +133,20 @@ fn every_shape_is_a_whole_answer() {
 fn compare(shape: &Shape, record: &Record, line: &Value, origin: u64) {
     let (row, flags) = (&record.row, shape.flags);
     assert!(row.outcome.is_ok(), "{flags:?}: {} {:?}", row.outcome, row.error);
-    assert_eq!((row.events, row.token_source), (shape.events, Some(shape.source)), "{flags:?}");
-    let counted = if shape.source == TokenSource::Usage { TOKENS } else { shape.events };
-    assert_eq!(row.output_tokens, Some(counted), "{flags:?}");
+    assert_eq!((row.events, row.token_source), (shape.events, shape.source), "{flags:?}");
+    let counted = if shape.source == Some(TokenSource::Usage) { TOKENS } else { shape.events };
+    assert_eq!(row.output_tokens, shape.source.map(|_| counted), "{flags:?}");
+    let unknown = shape.source.is_none().then_some(TokensUnknown::TokensByEvents);
+    assert_eq!((row.streamed_tokens, row.tokens_unknown), (row.output_tokens, unknown), "{flags:?}");
     assert_eq!(
         row.prompt_tokens.map(Value::from),
-        (shape.source == TokenSource::Usage).then(|| line["prompt_tokens"].clone())
+        (shape.source == Some(TokenSource::Usage)).then(|| line["prompt_tokens"].clone())
     );
     assert_eq!(record.gaps_ns.len() + 1, shape.events as usize, "{flags:?}");
     assert_eq!(row.finish_reason.as_deref(), Some("length"), "{flags:?}");
     let text = content_first(line["answer"].as_str().unwrap(), shape.reasoning);
     assert_eq!(row.text_digest.as_deref(), Some(&*digest(&text)), "{flags:?}: {text}");
-    if shape.source == TokenSource::Usage {
+    if shape.source == Some(TokenSource::Usage) {
         assert_eq!(row.reasoning_tokens, Some(shape.reasoning as u32), "{flags:?}");
     }
     // Both sides use the same clock, so nothing is received before it was written.
@@ -216,7 +218,7 @@ fn streams_that_the_mock_does_not_send() {
     let tool =
         r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}"#;
     let usage = r#"data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":7}}"#;
-    let (a, b) = (token("a"), token("b"));
+    let (a, b) = (token("alpha"), token(" beta"));
     // The body, the events, the tokens, and the source of the token count.
     let answers: Vec<(String, u32, u32, TokenSource)> = vec![
         (format!("{a}{b}{finish}"), 2, 2, TokenSource::Events),
@@ -226,7 +228,7 @@ fn streams_that_the_mock_does_not_send() {
         (format!(": hello\n\nevent: message\n{a}id: 7\nretry: 10\n{b}{finish}\n\n"), 2, 2, TokenSource::Events),
         (format!("event: ping\ndata: not json\n\n{a}{finish}\n\n"), 1, 1, TokenSource::Events),
         (
-            format!("data: {{\"choices\":[{{\"delta\":\ndata: {{\"content\":\"a\"}}}}]}}\n\n{finish}\n\n"),
+            format!("data: {{\"choices\":[{{\"delta\":\ndata: {{\"content\":\"alpha\"}}}}]}}\n\n{finish}\n\n"),
             1,
             1,
             TokenSource::Events,

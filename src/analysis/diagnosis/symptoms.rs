@@ -99,7 +99,7 @@ pub(super) fn failures_grow_with_output(evident: &Evident) -> Finding {
         };
         let text = || {
             format!(
-                "{}: {} of {} responses of less than {} tokens failed under way, and {} of {} of at least {long_from}",
+                "{}: {} of {} responses of less than {} tokens failed midway, and {} of {} of at least {long_from}",
                 names.server(of.0, of.1),
                 few.failed,
                 few.requests,

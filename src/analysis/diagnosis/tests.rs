@@ -89,7 +89,7 @@ fn failures_of_long_responses_point_to_ignore_eos() {
     };
     let key = "failures_grow_with_output";
     let found = seen(among(key, &[made("a", 32, 0), made("b", 256, 40)]));
-    let text = "demo: 0 of 100 responses of less than 64 tokens failed under way, and 40 of 100 of at least 256";
+    let text = "demo: 0 of 100 responses of less than 64 tokens failed midway, and 40 of 100 of at least 256";
     assert_eq!(found.iter().map(|one| one.text.as_str()).collect::<Vec<_>>(), [text]);
     assert!(matches!(among(key, &[made("a", 32, 40), made("b", 256, 40)]), Finding::NotSeen(_)));
     let few = among(key, &[made("a", 32, 0), made("b", 256, 2)]);
