@@ -91,7 +91,7 @@ pub(super) fn failures_grow_with_output(evident: &Evident) -> Finding {
         if short_of == long_from || few.requests < LEAST_BY_LENGTH || many.requests < LEAST_BY_LENGTH {
             return None;
         }
-        let [low, high] = [few, many].map(|count| failed_share(count));
+        let [low, high] = [few, many].map(failed_share);
         let growth = match many.failed * few.requests > few.failed * many.requests {
             false => Growth::No,
             true if high.is_above(low.ends.map_or(1.0, |[_, end]| end)) => Growth::Shown,

@@ -106,7 +106,7 @@ impl Playlist {
 
 /// Returns the form that `/all/v1` plays for the `number`-th request.
 pub fn form_of(forms: &[Form], number: usize) -> &Form {
-    if number % 2 == 0 { &forms[number / 2 % forms.len()] } else { &forms[0] }
+    if number.is_multiple_of(2) { &forms[number / 2 % forms.len()] } else { &forms[0] }
 }
 
 /// Serves one connection: any number of requests of the sweep itself, then one of a run.
