@@ -104,3 +104,16 @@ fn note(groups: &[Group]) -> String {
         servers.join(", ")
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_of_readers_is_noted() {
+        assert_eq!([[0, 3], [3, 0], [0, 0]].map(mixed_readers), [None, None, None]);
+        let text = "the responses of 1 run were read by an earlier version of sweepline, and those of 2 runs by this one; \
+                    `why RUN` says what differs";
+        assert_eq!(mixed_readers([1, 2]).as_deref(), Some(text));
+    }
+}

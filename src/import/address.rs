@@ -2,6 +2,8 @@
 
 use reqwest::Url;
 
+use crate::units;
+
 /// An address without secrets.
 pub(super) struct Address {
     /// The address, without a slash at its end.
@@ -28,6 +30,9 @@ pub(super) fn address(text: &str) -> Result<Address, String> {
     url.set_query(None);
     url.set_fragment(None);
     let url = url.as_str().trim_end_matches('/').to_owned();
+    if units::Address::parse(&url).is_err() {
+        return Err("its host name, or an escape in it, is not valid".to_owned());
+    }
     let is_changed = url != text.trim_end_matches('/');
     Ok(Address { url, had_secret, is_changed })
 }
@@ -36,7 +41,7 @@ pub(super) fn address(text: &str) -> Result<Address, String> {
 /// `/chat/completions`, this path is removed; if the address has no path, `/v1` is added. Also returns the
 /// API of the call; `None` if the address contains no call.
 pub(super) fn base(url: &str) -> (String, Option<&'static str>) {
-    for (call, api) in [("/chat/completions", "chat"), ("/completions", "completions")] {
+    for (call, api) in [("/chat/completions", "chat"), ("/completions", "completions"), ("/messages", "messages")] {
         if let Some(base) = url.strip_suffix(call) {
             return (base.to_owned(), Some(api));
         }
@@ -62,7 +67,7 @@ mod tests {
         assert_eq!((read.url.as_str(), read.had_secret), ("https://host/v1", true));
         let read = address("host:8000").unwrap();
         assert_eq!((read.url.as_str(), read.had_secret, read.is_changed), ("http://host:8000", false, true));
-        assert!(address("ftp://x").is_err() && address("http://").is_err());
+        assert!(address("ftp://x").is_err() && address("http://").is_err() && address("&").is_err());
         assert_eq!(api_base("h:1"), Ok(("http://h:1/v1".to_owned(), false)));
         assert_eq!(api_base("h:1/v1/completions?key=x"), Ok(("http://h:1/v1".to_owned(), true)));
         assert_eq!(base("http://h:1"), ("http://h:1/v1".to_owned(), None));

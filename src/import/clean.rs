@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::draft::{Draft, Field};
+use super::draft::{Draft, Entry, Field};
 use super::error::ImportError;
 use super::job::Job;
 use super::notes::Notes;
@@ -16,6 +16,9 @@ use crate::plan::foreign::{self, Placed, Value as Written};
 /// The parts of an address that are omitted because they may be secret.
 pub(super) const CREDENTIALS: &str = "user name, password or query of the address";
 pub(super) const WHY_CREDENTIALS: &str = "a plan holds no secrets: add api_key: { secret: env:NAME }";
+/// Why an axis of server flags is left out.
+const WHY_NO_SETTINGS: &str =
+    "the command that starts the server contains a possible secret, so the plan does not start it";
 /// Fields without which an entry is invalid.
 const NEEDED: [&str; 5] = ["url", "id", "base", "engine", "api"];
 
@@ -46,6 +49,7 @@ pub(super) fn job(job: &mut Job, notes: &Notes) {
 /// a secret.
 pub(super) fn draft(draft: &mut Draft, file: &str, notes: &Notes) -> Result<(), ImportError> {
     names(draft, notes);
+    let launched = launches(&draft.endpoints.all);
     let Draft { head, endpoints, models, scenarios, sections, sweeps, .. } = draft;
     let entries = [endpoints, models, scenarios].into_iter().flat_map(|table| &mut table.all);
     let all = std::iter::once(head)
@@ -59,7 +63,24 @@ pub(super) fn draft(draft: &mut Draft, file: &str, notes: &Notes) -> Result<(), 
         }
         *fields = kept;
     }
+    if launches(&draft.endpoints.all) < launched {
+        without_settings(draft, notes);
+    }
     Ok(())
+}
+
+/// Returns the number of endpoints that the plan launches.
+fn launches(endpoints: &[Entry]) -> usize {
+    endpoints.iter().flat_map(|endpoint| &endpoint.fields).filter(|field| field.key == "launch").count()
+}
+
+/// Removes the axes that set flags of servers, which the plan no longer launches.
+fn without_settings(draft: &mut Draft, notes: &Notes) {
+    for sweep in &mut draft.sweeps {
+        for axis in sweep.matrix.extract_if(.., |field| field.key == "server") {
+            notes.missing(&axis.origin, WHY_NO_SETTINGS, 0);
+        }
+    }
 }
 
 /// Renames entries whose names contain a secret.

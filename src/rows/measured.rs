@@ -67,7 +67,6 @@ pub struct Measured {
     /// The outcome of the request.
     pub outcome: Outcome,
     class: Maybe<u16>,
-    finish_reason: Option<Arc<String>>,
     /// Why the number of streamed tokens is not known.
     pub tokens_unknown: Option<TokensUnknown>,
     /// Source of the receive timestamps.
@@ -76,11 +75,20 @@ pub struct Measured {
     pub token_source: Option<TokenSource>,
     /// Whether response headers arrived.
     pub answered: bool,
-    /// The error of a failed request, or the reason why the usage of a completed request is implausible. A
-    /// request has at most one of these texts, so they share one field to save memory.
-    words: Option<Arc<String>>,
+    /// The texts of the request; `None` if it has none.
+    texts: Option<Arc<Texts>>,
     /// The server's own times; `None` for most servers, because they report no times.
     server_times: Option<Box<ServerTimes>>,
+}
+
+/// The texts of a request, which many requests share.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+struct Texts {
+    /// The error of a failed request, or the reason why the usage of a completed request is implausible. A request has
+    /// at most one of these.
+    words: Option<String>,
+    /// The server's reason for ending the response.
+    finish_reason: Option<String>,
 }
 
 macro_rules! optional {
@@ -143,18 +151,22 @@ impl Measured {
 
     /// Returns the error of a failed request, as text.
     pub fn error(&self) -> Option<&str> {
-        self.words.as_deref().map(String::as_str).filter(|_| !self.outcome.is_ok())
+        self.words().filter(|_| !self.outcome.is_ok())
     }
 
     /// Returns why the server's counts for a completed request are implausible; `None` if they are
     /// plausible.
     pub fn usage_doubt(&self) -> Option<&str> {
-        self.words.as_deref().map(String::as_str).filter(|_| self.outcome.is_ok())
+        self.words().filter(|_| self.outcome.is_ok())
     }
 
     /// Returns the server's reason for ending the response; `None` if it stated none.
     pub fn finish_reason(&self) -> Option<&str> {
-        self.finish_reason.as_deref().map(String::as_str)
+        self.texts.as_deref()?.finish_reason.as_deref()
+    }
+
+    fn words(&self) -> Option<&str> {
+        self.texts.as_deref()?.words.as_deref()
     }
 
     /// Returns the server's own times for this request.
@@ -169,7 +181,7 @@ pub(super) struct Condenser {
     places: HashMap<String, u16>,
     /// Names of the classes, in order of appearance.
     pub classes: Vec<String>,
-    words: HashSet<Arc<String>>,
+    texts: HashSet<Arc<Texts>>,
 }
 
 impl Condenser {
@@ -185,13 +197,16 @@ impl Condenser {
         Some(place)
     }
 
-    fn words(&mut self, text: &String) -> Arc<String> {
-        if let Some(known) = self.words.get(text) {
-            return Arc::clone(known);
+    fn texts(&mut self, texts: Texts) -> Option<Arc<Texts>> {
+        if texts == Texts::default() {
+            return None;
         }
-        let text = Arc::new(text.clone());
-        self.words.insert(Arc::clone(&text));
-        text
+        if let Some(known) = self.texts.get(&texts) {
+            return Some(Arc::clone(known));
+        }
+        let texts = Arc::new(texts);
+        self.texts.insert(Arc::clone(&texts));
+        Some(texts)
     }
 
     /// Converts one row.
@@ -200,9 +215,8 @@ impl Condenser {
         let believed = row.believed();
         let row = believed.as_ref().unwrap_or(row);
         let words = if row.outcome.is_ok() { &row.usage_doubt } else { &row.error };
-        let words = words.as_ref().map(|text| self.words(text));
-        let finish_reason = row.finish_reason.as_ref().map(|reason| self.words(reason));
-        Measured { class, words, finish_reason, ..Measured::of(row) }
+        let texts = self.texts(Texts { words: words.clone(), finish_reason: row.finish_reason.clone() });
+        Measured { class, texts, ..Measured::of(row) }
     }
 }
 
@@ -241,12 +255,11 @@ impl Measured {
             events: row.events,
             outcome: row.outcome,
             class: None.into(),
-            finish_reason: None,
             tokens_unknown: row.tokens_unknown,
             stamp: row.stamp,
             token_source: row.token_source,
             answered: row.headers_ns.is_some(),
-            words: None,
+            texts: None,
             server_times: Some(row.server_times()).filter(|times| !times.is_empty()).map(Box::new),
         }
     }
@@ -291,7 +304,7 @@ mod tests {
         let mut condenser = Condenser::default();
         let taken: Vec<Measured> = ["b", "a", "b"].map(|class| condenser.take(&row(class))).into();
         assert_eq!(taken.iter().map(Measured::class).collect::<Vec<_>>(), [Some(0), Some(1), Some(0)]);
-        assert_eq!((condenser.classes, condenser.words.len()), (vec!["b".to_owned(), "a".to_owned()], 1));
+        assert_eq!((condenser.classes, condenser.texts.len()), (vec!["b".to_owned(), "a".to_owned()], 1));
         assert_eq!((taken[1].error(), taken[1].connecting_ns(), taken[1].sent_ns()), (Some("refused"), Some(3), None));
     }
 }

@@ -55,7 +55,8 @@ impl Address {
         }
         check_host(text, &url)?;
         if let Some(fragment) = url.fragment() {
-            let message = format!("`{text}` has a fragment (`#{fragment}`), which is never sent to a server");
+            let base = text.strip_suffix(fragment).unwrap_or(text);
+            let message = format!("`{base}…` has a fragment, which is never sent to a server");
             return Err(AddressError::new(message, "remove it, or write %23 if `#` is part of the path or query"));
         }
         check_escapes(text)?;
@@ -338,7 +339,7 @@ mod tests {
         let long = format!("http://{}/v1", ["a".repeat(60).as_str(); 5].join("."));
         let label = format!("http://{}.example/v1", "a".repeat(64));
         for (text, part) in [
-            ("http://h/v1#top", "fragment (`#top`)"),
+            ("http://h/v1#top", "`http://h/v1#…` has a fragment"),
             ("http://a..b/v1", "nothing before or between its dots"),
             ("http://.b/v1", "nothing before or between its dots"),
             ("http://a b/v1", "a space or a control character"),

@@ -34,6 +34,7 @@ mod docs_output;
 mod docs_plans;
 mod docs_programs;
 mod docs_words;
+mod earlier_readers;
 mod editor;
 mod environment;
 mod equal_servers;

@@ -77,6 +77,8 @@ impl Mask {
                 self.spans.push(node.span.clone());
                 self.texts.push(text.clone());
             }
+            // A fragment is an error, and nobody knows what was meant by it.
+            Value::Text(text) if text.contains("://") && text.contains('#') => self.spans.push(node.span.clone()),
             Value::Int(_) | Value::Float(_) if secret => self.spans.push(node.span.clone()),
             // Invisible characters may be escaped in the file, so that the words of the parsed text differ
             // from those in the file.

@@ -164,13 +164,13 @@ fn places_point_at_what_was_written() {
     let yaml = good(YAML, Format::Yaml);
     let place = |path: &str| yaml.place(&steps(path)).unwrap().to_string();
     assert_eq!(place("endpoints/vllm/url"), "plan.yaml:9:10");
-    assert_eq!(place("sweeps/saturation/matrix/endpoint/1"), "plan.yaml:49:24");
+    assert_eq!(place("sweeps/saturation/matrix/endpoint/1"), "plan.yaml:50:24");
     // An axis is found by its primary name although the plan uses the alternative name, and a single value is
     // found as the first element of a list.
-    assert_eq!(place("sweeps/saturation/matrix/batch_size/3"), "plan.yaml:52:30");
-    assert_eq!(place("sweeps/saturation/matrix/model/0"), "plan.yaml:50:14");
+    assert_eq!(place("sweeps/saturation/matrix/batch_size/3"), "plan.yaml:53:30");
+    assert_eq!(place("sweeps/saturation/matrix/model/0"), "plan.yaml:51:14");
     // A value that was not written is found at its nearest written parent.
-    assert_eq!(place("sweeps/ladder/matrix/turns/0"), "plan.yaml:58:5");
+    assert_eq!(place("sweeps/ladder/matrix/turns/0"), "plan.yaml:59:5");
     assert_eq!(yaml.place(&steps("nothing")), None);
     let toml = good(TOML, Format::Toml);
     assert_eq!(toml.place(&steps("sweeps/saturation/matrix/batch_size/3")).unwrap().to_string(), "plan.toml:93:25");
