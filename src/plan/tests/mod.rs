@@ -173,7 +173,7 @@ fn places_point_at_what_was_written() {
     assert_eq!(place("sweeps/ladder/matrix/turns/0"), "plan.yaml:59:5");
     assert_eq!(yaml.place(&steps("nothing")), None);
     let toml = good(TOML, Format::Toml);
-    assert_eq!(toml.place(&steps("sweeps/saturation/matrix/batch_size/3")).unwrap().to_string(), "plan.toml:93:25");
+    assert_eq!(toml.place(&steps("sweeps/saturation/matrix/batch_size/3")).unwrap().to_string(), "plan.toml:97:25");
 }
 
 #[test]
