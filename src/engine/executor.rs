@@ -88,6 +88,8 @@ pub(crate) struct Counts {
     measured_in_flight: u64,
     /// Number of requests whose rows are awaited, because the server holds their streams open.
     held_open: u64,
+    /// Like `held_open`, for the requests of the measure window.
+    measured_held_open: u64,
     lingering: Lingering,
     no_room_in_a_row: u32,
     /// The lowest request number that was never used.
@@ -337,7 +339,8 @@ impl Executor {
         let end = self.phases.measure_end();
         let measured_waits = self.pacer.oldest_waiting().is_some_and(|at| at < end);
         let measured_comes = self.pacer.next_due().is_some_and(|at| at < end);
-        let all_measured = self.counts.measured_in_flight == 0 && !measured_waits && !measured_comes;
+        let nothing_open = self.counts.measured_in_flight + self.counts.measured_held_open == 0;
+        let all_measured = nothing_open && !measured_waits && !measured_comes;
         let Some(ending) = &mut self.ending else {
             return now >= self.phases.deadline() || (now >= end && all_measured);
         };
@@ -503,7 +506,7 @@ impl Executor {
         self.common.progress.failed.add(u64::from(!ok));
         match request {
             EndedRequest::Complete(entry) => self.push(entry)?,
-            EndedRequest::HeldOpen { .. } => self.counts.is_held_open(),
+            EndedRequest::HeldOpen { phase, .. } => self.counts.is_held_open(phase),
         }
         Ok(ok)
     }
@@ -511,6 +514,7 @@ impl Executor {
     /// Records the row of a request whose stream was held open.
     fn keep_late(&mut self, entry: Entry) -> Result<(), EngineError> {
         self.counts.held_open -= 1;
+        self.counts.measured_held_open -= u64::from(entry.row().phase == Phase::Measure);
         self.push(entry)
     }
 
@@ -579,8 +583,9 @@ impl Counts {
     }
 
     /// Updates the counts after a request has ended whose stream the server holds open.
-    fn is_held_open(&mut self) {
+    fn is_held_open(&mut self, phase: Phase) {
         self.held_open += 1;
+        self.measured_held_open += u64::from(phase == Phase::Measure);
         self.lingering.responses += 1;
         self.lingering.most = self.lingering.most.max(self.held_open);
     }

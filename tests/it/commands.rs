@@ -819,7 +819,13 @@ fn embedded_servers_are_gone_with_their_runs() {
     // other tests.
     std::fs::copy(env!("CARGO_BIN_EXE_sweepline"), &path).unwrap();
     lab.write("plan.yaml", ONE);
-    let output = std::process::Command::new(&path).args(["run", "plan.yaml"]).current_dir(lab.path()).output().unwrap();
+    // A process that another test starts at this moment holds the copy open for writing until it executes its program.
+    let output = wait_for("the copy to be closed", || {
+        match std::process::Command::new(&path).args(["run", "plan.yaml"]).current_dir(lab.path()).output() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => None,
+            other => Some(other.unwrap()),
+        }
+    });
     assert!(output.status.success(), "{output:?}");
     let of_this = |entry: std::io::Result<std::fs::DirEntry>| {
         let exe = std::fs::read_link(entry.ok()?.path().join("exe")).ok()?;

@@ -122,7 +122,7 @@ const CALIBRATE: &[Case] = &[
 const CLUSTER: &[Case] = &[
     case("submit plan.yaml --dry-run", "--on slurm", Prints("#!/bin/bash")),
     case("submit plan.yaml --on kubernetes", "--dry-run", Prints("# kubectl apply -f plan.yaml")),
-    case("submit plan.yaml --on slurm --dry-run", "--set name=other", Prints("other")),
+    case("submit plan.yaml --on slurm --dry-run", "--set name=kestrel", Prints("kestrel")),
     case("submit inside/plan.yaml --on slurm --dry-run", "--allow-outside", Prints("#!/bin/bash")),
     case("submit plan.yaml --on kubernetes", "--results new", Writes("new/submit/0001/job-2.yaml", "kind: Job")),
     case("submit plan.yaml --on kubernetes", "--format json", Prints("\"elements\": [")),

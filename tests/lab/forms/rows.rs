@@ -32,6 +32,8 @@ pub mod column {
     pub const TTFO_MS: &str = "ttfo_ms";
     pub const E2E_MS: &str = "e2e_ms";
     pub const TPOT_MS: &str = "tpot_ms";
+    pub const FIRST_TOKEN_NS: &str = "first_token_ns";
+    pub const LAST_TOKEN_NS: &str = "last_token_ns";
     /// Rates that need a number of tokens.
     pub const TOKEN_RATES: [&str; 2] = ["user_throughput_tokens_per_s", "generation_throughput_tokens_per_s"];
 }
