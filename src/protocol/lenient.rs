@@ -227,9 +227,7 @@ fn escape(text: &str) -> (usize, Cow<'_, str>) {
 /// the text has no halves.
 pub(crate) fn joined_halves(text: &str) -> Option<String> {
     // In UTF-8, the characters that stand for halves begin with this byte. Nearly all texts lack it.
-    if memchr::memchr(0xF3, text.as_bytes()).is_none() {
-        return None;
-    }
+    memchr::memchr(0xF3, text.as_bytes())?;
     let half = |c: char| u32::from(c).checked_sub(HALVES).filter(|unit| *unit < 0x800);
     if !text.contains(|c| half(c).is_some()) {
         return None;
