@@ -456,7 +456,7 @@ fn one_command_writes_the_plan_of_a_search_and_goes_on_with_it() {
     let server = Server::start(&lab, &["--model", "tiny-7b", "--slots", "4"]);
     let url = server.url();
     let args =
-        ["search", "--url", &url, "--slo", "ttft p50 30ms", "--of", "batch-size", "--to", "16", "--measure", "500ms"];
+        ["search", "--url", &url, "--slo", "ttft p50 100ms", "--of", "batch-size", "--to", "16", "--measure", "500ms"];
     let asked = |more: &[&str]| lab.run(&[&args[..], &["--confirm", "700ms"], more].concat());
     let ended = asked(&["--plan-only"]);
     assert_eq!((ended.code, names(&lab, "runs").len()), (Some(0), 0), "{}", ended.stderr);

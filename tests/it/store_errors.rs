@@ -159,8 +159,10 @@ fn a_folder_that_cannot_be_written_is_named_and_still_read() {
         let ended = unprivileged(&lab, reader).unwrap();
         assert_eq!(ended.code, Some(0), "{reader:?}: {}", ended.stderr);
     }
-    // The lab's own folder also belongs to another user.
+    // The lab's own folder belongs to another user, or to the user of a test without root.
+    set_mode(lab.path(), 0o555);
     refused(&unprivileged(&lab, &["run", "plan.yaml", "--results", "new"]).unwrap(), &["cannot write new"]);
+    set_mode(lab.path(), 0o755);
     refused(&unprivileged(&lab, &["export", "--format", "parquet"]).unwrap(), &["cannot write results/runs.parquet"]);
 
     set_mode(&lab.results().join("runs"), 0o000);
