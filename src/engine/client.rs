@@ -424,7 +424,9 @@ impl Client {
     /// Records the times and the request id that the server reported in the head of a response.
     fn told(&self, tally: &mut Tally, told: &Told) {
         tally.server_times(told.times(self.stream));
-        tally.set_content_kind(told.content_kind());
+        if self.stream {
+            tally.set_content_kind(told.content_kind());
+        }
         tally.row.trace_id = told.id().map(|id| self.presentable(id));
     }
 

@@ -41,6 +41,7 @@ impl Client {
         loop {
             let read = poll_fn(|cx| {
                 stream.poll(cx, |parser, bytes| {
+                    tally.row.bytes += bytes.len() as u64;
                     // The response is complete, so nothing here can spoil it.
                     let _ = self.take(tally, parser, bytes, tally.last_read());
                 })

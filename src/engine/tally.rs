@@ -22,8 +22,9 @@ const TOKEN_BYTES: usize = 5;
 /// A text that equals everything streamed so far repeats the whole message only if at least this many events came
 /// before it. Two equal tokens in a row are common.
 const EVENTS_BEFORE_REPEAT: u32 = 3;
-/// Size of the kept beginning of an event that was not read, in bytes.
-const UNREAD_BYTES: usize = 200;
+/// Size of the kept beginning of an event that was not read, in bytes. Much more is kept than is shown, because secrets
+/// are removed before the text is truncated for display, and a secret that is cut here would not be found.
+const UNREAD_BYTES: usize = 64 << 10;
 /// Maximum number of bytes that are reserved for a text before it arrives.
 const MOST_ROOM: usize = 1024;
 

@@ -179,6 +179,14 @@ fn echoes() -> Vec<Vec<u8>> {
         echoes.push(status(401, &format!("bad key {split}")));
         echoes.push(status(400, &format!("{{\"headers\":{{\"authorization\":\"Bearer {split}\"}}}}")));
     }
+    // Events that are skipped, and bodies that are no stream, are quoted. A key that is removed makes a text shorter, so a
+    // later one may move to where the text was cut.
+    for pad in 0..24 {
+        let keys = format!("{CANARY} ").repeat(8);
+        echoes.push(stream_of(&format!("data: {{\"odd\":\"{keys}{}{CANARY}\"}}\n\n", "x".repeat(pad))));
+    }
+    echoes.push(stream_of(&format!("{{\"detail\":\"{CANARY}\"}}")));
+    echoes.push(stream_of(&format!("<p>{CANARY}</p>")));
     // Wherever a message is truncated, no part of the key remains.
     for before in 170..205 {
         echoes.push(status(401, &format!("{} {CANARY}", "x".repeat(before))));
