@@ -65,6 +65,7 @@ pub fn run(order: &Order) -> Seen {
     let (_running, stop) = watch::channel(false);
     let finished = engine::execute(job, Arc::new(Progress::default()), stop).expect("a run that ends");
     let digest = Generator::new(&run.spec.scenario, run.spec.seed, run.spec.repeat, None).digest();
+    let held_open = finished.facts.lingering.map_or(0, |lingering| lingering.most);
     let (windows, start_monotonic_ns) = (finished.facts.windows, finished.facts.start_monotonic_ns);
     let commit = Commit {
         environment: client_environment(),
@@ -78,7 +79,8 @@ pub fn run(order: &Order) -> Seen {
     let (ended, failed) = counted.recv().expect("the sink was finished");
     let within = ended.iter().filter(|(at, _)| *at < windows.measure_end_ns);
     let (streams, tokens) = within.fold((0, 0), |(streams, tokens), (_, more)| (streams + 1, tokens + more));
-    Seen { streams, tokens, failed, seconds: windows.measure_end_ns as f64 / 1e9, start_monotonic_ns, peak_rss: 0 }
+    let seconds = windows.measure_end_ns as f64 / 1e9;
+    Seen { streams, tokens, failed, seconds, start_monotonic_ns, held_open, peak_rss: 0 }
 }
 
 /// Raises the limit of open files: each connection is a file, and the usual soft limit is far below ten

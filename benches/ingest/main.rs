@@ -18,6 +18,7 @@ mod bare;
 mod cases;
 mod child;
 mod engine;
+mod holding;
 mod log;
 mod mock;
 mod report;

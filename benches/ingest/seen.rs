@@ -15,6 +15,8 @@ pub struct Seen {
     pub seconds: f64,
     /// The origin of the times of its schedule, on the monotonic clock, in nanoseconds.
     pub start_monotonic_ns: u64,
+    /// Maximum number of streams that were read on at once after `[DONE]`.
+    pub held_open: u64,
     /// Peak memory of the child, in bytes.
     pub peak_rss: u64,
 }

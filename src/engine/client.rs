@@ -20,7 +20,7 @@ use crate::units::Nanos;
 use super::clock::Clock;
 use super::connection::{Connection, Outgoing, Progress};
 use super::http::Body;
-use super::http2::{Exchange, Heads, Lease, Sessions};
+use super::http2::{Exchange, Heads, Lease, Sessions, Written};
 use super::io::{Read, Stamps};
 use super::limit::Limit;
 use super::lingering::{HeldOpen, HeldStream, Lingerers};
@@ -220,6 +220,20 @@ impl From<Ended> for Performed {
     }
 }
 
+/// Records when a request over HTTP/2 was written, once nothing waits for the head of its response any more. The task
+/// of the connection writes it, so it may be written although the run ends before the request's own task runs again.
+struct SentTime<'a> {
+    written: Written,
+    /// The field of the request's row.
+    field: &'a mut Option<u64>,
+}
+
+impl Drop for SentTime<'_> {
+    fn drop(&mut self) {
+        *self.field = self.written.at();
+    }
+}
+
 impl Client {
     /// Performs one request.
     pub(crate) async fn perform(&self, order: Order) -> Performed {
@@ -227,7 +241,10 @@ impl Client {
         let result = {
             // The future is large, so it is pinned where it is created instead of being moved.
             let exchange = pin!(self.exchange(&mut tally, start.request, body));
-            let cut = || Err(Failure::new(Outcome::CutAtDrain, "still in progress at the end of drain"));
+            let cut = || {
+                self.links.end();
+                Err(Failure::new(Outcome::CutAtDrain, "still in progress at the end of drain"))
+            };
             self.cut.or(exchange).await.unwrap_or_else(cut)
         };
         let result = match result {
@@ -402,12 +419,10 @@ impl Client {
         let stamps = Stamps::new(self.clock);
         let mut limit = Limit::new(self.clock, self.timeouts, sessions.timer());
         let mut exchange = Exchange::begin(lease, Rc::clone(&stamps), head, body.clone())?;
-        let step = |cx: &mut Context<'_>| {
-            let head = exchange.poll_head(cx);
-            tally.row.sent_ns = stamps.sent();
-            head
-        };
-        let head = limit.bound(&stamps, step).await??;
+        let sent = SentTime { written: exchange.written(), field: &mut tally.row.sent_ns };
+        let head = limit.bound(&stamps, |cx| exchange.poll_head(cx)).await;
+        drop(sent);
+        let head = head??;
         self.told(tally, &head.told);
         let mut answer = Answer::Two(exchange);
         let answered = self.answered(&mut answer, (head.status, head.retry_after), tally, &mut limit).await;

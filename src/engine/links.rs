@@ -32,6 +32,15 @@ impl Links {
         }
     }
 
+    /// Sends no further request, because the run has ended.
+    pub(crate) fn end(&self) {
+        match self {
+            // A request on its own connection is written by its own task, which is cancelled.
+            Links::One(_) => {}
+            Links::Two(sessions) => sessions.end(),
+        }
+    }
+
     /// Sets the run's clock, which has started.
     pub(crate) fn begin(&mut self, clock: Clock) {
         match self {

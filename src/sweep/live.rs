@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::engine::{Secret, Target};
 use crate::network::Route;
-use crate::plan::{Access, Endpoint, SecretRef, TextOrSecret, Tls};
+use crate::plan::{Access, Endpoint, PemFile, SecretRef, TextOrSecret, Tls};
 use crate::rows::ServerStart;
 use crate::server::{Embedded, Found};
 use crate::tls::TlsSettings;
@@ -69,9 +69,9 @@ pub(super) fn route(url: &str, access: &Access, folder: &Path) -> Result<Route, 
     if !route.address().is_https() {
         return Ok(route);
     }
-    let Tls { ca, cert, key } = tls.clone().unwrap_or_default();
-    let [ca, cert, key] = [ca, cert, key].map(|file| file.map(|file| folder.join(file)));
-    let identity = cert.as_deref().zip(key.as_deref());
+    let Tls { ca, certificate, key } = tls.clone().unwrap_or_default();
+    let [ca, certificate, key] = [ca, certificate, key].map(|file| file.map(|PemFile(path)| folder.join(path)));
+    let identity = certificate.as_deref().zip(key.as_deref());
     Ok(route.with_tls(TlsSettings::read(*insecure_tls, ca.as_deref(), identity)?))
 }
 

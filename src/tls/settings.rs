@@ -65,7 +65,7 @@ pub enum TlsFileError {
         remedy: &'static str,
     },
     /// The private key does not belong to the certificate, or its kind is not supported.
-    #[error("`tls.cert` and `tls.key` cannot be used together: {0}")]
+    #[error("`tls.certificate` and `tls.key` cannot be used together: {0}")]
     Mismatch(String),
 }
 
@@ -88,7 +88,7 @@ impl TlsSettings {
 }
 
 fn read_identity(cert: &Path, key: &Path) -> Result<Identity, TlsFileError> {
-    let identity = Identity { certificates: certificates("cert", cert)?, key: private_key(key)? };
+    let identity = Identity { certificates: certificates("certificate", cert)?, key: private_key(key)? };
     let provider = provider();
     let signer = provider.key_provider.load_private_key(identity.key.clone_key());
     let signer = signer.map_err(|error| TlsFileError::Mismatch(error.to_string()))?;

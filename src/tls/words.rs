@@ -43,13 +43,13 @@ fn remedy(reason: &str) -> Option<&'static str> {
     }
     if reason.contains("CertificateRequired") {
         return Some(
-            "the server requires a certificate of the client: name its files on the endpoint, `tls: { cert: FILE, key: \
+            "the server requires a certificate of the client: name its files on the endpoint, `tls: { certificate: FILE, key: \
              FILE }`",
         );
     }
     reason
         .contains("received fatal alert")
-        .then_some("the server does not accept the certificate of the client: check `tls.cert` of the endpoint")
+        .then_some("the server does not accept the certificate of the client: check `tls.certificate` of the endpoint")
 }
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
         let words = |reason: &str| in_words(reason.to_owned());
         assert!(words("invalid peer certificate: UnknownIssuer").contains("SSL_CERT_FILE"));
         assert!(words("invalid peer certificate: UnknownIssuer").contains("tls: { ca: FILE }"));
-        assert!(words("received fatal alert: CertificateRequired").contains("tls: { cert: FILE, key: FILE }"));
+        assert!(words("received fatal alert: CertificateRequired").contains("tls: { certificate: FILE, key: FILE }"));
         assert!(words("invalid peer certificate: certificate not valid for name \"h\"").contains("`host`"));
         assert_eq!(words("Connection refused (os error 111)"), "Connection refused (os error 111)");
     }

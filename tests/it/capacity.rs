@@ -62,10 +62,14 @@ fn of<'v>(entries: &'v Value, sweep: &str, endpoint: &str) -> &'v Value {
 }
 
 #[test]
-fn known_capacity_is_found_within_the_ladder_and_priced() {
+fn servers_with_known_limits_are_answered_for() {
     let lab = measured();
+    known_capacity_is_found_within_the_ladder_and_priced(&lab);
+    curves_say_where_servers_bend(&lab);
+}
 
-    let answer = json(&lab, &["capacity", "plan.yaml", "--target-qps", "100", "--headroom", "20%"]);
+fn known_capacity_is_found_within_the_ladder_and_priced(lab: &Lab) {
+    let answer = json(lab, &["capacity", "plan.yaml", "--target-qps", "100", "--headroom", "20%"]);
     let entries = &answer["configurations"];
     let two = of(entries, "ladder", "two");
     assert_eq!((&two["max_qps"]["holds"], &two["max_qps"]["misses"]), (&30.0.into(), &200.0.into()), "{two:#}");
@@ -108,10 +112,8 @@ fn known_capacity_is_found_within_the_ladder_and_priced() {
     assert_eq!(of(entries, "closed", "two")["closed_loop"]["holds"], 8.0, "60 ms at 8: {entries:#}");
 }
 
-#[test]
-fn curves_say_where_servers_bend() {
-    let lab = measured();
-    let curves = &json(&lab, &["curves", "plan.yaml"])["curves"];
+fn curves_say_where_servers_bend(lab: &Lab) {
+    let curves = &json(lab, &["curves", "plan.yaml"])["curves"];
     let closed = of(curves, "closed", "two");
     let knee = closed["knee"]["load"].as_f64().unwrap_or_else(|| panic!("{closed:#}"));
     assert!((3.0..=5.5).contains(&knee), "four slots: {knee}");
@@ -150,7 +152,7 @@ fn curves_say_where_servers_bend() {
     assert!(!text.contains("from the schedule"), "no open loop is shown: {text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 
-    let found = json(&lab, &["diagnose", "plan.yaml"]);
+    let found = json(lab, &["diagnose", "plan.yaml"]);
     let predictions = found["predictions"].as_array().unwrap();
     // The bound is 600 GB/s divided by 2 GB.
     assert!(predictions.iter().all(|one| one["endpoint"] == "two" && one["by_weights_tokens_per_s"] == 300.0));

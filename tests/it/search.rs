@@ -465,7 +465,11 @@ fn one_command_writes_the_plan_of_a_search_and_goes_on_with_it() {
     lab.ok(&["check", "search.yaml"]);
     // The same command resumes with the plan that it wrote; a command that describes a different plan does
     // not overwrite it.
-    let short = written.replace("fill: 10s", "fill: 0s").replace("stabilize: 20s", "stabilize: 100ms");
+    let short = written
+        .replace("fill: 10s", "fill: 0s")
+        .replace("stabilize: 20s", "stabilize: 100ms")
+        .replace("min_requests: 200, at_most: 5s", "min_requests: 12, at_most: 2s")
+        .replace("output_tokens: 256", "output_tokens: 32");
     lab.write("search.yaml", &(short + "validity: { client_late: { suspect: 100%, invalid: 100% } }\n"));
     let refused = asked(&[]);
     assert_eq!(refused.code, Some(2));

@@ -116,7 +116,7 @@ fn a_server_s_own_certificate_can_be_trusted() {
 fn a_client_identifies_itself_with_its_certificate() {
     let (lab, server) = (lab(), Recorder::start(Rules { asks_clients: true, ..tls("gateway") }));
     let url = format!("url: 'https://localhost:{}/v1'", server.port());
-    let identity = "cert: client.pem, key: client.key";
+    let identity = "certificate: file:client.pem, key: { secret: file:client.key }";
     let ended = measure(&lab, &format!("{url}, tls: {{ ca: ca.pem, {identity} }}"), &[]);
     assert!(all_kinds(&server).iter().all(|request| request.has_certificate));
     let key = std::fs::read_to_string(certificates().join("client.key")).unwrap();
@@ -133,7 +133,7 @@ fn files_of_certificates_that_cannot_be_used_are_named() {
     for (fields, part) in [
         ("ca: nowhere.pem", "cannot read `tls.ca` from nowhere.pem"),
         ("ca: empty.pem", "`tls.ca`: empty.pem contains no certificate in PEM"),
-        ("cert: client.pem, key: empty.pem", "empty.pem contains no private key in PEM"),
+        ("certificate: client.pem, key: empty.pem", "empty.pem contains no private key in PEM"),
         ("cert: own.pem, key: client.key", "the private key does not belong to the first certificate"),
     ] {
         refused(&lab, &format!("{url}, tls: {{ {fields} }}"), 2, &[part]);
@@ -262,7 +262,8 @@ fn a_server_on_a_unix_socket_is_measured() {
 fn workers_take_the_same_way() {
     let (lab, server) = (lab(), Recorder::start(Rules { asks_clients: true, ..tls("gateway") }));
     let url = format!("url: 'https://127.0.0.1:{}/v1'", server.port());
-    let fields = format!("{url}, host: gw.example, tls: {{ ca: ca.pem, cert: client.pem, key: client.key }}");
+    let fields =
+        format!("{url}, host: gw.example, tls: {{ ca: file:ca.pem, certificate: client.pem, key: client.key }}");
     let text = plan(&fields).replace("batch_size: [1]", "batch_size: [2]");
     lab.write("plan.yaml", &format!("{text}engine: {{ workers: 2 }}\n"));
     let ended = lab.run(&["run", "plan.yaml"]);
@@ -281,8 +282,9 @@ fn settings_that_contradict_each_other_are_errors_of_check() {
         (format!("{http}, host: 'https://gw.example'"), "E026", "is an address, not the name of a host"),
         (format!("{http}, host: 'a..b'"), "E026", "nothing before or between its dots"),
         (format!("{http}, tls: {{ ca: ca.pem }}"), "E025", "`url` begins with http://"),
-        (format!("{https}, tls: {{ cert: a.pem }}"), "E025", "`tls.cert` has no `key`"),
+        (format!("{https}, tls: {{ certificate: a.pem }}"), "E025", "`tls.certificate` has no `key`"),
         (format!("{https}, tls: {{ ca: /etc/ca.pem }}"), "E031", "outside the plan's folder"),
+        (format!("{https}, tls: {{ ca: {{ secret: env:CA }} }}"), "E0", "are read from files"),
         (format!("{https}, insecure_tls: true, tls: {{ ca: ca.pem }}"), "E025", "has no effect"),
         (format!("{https}, proxy: 'socks5://h:1'"), "E026", "only http is supported"),
         (format!("{https}, proxy: 'http://me:hunter2@h:1'"), "E027", "contains a password"),
@@ -296,6 +298,8 @@ fn settings_that_contradict_each_other_are_errors_of_check() {
         assert!(ended.stderr.contains(code) && ended.stderr.contains(part), "{fields}: {}", ended.stderr);
         assert!(!ended.stderr.contains("hunter2"), "{}", ended.stderr);
     }
+    lab.write("plan.yaml", &plan(&format!("{https}, tls: {{ ca: file:/run/secrets/ca.pem }}")));
+    lab.ok(&["check", "plan.yaml"]);
     lab.write("plan.yaml", &plan(&format!("{https}, tls: {{ ca: /etc/ca.pem }}")));
     lab.ok(&["check", "--allow-outside", "plan.yaml"]);
 }

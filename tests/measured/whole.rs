@@ -19,6 +19,10 @@ fn imports_of_every_changed_field() {
     run(&["--lib"], &["import::tests::mutations"]);
 }
 
+fn every_change_of_a_plan_and_every_cut_of_a_journal() {
+    run(&["--lib"], &["the_schema_and_the_check", "a_cut_journal", "extreme_rows"]);
+}
+
 fn every_simulation_of_the_analysis() {
     run(&["--lib"], &["simulations", "clean_run", "false_alarm"]);
 }
@@ -63,6 +67,7 @@ fn the_engine_costs_little_more_than_a_bare_reader() {
 
 lab::measured_tests![
     imports_of_every_changed_field,
+    every_change_of_a_plan_and_every_cut_of_a_journal,
     every_simulation_of_the_analysis,
     pages_in_a_browser,
     workbooks_in_libreoffice,

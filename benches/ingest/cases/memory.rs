@@ -5,6 +5,7 @@ use std::time::Duration;
 use sweepline::rows::{Table, read_samples};
 
 use crate::args::Args;
+use crate::holding;
 use crate::mock::Mock;
 use crate::report::{Bound, Report, megabytes};
 
@@ -22,6 +23,24 @@ pub fn memory(args: &Args, report: &mut Report) {
     let slow = ["--ttft", "1s", "--itl", "200ms", "--slots", "10000"];
     let phases = format!("fill: 4s, stabilize: 0s, measure: {window}ms, drain: 30s");
     one(report, 10_000, &slow, 32, &phases, 600e6);
+    held_open(args, report);
+}
+
+/// Measures about 1 000 connections that the server holds open after `[DONE]`: 500 requests/s, each read on for two
+/// seconds. Compares with the same requests to a server that ends its responses.
+fn held_open(args: &Args, report: &mut Report) {
+    let window = args.window(Duration::from_secs(20)).as_millis();
+    let phases = format!("fill: 0s, stabilize: 4s, measure: {window}ms, drain: 10s");
+    let [ended, held] = [false, true].map(|holds| {
+        let port = holding::start(holds);
+        Run::make(port, plan(port, holding::TOKENS, "qps: [500]", &phases), "bench")
+    });
+    let most = held.done.seen.held_open;
+    assert!(most >= 900, "only {most} streams were held open");
+    let peak = held.done.seen.peak_rss as f64;
+    report.figure(&format!("{most} streams held open at once: peak"), peak, megabytes, Some(Bound::Most(100e6)));
+    let peak = ended.done.seen.peak_rss as f64;
+    report.figure("the same requests, no stream held open: peak", peak, megabytes, None);
 }
 
 fn one(report: &mut Report, streams: u32, flags: &[&str], tokens: u32, phases: &str, most: f64) {

@@ -256,8 +256,14 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
     Ok(())
 }
 
+/// The number of cases: a quarter of those in the measured suite (`SWEEPLINE_WHOLE=1`).
+fn cases() -> ProptestConfig {
+    let is_whole = std::env::var("SWEEPLINE_WHOLE").is_ok_and(|whole| whole == "1");
+    ProptestConfig::with_cases(if is_whole { 64 } else { 16 })
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(cases())]
 
     #[test]
     fn extreme_rows_break_no_answer(records in records(), facts in facts(), labels in labels()) {

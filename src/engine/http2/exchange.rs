@@ -39,6 +39,16 @@ enum Answer {
     Body(RecvStream),
 }
 
+/// Tells when a request was written to its connection.
+pub(crate) struct Written(Rc<Track>);
+
+impl Written {
+    /// Returns when the request's head was written, in nanoseconds since the run's start; `None` if it was not.
+    pub(crate) fn at(&self) -> Option<u64> {
+        self.0.written()
+    }
+}
+
 /// The head of a response.
 pub(crate) struct Head {
     pub(crate) status: u16,
@@ -69,6 +79,11 @@ impl Exchange {
     /// Returns the stamps of this request.
     pub(crate) fn stamps(&self) -> &Rc<Stamps> {
         &self.stamps
+    }
+
+    /// Returns what tells when the request was written.
+    pub(crate) fn written(&self) -> Written {
+        Written(Rc::clone(&self.track))
     }
 
     /// Waits for the head of the response.

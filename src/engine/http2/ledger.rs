@@ -165,6 +165,11 @@ impl Track {
         self.sent.get()
     }
 
+    /// Returns when the request's head was written; `None` if it has not been written.
+    pub(super) fn written(&self) -> Option<u64> {
+        self.sent.get()
+    }
+
     /// Returns the read with which the head of the response arrived; `None` if it has not arrived.
     pub(super) fn head(&self) -> Option<Read> {
         self.head.get()

@@ -15,7 +15,7 @@ mod session;
 mod sessions;
 mod watched;
 
-pub(crate) use exchange::Exchange;
+pub(crate) use exchange::{Exchange, Written};
 pub(crate) use heads::Heads;
 pub(crate) use session::Lease;
 pub(crate) use sessions::Sessions;

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -50,6 +50,8 @@ pub(crate) struct Session {
     under_way: Cell<u32>,
     /// Wakes the task that drives the connection.
     driver: RefCell<Option<Waker>>,
+    /// Whether the run has ended, so that nothing more may be written.
+    ended: Rc<Cell<bool>>,
 }
 
 enum State {
@@ -87,8 +89,8 @@ pub(crate) struct Lease {
 
 impl Session {
     /// Starts to open a connection for at most `wanted` requests at a time; opening may take at most
-    /// `limit`. Must be called within the runtime.
-    pub(super) fn start(connector: &Connector, wanted: u32, limit: Nanos) -> Rc<Session> {
+    /// `limit`. Nothing more is written once `ended` is true. Must be called within the runtime.
+    pub(super) fn start(connector: &Connector, wanted: u32, limit: Nanos, ended: Rc<Cell<bool>>) -> Rc<Session> {
         let clock = connector.clock();
         let session = Rc::new(Session {
             wanted,
@@ -99,6 +101,7 @@ impl Session {
             taken: Cell::new(0),
             under_way: Cell::new(0),
             driver: RefCell::default(),
+            ended,
         });
         tokio::task::spawn_local(Rc::clone(&session).live(connector.clone(), limit));
         session
@@ -134,6 +137,9 @@ impl Session {
                 *driver = Some(cx.waker().clone());
             }
             drop(driver);
+            if self.ended.get() {
+                return Poll::Ready(Ok(()));
+            }
             let polled = connection.as_mut().poll(cx);
             self.close_where_left();
             if ledger.is_settled() && !std::mem::replace(&mut is_settled, true) {

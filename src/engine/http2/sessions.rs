@@ -9,7 +9,7 @@
 //! sent on it. Before that the server's limit on streams is unknown, and the server would refuse streams
 //! beyond the limit.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -37,6 +37,8 @@ pub(crate) struct Sessions {
     keeps: bool,
     /// Time limit for opening a connection.
     limit: Nanos,
+    /// Whether the run has ended.
+    ended: Rc<Cell<bool>>,
     /// Timers of finished requests, for reuse.
     timers: RefCell<Vec<Timer>>,
 }
@@ -45,8 +47,14 @@ impl Sessions {
     /// Creates an empty set of connections for a run of `spec`.
     pub(crate) fn new(spec: &RunSpec, Http2 { streams }: Http2, connector: Connector) -> Sessions {
         let keeps = spec.connections != Connections::PerRequest;
-        let (open, timers) = (RefCell::default(), RefCell::default());
-        Sessions { connector, open, streams, keeps, limit: spec.timeouts.connect, timers }
+        let (open, ended, timers) = (RefCell::default(), Rc::default(), RefCell::default());
+        Sessions { connector, open, streams, keeps, limit: spec.timeouts.connect, ended, timers }
+    }
+
+    /// Writes nothing more to any connection, because the run has ended. A request that was not written before is
+    /// never sent, and its row says so.
+    pub(crate) fn end(&self) {
+        self.ended.set(true);
     }
 
     /// Opens connections with room for `places` concurrent requests, several connections at a time. Stops
@@ -119,7 +127,7 @@ impl Sessions {
     }
 
     fn start(&self) -> Rc<Session> {
-        let session = Session::start(&self.connector, self.streams, self.limit);
+        let session = Session::start(&self.connector, self.streams, self.limit, Rc::clone(&self.ended));
         if self.keeps {
             self.open.borrow_mut().push(Rc::clone(&session));
         }

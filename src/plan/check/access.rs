@@ -7,6 +7,7 @@ use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::access::Tls;
 use crate::plan::model::endpoint::Endpoint;
 use crate::plan::model::text_or_secret::TextOrSecret;
+use crate::plan::text::secret::mount_of;
 use crate::plan::text::tree::Step;
 use crate::units::{Address, AddressError, Proxy, host_in};
 
@@ -118,17 +119,18 @@ impl Checker<'_> {
             let message = "`insecure_tls` accepts any certificate, so `tls.ca` has no effect";
             self.contradiction(&[&at[..], &steps!["ca"]].concat(), message, "remove `insecure_tls`, or `ca`");
         }
-        for (given, key, missing) in [(&tls.cert, "cert", &tls.key), (&tls.key, "key", &tls.cert)] {
+        let pairs =
+            [("certificate", &tls.certificate, "key", &tls.key), ("key", &tls.key, "certificate", &tls.certificate)];
+        for (key, given, other, missing) in pairs {
             if given.is_some() && missing.is_none() {
-                let other = if key == "cert" { "key" } else { "cert" };
                 let message = format!("`tls.{key}` has no `{other}`");
                 let remedy = format!("add `{other}`: a client's certificate and its private key belong together");
                 self.contradiction(&[&at[..], &steps![key]].concat(), message, &remedy);
             }
         }
-        for (key, file) in [("ca", &tls.ca), ("cert", &tls.cert), ("key", &tls.key)] {
+        for (key, file) in [("ca", &tls.ca), ("certificate", &tls.certificate), ("key", &tls.key)] {
             if let Some(file) = file {
-                self.certificate_file(&[&at[..], &steps![key]].concat(), key, file);
+                self.certificate_file(&[&at[..], &steps![key]].concat(), key, &file.0);
             }
         }
     }
@@ -138,7 +140,7 @@ impl Checker<'_> {
             return self.empty(at, format!("`tls.{key}` is empty"), "write the path of a PEM file");
         }
         let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
-        if self.allow_outside || Path::new(file).components().all(inside) {
+        if self.allow_outside || mount_of(file).is_some() || Path::new(file).components().all(inside) {
             return;
         }
         let message = format!("`{file}` is outside the plan's folder");

@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::model::pem_file::PemFile;
 use crate::plan::model::text_or_secret::TextOrSecret;
 
 /// The certificates of the connections to an endpoint. All files are in PEM.
@@ -14,15 +15,16 @@ pub struct Tls {
     /// A file with the certificates to trust instead of the system's: those of authorities, or the server's
     /// own certificate.
     #[schemars(example = "certs/ca.pem")]
-    pub ca: Option<String>,
+    pub ca: Option<PemFile>,
     /// A file with the certificate by which the client identifies itself, followed by the certificates that
     /// lead to its authority. Requires `key`.
     #[schemars(example = "certs/client.pem")]
-    pub cert: Option<String>,
-    /// A file with the private key of `cert`, without a passphrase. It is read when connections are opened,
+    #[serde(alias = "cert")]
+    pub certificate: Option<PemFile>,
+    /// A file with the private key of `certificate`, without a passphrase. It is read when connections are opened,
     /// and never copied or printed.
     #[schemars(example = "certs/client.key")]
-    pub key: Option<String>,
+    pub key: Option<PemFile>,
 }
 
 /// How clients reach the server of an endpoint, beyond its address.

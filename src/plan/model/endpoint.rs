@@ -89,7 +89,7 @@ pub struct Endpoint {
     pub host: Option<String>,
     /// The certificates to trust instead of the system's, and the client's own certificate. Not part of a
     /// run's identity.
-    #[schemars(example = serde_json::json!({ "ca": "certs/ca.pem", "cert": "certs/client.pem", "key": "certs/client.key" }))]
+    #[schemars(example = serde_json::json!({ "ca": "certs/ca.pem", "certificate": "certs/client.pem", "key": "certs/client.key" }))]
     pub tls: Option<Tls>,
     /// The HTTP proxy through which the server is reached; the proxies of the environment are ignored. An
     /// address with a password must be a reference: { secret: env:NAME }. Not part of a run's identity.

@@ -58,11 +58,14 @@ fn answer_together(accepted: &Receiver<TcpStream>, crowd: usize) -> Vec<TcpStrea
     while held.len() < crowd {
         let mut stream = accepted.recv_timeout(DEADLINE).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        if read_request(&mut stream) {
-            held.push(stream);
-        } else {
-            let length = PROBE_ANSWER.len();
-            write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{PROBE_ANSWER}").unwrap();
+        match read_request(&mut stream) {
+            Some(true) => held.push(stream),
+            Some(false) => {
+                let length = PROBE_ANSWER.len();
+                // The client may have given the check up meanwhile.
+                let _ = write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{PROBE_ANSWER}");
+            }
+            None => {}
         }
     }
     held.iter_mut().for_each(|stream| stream.write_all(answer.as_bytes()).unwrap());
