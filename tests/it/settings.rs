@@ -100,7 +100,7 @@ fn settings_of_a_sweep_share_charts_of_a_workbook() {
     let mut series = Vec::new();
     for at in 0..book.len() {
         let mut part = book.by_index(at).unwrap();
-        if part.name().starts_with("xl/charts/chart") {
+        if part.name().unwrap().starts_with("xl/charts/chart") {
             let mut text = String::new();
             part.read_to_string(&mut text).unwrap();
             series.push((text.matches("<c:ser>").count(), text.contains("output throughput")));
