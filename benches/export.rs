@@ -182,5 +182,8 @@ fn main() {
     report(folder, "requests as Parquet", rows, &["export", "--rows", "requests", "-o", "requests.parquet"]);
     let five = "run_id,request,outcome,ttft_ms,e2e_ms";
     let args = ["export", "--rows", "requests", "--columns", five, "-o", "requests.xlsx"];
-    report(folder, "five columns of requests as XLSX", rows, &args);
+    // A sheet cannot hold more rows.
+    if rows < 1 << 20 {
+        report(folder, "five columns of requests as XLSX", rows, &args);
+    }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::failure::Failure;
+use crate::store::is_alive;
 
 /// Permission to overwrite a file that the command did not write.
 #[derive(Debug, Clone, Copy, Default, Args)]
@@ -60,7 +61,7 @@ pub(crate) fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failu
 
 /// Writes a temporary file next to the target and renames it when it is complete. If the target is a link,
 /// the file that it points to is replaced, not the link; a special file, like a pipe, is written to
-/// directly.
+/// directly. Temporary files of killed processes for the same target are removed first.
 pub(super) fn replace(
     path: &Path,
     fill: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
@@ -72,9 +73,11 @@ pub(super) fn replace(
         fill(&mut out)?;
         return out.flush();
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    remove_leftovers(path);
+    let beside = path.with_file_name(format!("{}{}", temporary(path), std::process::id()));
     let written = File::create(&beside).and_then(|file| {
+        // The lock shows other machines that the file is in use. Not every file system has locks.
+        let _ = file.try_lock();
         let mut out = BufWriter::new(file);
         fill(&mut out)?;
         out.flush()
@@ -90,6 +93,33 @@ pub(super) fn replace(
         let _ = std::fs::remove_file(&beside);
     }
     moved
+}
+
+/// Returns the name of the temporary files for a target, without the process id at the end.
+fn temporary(path: &Path) -> String {
+    format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// Removes the temporary files for this target whose processes were killed. Another machine may write to the same
+/// folder, so a file is kept if it is locked. Errors are ignored, because the files are harmless.
+fn remove_leftovers(path: &Path) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let prefix = temporary(path);
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(&prefix));
+        let is_id = |id: &&str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+        let is_left = process.filter(is_id).is_some_and(|process| !is_alive(process));
+        if is_left && is_unlocked_file(&entry.path()) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether this is a regular file that no process has locked.
+fn is_unlocked_file(path: &Path) -> bool {
+    let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
+    is_file && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// Returns the target if the path is a link to a file that does not exist yet, and otherwise the

@@ -13,7 +13,8 @@ use crate::cli::copies::ADDRESS;
 use crate::cli::failure::Failure;
 use crate::plan::load;
 use crate::store::object::ObjectResults;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, typed_results};
+use crate::units::text::quoted;
 
 /// Returns the address in `--results`; `None` for a folder.
 pub(super) fn address(results: &Path) -> Option<&str> {
@@ -51,6 +52,28 @@ pub(super) fn of_plan(matches: &ArgMatches) -> Option<String> {
     let text = fs::read_to_string(plan).ok().filter(|text| text.lines().any(has_key))?;
     drop(text);
     load(plan).ok()?.plan.results.clone()
+}
+
+/// States that runs of a local copy (short ids) are no longer committed in the shared results, with the remedy. `plan`
+/// is the flag for the plan as typed on a command line, with a leading blank, or empty.
+pub(super) fn vanished(store: &Store, ids: &[String], plan: &str) -> String {
+    /// Maximum number of runs that are named.
+    const MOST: usize = 8;
+    let (runs, are, them) = match ids.len() {
+        1 => ("1 run was".to_owned(), "is", "it"),
+        count => (format!("{count} runs were"), "are", "them"),
+    };
+    let named: Vec<&str> = ids.iter().take(MOST).map(|id| &id[..8]).collect();
+    let more = if ids.len() > MOST { format!(" and {} more", ids.len() - MOST) } else { String::new() };
+    let (url, copy) = (store.place().to_string_lossy(), store.layout().root());
+    format!(
+        "{runs} committed in {url} and {are} missing there now: {}{more}; `sweepline push {}{plan}{}` sends {them} again; \
+         to leave {them} deleted, remove the local copy {}",
+        named.join(", "),
+        quoted(&url),
+        typed_results(copy),
+        copy.display()
+    )
 }
 
 /// Returns the folder for copies: `SWEEPLINE_CACHE`, or else a folder in the user's cache.

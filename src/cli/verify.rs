@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, TextOrJson};
-use crate::cli::output;
+use crate::cli::{output, shared};
 use crate::report::format::plain;
 use crate::store::{Deleted, Entered, Entry, FileReport, Moment, RunReport, State, Store, Verified, short};
 use crate::units::text::counted;
@@ -41,6 +41,28 @@ pub(super) struct Document<'a> {
     /// For results on object storage: the packs (`packs/DIGEST.json`) whose content does not match their
     /// name. Readers skip these packs.
     damaged_packs: &'a [String],
+    /// For results on object storage: the runs of the local copy whose commits are missing in the store, because they
+    /// were removed there.
+    vanished: &'a [String],
+}
+
+/// The problems of results on object storage; empty for a results folder.
+struct OfStore {
+    /// The damaged packs.
+    packs: Vec<String>,
+    /// The runs of the local copy whose commits are missing in the store.
+    vanished: Vec<String>,
+}
+
+impl OfStore {
+    fn of(store: &Store) -> Result<OfStore, Failure> {
+        let packs = store.remote().map_or(Ok(Vec::new()), |remote| remote.damaged())?;
+        Ok(OfStore { packs, vanished: store.vanished(None)? })
+    }
+
+    fn is_good(&self) -> bool {
+        self.packs.is_empty() && self.vanished.is_empty()
+    }
 }
 
 /// One run, and the results of its checks.
@@ -72,13 +94,14 @@ struct OneDeleted<'a> {
 }
 
 impl<'a> Document<'a> {
-    fn of(verified: &'a Verified, packs: &'a [String]) -> Document<'a> {
+    fn of(verified: &'a Verified, of_store: &'a OfStore) -> Document<'a> {
         Document {
             runs: verified.runs.iter().map(OneRun::of).collect(),
             not_covered: not_covered(verified),
             deleted: verified.deleted.iter().map(OneDeleted::of).collect(),
             inventory: verified.inventory.as_deref(),
-            damaged_packs: packs,
+            damaged_packs: &of_store.packs,
+            vanished: &of_store.vanished,
         }
     }
 }
@@ -124,18 +147,18 @@ pub(super) fn run(args: VerifyArgs) -> Result<Exit, Failure> {
     }
     let store = args.folder.whole_store()?;
     let verified = store.verify()?;
-    let packs = store.remote().map_or(Ok(Vec::new()), |remote| remote.damaged())?;
+    let of_store = OfStore::of(&store)?;
     match args.format {
-        TextOrJson::Text => output::print(&text(&store, (&verified, &packs), &args.folder)?)?,
-        TextOrJson::Json => output::json(&Document::of(&verified, &packs))?,
+        TextOrJson::Text => output::print(&text(&store, (&verified, &of_store), &args.folder)?)?,
+        TextOrJson::Json => output::json(&Document::of(&verified, &of_store))?,
     }
     let is_good = |report: &RunReport| report.is_whole() && report.entered.problem().is_none();
     let all_good = verified.inventory.is_none() && verified.deleted.is_empty() && verified.runs.iter().all(is_good);
-    Ok(if all_good && packs.is_empty() { Exit::Done } else { Exit::Store })
+    Ok(if all_good && of_store.is_good() { Exit::Done } else { Exit::Store })
 }
 
 /// Returns the problems, line by line, and their remedies.
-fn text(store: &Store, (verified, packs): (&Verified, &[String]), folder: &Folder) -> Result<String, Failure> {
+fn text(store: &Store, (verified, of_store): (&Verified, &OfStore), folder: &Folder) -> Result<String, Failure> {
     let mut lines = Vec::new();
     for report in &verified.runs {
         let of_files = report.files.iter().filter_map(|file| Some((file.name.as_str(), file.problem.as_ref()?)));
@@ -148,15 +171,19 @@ fn text(store: &Store, (verified, packs): (&Verified, &[String]), folder: &Folde
     }
     lines.extend(verified.inventory.as_deref().map(plain));
     let no_pack = "its content does not match its name; remove it; its runs are then read one by one";
-    lines.extend(packs.iter().map(|key| format!("{}: {no_pack}", plain(key))));
+    lines.extend(of_store.packs.iter().map(|key| format!("{}: {no_pack}", plain(key))));
     let bad = verified.runs.iter().filter(|report| report.is_damaged()).count();
     let closed = verified.runs.iter().filter(|report| report.is_closed()).count();
     let entries = verified.runs.iter().filter(|report| report.entered.problem().is_some()).count();
+    let vanished = of_store.vanished.len();
     let mut parts = match (bad, closed) {
-        (0, 0) => vec!["all whole".to_owned()],
+        (0, 0) if vanished == 0 => vec!["all whole".to_owned()],
         (0, _) => Vec::new(),
         _ => vec![format!("{bad} damaged")],
     };
+    if vanished > 0 {
+        parts.push(format!("{vanished} missing there"));
+    }
     if closed > 0 {
         parts.push(format!("{closed} cannot be read"));
     }
@@ -179,6 +206,9 @@ fn text(store: &Store, (verified, packs): (&Verified, &[String]), folder: &Folde
         parts.join("; ")
     ));
     lines.extend(remedies(store, verified, &folder.typed())?);
+    if vanished > 0 {
+        lines.push(shared::vanished(store, &of_store.vanished, ""));
+    }
     Ok(lines.join("\n"))
 }
 

@@ -105,18 +105,22 @@ struct Series {
     is_limit: bool,
 }
 
+/// A curve, and the label that distinguishes it from other curves of the chart.
+type Named<'s, 'a> = (&'s Curve<'a>, &'s String);
+
 impl Charts {
     /// Builds the charts of curves; `slo` is the plan's objective.
     pub(crate) fn of(curves: &[Curve], slo: Option<&Slo>) -> Charts {
         let mut charts = Charts::default();
-        for (number, group) in together(curves, MOST_CURVES).into_iter().enumerate() {
+        for (number, chart) in together(curves, MOST_CURVES).into_iter().enumerate() {
+            let group: Vec<Named> = chart.members.iter().map(|at| &curves[*at]).zip(&chart.labels).collect();
             let drawn = DRAWN.iter().map(|names| names.to_vec());
             let limited = Ordinate::limited(slo).into_iter().map(|reading| vec![reading.name]);
             let limited = limited.filter(|names| !DRAWN.contains(&names.as_slice()));
             let mut seen = HashSet::new();
             for names in drawn.chain(limited) {
                 let known = |reading: &&Ordinate| {
-                    group.iter().flat_map(|curve| &curve.rungs).any(|rung| rung.figure(reading).is_some())
+                    group.iter().flat_map(|(curve, _)| &curve.rungs).any(|rung| rung.figure(reading).is_some())
                 };
                 let Some(reading) = names.iter().filter_map(|name| Ordinate::named(name)).find(known) else { continue };
                 // A figure may occur both in `DRAWN` and among the limited figures.
@@ -126,7 +130,7 @@ impl Charts {
                 if charts.charts.len() == MOST_CHARTS {
                     charts.left_out += 1;
                 } else {
-                    charts.add((number, &group), reading, slo);
+                    charts.add((number, &chart.part_of()), &group, reading, slo);
                 }
             }
         }
@@ -138,26 +142,27 @@ impl Charts {
         self.charts.is_empty()
     }
 
-    fn add(&mut self, (number, group): (usize, &[&Curve]), reading: &Ordinate, slo: Option<&Slo>) {
-        let is_open = group[0].axis == Axis::Qps;
+    fn add(&mut self, (number, part): (usize, &str), group: &[Named], reading: &Ordinate, slo: Option<&Slo>) {
+        let (first, _) = group[0];
+        let is_open = first.axis == Axis::Qps;
         let metric = reading.metric(is_open);
         let percentile = reading.percentile.map(|percentile| format!(" {}", quantile::name(percentile)));
         let name = format!("{}{}", metric.title, percentile.unwrap_or_default());
-        let served = group[0].series.served();
-        let title = match group[0].series.sweep.as_str() {
-            "" => format!("{name}: {served}"),
-            sweep => format!("{name}: {sweep}, {served}"),
+        let served = first.series.served();
+        let title = match first.series.sweep.as_str() {
+            "" => format!("{name}: {served}{part}"),
+            sweep => format!("{name}: {sweep}, {served}{part}"),
         };
         let y = format!("{name}, {}", metric.unit.symbol()).trim_end_matches(", ").to_owned();
-        let mut series: Vec<Series> = group.iter().map(|curve| self.curve(curve, reading, &y)).collect();
-        let loads = || group.iter().flat_map(|curve| &curve.rungs).map(|rung| rung.load);
+        let mut series: Vec<Series> = group.iter().map(|named| self.curve(*named, reading, &y)).collect();
+        let loads = || group.iter().flat_map(|(curve, _)| &curve.rungs).map(|rung| rung.load);
         let ends = loads().reduce(f64::min).zip(loads().reduce(f64::max));
         let limit = slo.and_then(|slo| reading.limit(slo)).zip(ends);
         series.extend(limit.map(|(limit, (least, most))| {
             let at = |load: f64| Row {
                 figure: y.clone(),
                 curve: format!("objective ≤ {limit}"),
-                axis: group[0].axis.name(),
+                axis: first.axis.name(),
                 load,
                 value: Some(limit.millis()),
                 ends: None,
@@ -169,14 +174,12 @@ impl Charts {
         self.charts.push(One { group: number, title, x, y, series });
     }
 
-    fn curve(&mut self, curve: &Curve, reading: &Ordinate, figure: &str) -> Series {
-        let cap = curve.series.cap.map(|cap| format!(", at most {cap} in flight")).unwrap_or_default();
-        let name = format!("{}{cap}", curve.series.endpoint);
+    fn curve(&mut self, (curve, label): Named, reading: &Ordinate, figure: &str) -> Series {
         let row = |rung: &Rung| {
             let found = rung.figure(reading).filter(|found| found.value.is_finite());
             Row {
                 figure: figure.to_owned(),
-                curve: name.clone(),
+                curve: label.clone(),
                 axis: curve.axis.name(),
                 load: rung.load,
                 value: found.map(|found| found.value),

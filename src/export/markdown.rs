@@ -7,6 +7,7 @@ use crate::analysis::metric::{self, Scope};
 use crate::analysis::quantile;
 use crate::metrics::{self, Of};
 use crate::plan::Percentile;
+use crate::units::text::plain;
 
 use super::{Cell, Column, Format, Kind, Sheet};
 
@@ -146,7 +147,7 @@ fn rounded(value: f64) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    let one_line = text.replace(['\n', '\r', '\t'], " ");
+    let one_line = plain(&text.replace(['\n', '\r', '\t'], " "));
     one_line.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;")
 }
 

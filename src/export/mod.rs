@@ -33,7 +33,7 @@ pub use sheet::{Cell, Format, Text, fits};
 pub(crate) use sheet::{Column, Kind, Sheet, matching};
 pub(crate) use wide::NoPivot;
 pub use wide::wide;
-pub(crate) use xlsx::Workbook;
+pub(crate) use xlsx::{TooLong, Workbook, most_rows};
 
 /// Version of the columns of exports. It is increased when a column is renamed, removed or moved, but not
 /// when a column is added.

@@ -2,8 +2,7 @@
 //! describes the export.
 //!
 //! Rows are written to a temporary file, so memory use does not grow with the number of rows. There are no
-//! formulas, and a string stays a string, even if it begins with `=`. A table that is too long for one sheet
-//! continues in further sheets: `requests`, `requests-2`, ….
+//! formulas, and a string stays a string, even if it begins with `=`. A table that is too long for a sheet is refused.
 
 use std::io::{self, Write};
 
@@ -18,6 +17,26 @@ use super::{ANALYSIS_MARK, COLUMNS_VERSION, Cell, Column, Kind, MARK, Sheet};
 
 /// Maximum number of rows, without the header, in a sheet that Excel can open.
 const MOST_ROWS: u32 = 1_048_575;
+
+/// Returns the maximum number of rows of a table in a workbook. In builds with debug assertions, tests can lower it
+/// with an environment variable.
+pub(crate) fn most_rows() -> u32 {
+    let chosen = || std::env::var("SWEEPLINE_XLSX_ROWS").ok()?.parse().ok();
+    if cfg!(debug_assertions) { chosen().unwrap_or(MOST_ROWS) } else { MOST_ROWS }
+}
+
+/// A table has more rows than a sheet can hold.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "`{rows}` has more rows than fit in a sheet of a workbook ({most}): export to a .csv or .parquet file, or select \
+     fewer runs with --only"
+)]
+pub(crate) struct TooLong {
+    /// The kind of rows.
+    pub(crate) rows: String,
+    /// Maximum number of rows of a sheet.
+    pub(crate) most: u32,
+}
 
 /// Number of days from Excel's day 0 to 1970-01-01.
 const EPOCH: f64 = 25_569.0;
@@ -42,7 +61,7 @@ impl Workbook {
     /// Creates an empty workbook.
     pub(crate) fn new() -> Workbook {
         let header = Look::new().set_bold().set_text_wrap().set_align(FormatAlign::Top);
-        Workbook { book: rust_xlsxwriter::Workbook::new(), header, defined: Vec::new(), most_rows: MOST_ROWS }
+        Workbook { book: rust_xlsxwriter::Workbook::new(), header, defined: Vec::new(), most_rows: most_rows() }
     }
 
     /// Adds a table as the sheet `name`.
@@ -52,18 +71,12 @@ impl Workbook {
     }
 
     /// Adds a table as the sheet `name`. Columns of `all` that are not in the table are listed in the
-    /// definitions after the table's columns.
+    /// definitions after the table's columns. Fails with [`TooLong`] if the sheet cannot hold all rows.
     pub(crate) fn add_part(&mut self, name: &str, table: Sheet<'_>, all: Vec<Column>) -> io::Result<()> {
-        let Sheet { columns, rows } = table;
-        let mut rows = rows.peekable();
-        let mut number = 1;
-        loop {
-            let title = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
-            self.fill(&title, &columns, &mut rows)?;
-            if rows.peek().is_none() {
-                break;
-            }
-            number += 1;
+        let Sheet { columns, mut rows } = table;
+        self.fill(name, &columns, &mut rows)?;
+        if rows.next().is_some() {
+            return Err(io::Error::other(TooLong { rows: name.to_owned(), most: self.most_rows }));
         }
         let others: Vec<Column> =
             all.into_iter().filter(|one| columns.iter().all(|column| column.name != one.name)).collect();
@@ -206,19 +219,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_table_goes_on_in_another_sheet() {
-        let mut book = Workbook { most_rows: 4, ..Workbook::new() };
-        book.add("requests", awkward()).unwrap();
-        let names: Vec<String> = book.book.worksheets().iter().map(|sheet| sheet.name()).collect();
-        assert_eq!(names, ["requests", "requests-2", "requests-3"]);
-        assert!(saved(book).starts_with(b"PK"));
-    }
-
-    #[test]
-    fn a_table_that_just_fits_has_one_sheet() {
-        for most_rows in [9, 10] {
+    fn a_table_that_is_longer_than_a_sheet_is_refused() {
+        for (most_rows, fits) in [(4, false), (8, false), (9, true), (10, true)] {
             let mut book = Workbook { most_rows, ..Workbook::new() };
-            book.add("runs", awkward()).unwrap();
+            let added = book.add("runs", awkward());
+            let is_too_long = |error: &io::Error| error.get_ref().is_some_and(|cause| cause.is::<TooLong>());
+            assert_eq!(added.is_ok(), fits, "{most_rows}");
+            assert!(added.as_ref().err().is_none_or(is_too_long), "{added:?}");
             assert_eq!(book.book.worksheets().len(), 1);
         }
     }

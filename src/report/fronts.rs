@@ -12,7 +12,7 @@ use super::curves::{FEW, differ, marked, title};
 use super::format::{self, counts, plain};
 use super::grid::{self, right};
 
-/// Renders the fronts as tables, for each model and scenario with at least two rungs. The front by cost
+/// Renders the fronts as tables, for the curves of the same requests, if they have at least two rungs. The front by cost
 /// is included only if there is a price.
 pub fn fronts(curves: &[Curve], slo: Option<&Slo>) -> String {
     let money = money_front(slo);
@@ -23,7 +23,7 @@ pub fn fronts(curves: &[Curve], slo: Option<&Slo>) -> String {
     let mut out = String::new();
     let groups = alike(curves, |curve| &curve.series);
     for group in &groups {
-        // The heading names the model and the scenario only if there are several groups.
+        // The heading names what is served only if there are several groups.
         let of =
             if groups.len() > 1 { format!("{}: ", plain(&curves[group[0]].series.served())) } else { String::new() };
         for front in &all {

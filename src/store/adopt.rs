@@ -42,7 +42,7 @@ pub(super) fn clear_up(layout: &Layout) -> Result<(), StoreError> {
 }
 
 /// Whether a process with this id exists; it may belong to another user.
-fn is_alive(process: &str) -> bool {
+pub fn is_alive(process: &str) -> bool {
     let pid = process.parse().ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
@@ -58,7 +58,7 @@ pub(super) fn adopt(layout: &Layout, dir: &Path, record: &RunRecord) -> Result<(
 /// another process has already committed the run, `dir` is removed.
 pub(super) fn adopt_copy(layout: &Layout, dir: &Path, record: &RunRecord) -> Result<(), StoreError> {
     let run = layout.run(&record.id);
-    match fs::rename(dir, &run) {
+    match disk::again(|| fs::rename(dir, &run)) {
         Ok(()) => inventory::write(layout, record, Sync::Later),
         Err(_) if disk::is_taken(&run) => fs::remove_dir_all(dir).map_err(StoreError::on(Doing::Remove, dir)),
         Err(error) => Err(StoreError::io(Doing::Move, dir, error)),

@@ -161,7 +161,7 @@ pub(super) fn set_aside(layout: &Layout, replaced: &Path, id: &str) -> Result<()
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
-    fs::rename(from, to).map_err(StoreError::on(Doing::Move, from))
+    disk::again(|| fs::rename(from, to)).map_err(StoreError::on(Doing::Move, from))
 }
 
 /// Returns the path in `superseded/` for the run in `dir`. Its name contains the number of the run's

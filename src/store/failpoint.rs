@@ -1,6 +1,7 @@
 //! Failpoints: named points in the code at which a test can kill the program, to check how the next start
-//! recovers.
+//! recovers, or at which a file operation fails.
 
+use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How often the selected failpoint has been reached.
@@ -25,4 +26,17 @@ pub fn failpoint(name: &str) {
         let killed = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         unreachable!("a process can kill itself: {killed:?}");
     }
+}
+
+/// Returns the error with which a file operation fails instead of being executed, if `SWEEPLINE_ERRNO` is its `name`
+/// and an error number, like `fsync_dir:22`. Every second call is executed, so that an interrupted operation succeeds
+/// when it is repeated. Always `None` in builds without debug assertions.
+pub(super) fn injected(name: &str) -> Option<io::Error> {
+    if !cfg!(debug_assertions) {
+        return None;
+    }
+    let chosen = std::env::var("SWEEPLINE_ERRNO").ok()?;
+    let errno = chosen.strip_prefix(name)?.strip_prefix(':')?.parse().ok()?;
+    let is_due = PASSED.fetch_add(1, Ordering::SeqCst).is_multiple_of(2);
+    is_due.then(|| io::Error::from_raw_os_error(errno))
 }

@@ -181,7 +181,7 @@ pub(super) fn write(layout: &Layout, record: &RunRecord, sync: Sync) -> Result<(
         let others = (2..=u32::MAX).map(|number| name(format!("-{number}")));
         let mut free = std::iter::once(name(String::new())).chain(others).filter(|name| !disk::is_taken(name));
         let aside = free.next().unwrap_or_else(|| name(String::new()));
-        std::fs::rename(&path, &aside).map_err(StoreError::on(super::error::Doing::Move, &path))?;
+        disk::again(|| std::fs::rename(&path, &aside)).map_err(StoreError::on(super::error::Doing::Move, &path))?;
     }
     disk::write_sealed_soon(&path, &Entry::of(record), sync)?;
     if sync == Sync::Now { disk::sync_dir(&layout.inventory()) } else { Ok(()) }

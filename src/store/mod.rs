@@ -42,6 +42,7 @@ mod tests;
 mod tries;
 mod verify;
 
+pub use adopt::is_alive;
 pub use attempt::*;
 pub use brief::{Brief, Common, Said, ShortId};
 pub use calibration::*;
@@ -108,6 +109,13 @@ impl Store {
     /// shared. Runs that exist locally are not requested, because a commit never changes.
     pub fn refresh_these(&self, wanted: impl FnOnce() -> BTreeSet<String>) -> Result<(), StoreError> {
         self.remote().map_or(Ok(()), |remote| remote.refresh(&self.layout, Some(&wanted())))
+    }
+
+    /// Returns the short ids of the runs in this copy that other workers no longer find in the shared results, because
+    /// their commits were removed there, sorted: those of the `wanted` runs (short ids), or of all runs. Empty for an
+    /// ordinary folder.
+    pub fn vanished(&self, wanted: Option<&BTreeSet<String>>) -> Result<Vec<String>, StoreError> {
+        self.remote().map_or(Ok(Vec::new()), |remote| remote.vanished(&self.layout, wanted))
     }
 
     /// Whether the folder has runs that are missing from the shared results. Always false for an ordinary

@@ -90,7 +90,7 @@ fn restore(layout: &Layout, id: &str) -> Result<Option<Recovered>, StoreError> {
         return Ok(None);
     };
     let from = layout.superseded_run(id, attempt);
-    fs::rename(&from, &run).map_err(StoreError::on(Doing::Move, &from))?;
+    disk::again(|| fs::rename(&from, &run)).map_err(StoreError::on(Doing::Move, &from))?;
     disk::sync_dir(&layout.runs())?;
     disk::sync_dir(&layout.superseded())?;
     Ok(Some(Recovered { id: id.to_owned(), attempt, remedy: Remedy::Restored }))

@@ -35,6 +35,10 @@ pub trait Remote: Debug + Send + Sync {
     /// ids), or those of all runs if `wanted` is `None`.
     fn refresh(&self, layout: &Layout, wanted: Option<&BTreeSet<String>>) -> Result<(), StoreError>;
 
+    /// Returns the short ids of the runs that the folder has as shared, but that are no longer committed in the shared
+    /// results, sorted: those of the `wanted` runs (short ids), or of all runs if `wanted` is `None`.
+    fn vanished(&self, layout: &Layout, wanted: Option<&BTreeSet<String>>) -> Result<Vec<String>, StoreError>;
+
     /// Copies a row file of a committed run into the run's folder, after checking the file's digest.
     fn fetch(&self, layout: &Layout, record: &RunRecord, name: &str) -> Result<(), StoreError>;
 
@@ -65,7 +69,18 @@ pub trait Remote: Debug + Send + Sync {
 
 /// Returns the short ids of the runs that are committed in the folder but not shared yet, sorted.
 pub(super) fn unsent(layout: &Layout) -> Result<Vec<String>, StoreError> {
+    marked(layout, false)
+}
+
+/// Returns the short ids of the runs in the folder that are also in the shared results, sorted.
+pub(super) fn shared(layout: &Layout) -> Result<Vec<String>, StoreError> {
+    marked(layout, true)
+}
+
+/// Returns the short ids of the runs in the folder with or without the marker file.
+fn marked(layout: &Layout, is_marked: bool) -> Result<Vec<String>, StoreError> {
     let mut names = disk::names(&layout.runs())?;
-    names.retain(|name| is_short_id(name) && !disk::is_taken(&layout.runs().join(name).join(SHARED)));
+    let has_mark = |name: &str| disk::is_taken(&layout.runs().join(name).join(SHARED));
+    names.retain(|name| is_short_id(name) && has_mark(name) == is_marked);
     Ok(names)
 }

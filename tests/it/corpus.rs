@@ -289,7 +289,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// Returns a copy of a folder, without the expected files.
-fn copy(name: &str) -> Lab {
+pub(super) fn copy(name: &str) -> Lab {
     let lab = Lab::new();
     let source = folder(name);
     for file in files(&source) {

@@ -323,3 +323,32 @@ fn a_workbook_has_charts_of_its_own_numbers() {
         recalculated(&lab, office, "book.xlsx");
     }
 }
+
+#[test]
+fn a_table_that_is_longer_than_a_sheet_is_refused_before_a_workbook_is_written() {
+    let lab = lab();
+    honest(&lab.run(&["run", "plan.yaml"]));
+    let limited = |args: &[&str]| {
+        let mut command = lab.command(&[&["export", "plan.yaml"], args].concat());
+        Ended::from(command.env("SWEEPLINE_XLSX_ROWS", "4").output().unwrap())
+    };
+    // The plan has five runs, and each of them several requests and many token events.
+    for rows in ["runs", "requests", "events", "runs,requests"] {
+        let refused = limited(&["--rows", rows, "-o", "long.xlsx"]);
+        assert_eq!(refused.code, Some(2), "{rows}: {}", refused.stderr);
+        for word in [" 4", ".csv", ".parquet"] {
+            assert!(refused.stderr.contains(word), "{rows}: {word}: {}", refused.stderr);
+        }
+        assert!(!lab.path().join("long.xlsx").exists(), "{rows}: no file is written");
+    }
+    // An earlier workbook stays as it is, and fewer rows fit.
+    let written = limited(&["--only", "sweep == 'open'", "-o", "book.xlsx"]);
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    assert!(written.stderr.contains("requests do not fit in a sheet"), "{}", written.stderr);
+    let book = std::fs::read(lab.path().join("book.xlsx")).unwrap();
+    assert_eq!(limited(&["--rows", "requests", "-o", "book.xlsx"]).code, Some(2));
+    assert_eq!(std::fs::read(lab.path().join("book.xlsx")).unwrap(), book);
+    for file in ["long.csv", "long.parquet"] {
+        assert_eq!(limited(&["--rows", "requests", "-o", file]).code, Some(0), "{file} has no such limit");
+    }
+}

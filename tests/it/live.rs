@@ -140,6 +140,35 @@ fn asked(prometheus: &Listening, query: &str) -> usize {
 }
 
 #[test]
+fn metrics_on_loopback_are_for_loopback_names_only() {
+    let lab = Lab::new();
+    let _server = served(&lab, "500ms", "60s");
+    let mut command = lab.command(&["run", "plan.yaml", "--metrics-addr", "0", "--progress", "plain"]);
+    let sweep = Listening::start(&mut command, "metrics: http://", '/');
+    let (_, port) = sweep.address.rsplit_once(':').unwrap();
+    let status_for = |hosts: &[String]| {
+        let hosts: String = hosts.iter().map(|host| format!("Host: {host}\r\n")).collect();
+        let mut stream = TcpStream::connect(&sweep.address).unwrap();
+        write!(stream, "GET /metrics HTTP/1.0\r\n{hosts}Connection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let status = text.split(' ').nth(1).unwrap().to_owned();
+        assert_eq!(text.contains("sweepline_"), status == "200", "{text}");
+        status
+    };
+    for name in ["localhost", "127.0.0.1", "[::1]", "LOCALHOST"] {
+        assert_eq!(status_for(&[format!("{name}:{port}")]), "200", "{name}");
+        assert_eq!(status_for(&[format!("{name}:1")]), "200", "{name}, through a tunnel");
+    }
+    // The name of another site that resolves to this machine (DNS rebinding).
+    for name in ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "192.0.2.1"] {
+        assert_eq!(status_for(&[format!("{name}:{port}")]), "403", "{name}");
+    }
+    assert_eq!(status_for(&[]), "403");
+    assert_eq!(status_for(&[format!("localhost:{port}"), format!("evil.example:{port}")]), "403");
+}
+
+#[test]
 fn prometheus_reads_a_running_sweep_and_every_query_of_the_dashboard_finds_data() {
     let lab = Lab::new();
     let _server = served(&lab, "500ms", "60s");

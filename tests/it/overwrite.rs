@@ -180,3 +180,37 @@ fn a_lock_is_not_named_like_another_format() {
         lab.ok(&["check", name]);
     }
 }
+
+#[test]
+fn temporary_files_of_killed_exports_are_removed_and_those_in_use_are_not() {
+    let lab = lab();
+    // Process ids above 2^22 do not exist.
+    let (left, locked) = (".runs.csv.999999999", ".runs.csv.999999998");
+    let of_a_process = format!(".runs.csv.{}", std::process::id());
+    let kept = [
+        of_a_process.as_str(),
+        locked,
+        ".runs.csv.",
+        ".runs.csv.old",
+        ".runs.csv.1x",
+        "runs.csv.999999999",
+        ".r.csv.999999999",
+    ];
+    for name in kept.iter().copied().chain([left]) {
+        lab.write(name, "half a table");
+    }
+    let file = std::fs::File::open(lab.path().join(locked)).unwrap();
+    file.lock().unwrap();
+    let path = lab.path().join("runs.csv");
+    for target in ["runs.csv", path.to_str().unwrap()] {
+        lab.write(left, "half a table");
+        lab.ok(&["export", "plan.yaml", "-o", target]);
+        assert!(!lab.path().join(left).exists(), "the leftover of a killed process is removed: {target}");
+    }
+    for name in kept {
+        assert!(lab.path().join(name).exists(), "{name} stays");
+    }
+    drop(file);
+    lab.ok(&["export", "plan.yaml", "-o", "runs.csv"]);
+    assert!(!lab.path().join(locked).exists(), "it is removed once nobody has locked it");
+}

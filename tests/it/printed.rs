@@ -74,8 +74,20 @@ fn no_mark_of_a_plan_reaches_the_terminal() {
         &["run", "plan.yaml", "--no\u{202e}"],
         &["run", "plan.yaml", "--set", "na\u{202e}me=1"],
         &["diff", "plan.yaml", "plan.yaml", "--set", "seed=9"],
+        &["diff", "plan.yaml", "plan.yaml", "--set", "seed=9", "--format", "markdown"],
+        &["export", "plan.yaml", "--format", "markdown"],
+        &["export", "plan.yaml", "--format", "markdown", "--columns", "all"],
+        &["export", "plan.yaml", "--format", "markdown", "--rows", "requests", "--columns", "all"],
+        &["run", "plan.yaml", "--markdown", "page.md"],
+        &["export", "plan.yaml", "-o", "table.md"],
     ] {
         has_no_marks(args, &lab.run(args));
+    }
+    for file in ["page.md", "table.md"] {
+        let text = std::fs::read_to_string(lab.path().join(file)).unwrap();
+        let found: Vec<char> = MARKS.into_iter().filter(|mark| text.contains(*mark)).collect();
+        assert!(found.is_empty(), "{file} contains {found:?}");
+        assert!(text.contains('\u{fffd}'), "{file} shows where they were: {text}");
     }
     let (id, _) = lab.runs().pop_first().expect("it was measured");
     for args in [&["show", &id, "--plan", "plan.yaml"][..], &["show", &id, "--format", "json"], &["why", &id]] {

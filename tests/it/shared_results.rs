@@ -2,8 +2,9 @@
 //! failures do not lose anything.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
@@ -105,11 +106,13 @@ fn readers_see_shared_results_and_fetch_rows_when_they_read_them() {
     let export = ok(&s3, &lab, "reader", &["export", "plan.yaml", "--results", URL, "-o", "runs.csv"]);
     let lines = std::fs::read_to_string(lab.path().join("runs.csv")).unwrap().lines().count();
     assert_eq!(lines, 1 + ids.len(), "{}", export.stderr);
-    // There is nothing to do, and no request is sent to the store, because a commit never changes.
+    // Commands that only read send no request to the store, because a commit never changes.
     s3.set(Fault::Away);
+    ok(&s3, &lab, "reader", &["curves", "plan.yaml", "--results", URL]);
+    // `run` has nothing to do, but must ask whether the commits still exist.
     let again = run(&s3, &lab, "reader", &MEASURE);
-    honest(&again);
     assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    assert!(again.code == Some(6) && again.stderr.contains("run the same command again"), "{}", again.stderr);
     // Changes to shared results are rejected.
     for flags in [&["--force"][..], &["--redo", "invalid"]] {
         let refused = run(&s3, &lab, "reader", &[&MEASURE[..], flags].concat());
@@ -231,4 +234,72 @@ fn two_workers_take_turns_at_a_server_that_they_share() {
     let claims = s3.keys("team/claims/");
     assert!(claims.len() == 1 && claims[0].contains("/server-"), "the last claim of the server stays: {claims:?}");
     assert!(String::from_utf8(s3.get(&claims[0])).unwrap().contains("\"released\":true"), "and is given back");
+}
+
+/// Returns the folder of the only copy in a cache.
+fn copy(lab: &Lab, cache: &str) -> PathBuf {
+    let mut copies = std::fs::read_dir(lab.path().join(cache)).unwrap();
+    copies.next().unwrap().unwrap().path()
+}
+
+#[test]
+fn a_commit_that_disappears_from_the_store_is_reported_and_never_restored_unasked() {
+    let (lab, s3) = (lab(), S3::start(true));
+    honest(&run(&s3, &lab, "writer", &MEASURE));
+    ok(&s3, &lab, "reader", &["list", "--results", URL]);
+    let ids = planned(&lab, "plan.yaml");
+    let [gone, also] = [ids.first().unwrap(), ids.last().unwrap()];
+    let key = |id: &str| format!("team/runs/{id}.json");
+    let bytes = [gone, also].map(|id| s3.get(&key(id)));
+    for id in [gone, also] {
+        s3.remove(&key(id));
+    }
+    let sent = s3.count("PUT", "team/");
+    for _ in 0..2 {
+        let told = run(&s3, &lab, "writer", &MEASURE);
+        assert_eq!(told.code, Some(5), "{}", told.stderr);
+        for word in [&gone[..8], &also[..8], "nothing to do"] {
+            assert!(told.stderr.contains(word), "{word}: {}", told.stderr);
+        }
+    }
+    let verified = run(&s3, &lab, "writer", &["verify", "--results", URL, "--format", "json"]);
+    assert_eq!(verified.code, Some(5), "{}", verified.stderr);
+    lab.follows("verify", &verified.json());
+    let vanished: BTreeSet<String> = serde_json::from_value(verified.json()["vanished"].clone()).unwrap();
+    assert_eq!(vanished, BTreeSet::from([gone.clone(), also.clone()]));
+    let verified = run(&s3, &lab, "writer", &["verify", "--results", URL]);
+    assert!(verified.code == Some(5) && !verified.stdout.contains("all whole"), "{}", verified.stdout);
+    assert!([gone, also].iter().all(|id| !committed(&s3).contains(*id)), "nothing is restored");
+    assert_eq!(s3.count("PUT", "team/"), sent, "nothing was sent");
+
+    // A copy without row files restores a commit whose row files are still in the store.
+    let from = copy(&lab, "reader");
+    assert!(!from.join("runs").join(gone).join("requests.parquet").exists());
+    ok(&s3, &lab, "reader", &["push", URL, "--results", from.to_str().unwrap()]);
+    assert_eq!([gone, also].map(|id| s3.get(&key(id))), bytes, "byte for byte");
+    // The command in the message restores everything, even if row files are missing, too.
+    s3.remove(&key(gone));
+    s3.keys(&format!("team/rows/{gone}/")).iter().for_each(|key| s3.remove(key));
+    let told = run(&s3, &lab, "writer", &MEASURE);
+    let remedy = told.stderr.split('`').find(|part| part.starts_with("sweepline push ")).expect("the remedy");
+    let args: Vec<&str> = remedy.split(' ').skip(1).collect();
+    ok(&s3, &lab, "writer", &args);
+    honest(&run(&s3, &lab, "writer", &MEASURE));
+    assert!(ids.is_subset(&committed(&s3)));
+    let verified = ok(&s3, &lab, "another", &["verify", "--results", URL]);
+    assert!(verified.stdout.contains("all whole"), "{}", verified.stdout);
+}
+
+#[test]
+fn requests_are_made_again_for_as_long_as_documented() {
+    let (lab, s3) = (Lab::new(), S3::start(true));
+    for fault in [Fault::Away, Fault::SlowDown(usize::MAX)] {
+        s3.set(fault);
+        let mut command = command(&s3, &lab, "cache", &["list", "--results", URL]);
+        // Pauses are shortened like the total time, a hundred times.
+        let begun = Instant::now();
+        let ended = Ended::from(command.env("SWEEPLINE_RETRIES_MS", "600").output().unwrap());
+        assert_eq!(ended.code, Some(6), "{fault:?}: {}", ended.stderr);
+        assert!(begun.elapsed() >= Duration::from_millis(600), "{fault:?}: {:?}", begun.elapsed());
+    }
 }

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::io::Errno;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -349,4 +350,26 @@ fn one_writer_at_a_time_and_readers_as_they_like() {
     let ended = goes_on(&lab, &before);
     assert!(ended.stderr.contains("3 runs to do (2 are already done)"), "{}", ended.stderr);
     assert_eq!(planned(&lab, "hour.yaml").intersection(&names(&lab, "runs")).count(), 0);
+}
+
+#[test]
+fn a_folder_that_cannot_be_synced_is_no_loss_but_an_error_of_the_disk_is() {
+    let ends = |errno: i32| {
+        let lab = lab();
+        let mut command = lab.command(&["run", "plan.yaml"]);
+        let ended = Ended::from(command.env("SWEEPLINE_ERRNO", format!("fsync_dir:{errno}")).output().unwrap());
+        (lab, ended)
+    };
+    let [interrupted, invalid, unsupported] = [Errno::INTR, Errno::INVAL, Errno::NOTSUP].map(Errno::raw_os_error);
+    for errno in [interrupted, invalid, unsupported] {
+        let (lab, ended) = ends(errno);
+        honest(&ended);
+        assert_eq!(names(&lab, "runs"), planned(&lab, "plan.yaml"), "{errno}: {}", ended.stderr);
+        lab.ok(&["verify"]);
+    }
+    for errno in [Errno::IO, Errno::DQUOT].map(Errno::raw_os_error) {
+        let (lab, ended) = ends(errno);
+        refused(&ended, &["results"]);
+        assert_eq!(names(&lab, "runs"), BTreeSet::new(), "{errno}: nothing counts as committed");
+    }
 }

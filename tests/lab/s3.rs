@@ -92,6 +92,11 @@ impl S3 {
         self.inside().objects.get_mut(key).unwrap().0 = bytes.to_vec();
     }
 
+    /// Removes an object, as a user of the bucket may.
+    pub fn remove(&self, key: &str) {
+        self.inside().objects.remove(key).unwrap();
+    }
+
     /// Returns the number of requests with a method for keys that begin with this prefix.
     pub fn count(&self, method: &str, prefix: &str) -> usize {
         let begin = format!("{method} {prefix}");

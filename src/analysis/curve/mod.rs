@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::plan::model::axis::server_flag;
 use crate::rows::RunLabels;
 
 use super::saturation;
@@ -32,7 +33,7 @@ pub use bracket::{Bracket, Judged};
 pub use decision::Limit;
 pub use figure::{FIGURES, Figure, Ordinate};
 pub use fronts::{FRONTS, Front, OnFronts, money_front, on_front, on_fronts};
-pub use groups::together;
+pub use groups::{Together, labels, together};
 pub use knee::{Basis, Knee, Range, Step};
 pub use run::{GivenUpRun, Point, Run};
 pub use rung::{Excluded, Rung};
@@ -80,15 +81,26 @@ pub struct Series {
 }
 
 impl Series {
-    /// Returns whether both series serve the same workload: the same model and scenario, with the same values
-    /// on further axes, which apply to requests. Only curves of the same workload are comparable.
-    pub(crate) fn serves_as(&self, other: &Series) -> bool {
-        (&self.model, &self.scenario, &self.axes) == (&other.model, &other.scenario, &other.axes)
+    /// Returns the values on the further axes that apply to requests, by axis.
+    pub fn of_requests(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.axes.iter().filter(|(axis, _)| server_flag(axis).is_none())
     }
 
-    /// Describes what is served: `chat (model llama)`, with values on further axes.
+    /// Returns the values of the server's flags that the sweep varies, by axis (`server.FLAG`).
+    pub fn settings(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.axes.iter().filter(|(axis, _)| server_flag(axis).is_some())
+    }
+
+    /// Returns whether both series serve the same workload: the same model and scenario, with the same values
+    /// on the axes that apply to requests. Endpoints and settings of a server may differ. Only curves of the
+    /// same workload are comparable.
+    pub(crate) fn serves_as(&self, other: &Series) -> bool {
+        (&self.model, &self.scenario) == (&other.model, &other.scenario) && self.of_requests().eq(other.of_requests())
+    }
+
+    /// Describes what is served: `chat (model llama)`, with values on the axes that apply to requests.
     pub fn served(&self) -> String {
-        let axes = self.axes.iter().map(|(axis, value)| format!(" · {axis}={value}"));
+        let axes = self.of_requests().map(|(axis, value)| format!(" · {axis}={value}"));
         format!("{}{} (model {})", self.scenario, axes.collect::<String>(), self.model)
     }
 }

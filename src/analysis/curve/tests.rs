@@ -235,6 +235,56 @@ fn only_what_serves_the_same_is_weighed() {
     assert_eq!(curves[0].series.served(), "B1 · output_tokens=4 (model m)");
 }
 
+/// Returns the curves of five settings of a server with two loads each, and of a second endpoint without settings.
+fn settings(slo: &Slo) -> Vec<Made> {
+    let mut made = Vec::new();
+    for (slots, batch) in [("1", "64"), ("2", "64"), ("4", "64"), ("8", "64"), ("16", "64")] {
+        for mut one in ladder(&[20.0, 40.0], 1, slo) {
+            one.labels.axes.insert("server.slots".into(), slots.into());
+            one.labels.axes.insert("server.batch".into(), batch.into());
+            one.labels.axes.insert("output_tokens".into(), "4".into());
+            made.push(one);
+        }
+    }
+    made
+}
+
+#[test]
+fn settings_of_a_server_are_drawn_and_weighed_together_and_named_by_what_varies() {
+    let slo = objective("{}");
+    let mut made = settings(&slo);
+    let of = |made: &[Made], most: usize| -> Vec<Together> {
+        let runs: Vec<Run> = made.iter().map(Made::run).collect();
+        together(&curves(&runs, false), most)
+    };
+    let names = ["1", "2", "4", "8", "16"].map(|slots| format!("server.slots={slots}"));
+    let all = of(&made, 6);
+    assert_eq!((all.len(), &all[0].labels[..], all[0].part_of()), (1, &names[..], String::new()));
+    // The parts of a group that is too large for a chart keep the labels of the whole group.
+    let parts = of(&made, 4);
+    let members: Vec<&[usize]> = parts.iter().map(|part| &part.members[..]).collect();
+    assert_eq!(members, [&[0, 1, 2, 3][..], &[4]]);
+    assert_eq!((&parts[1].labels[..], parts[1].part_of()), (&names[4..], ", part 2 of 2".to_owned()));
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    let found = curves(&runs, false);
+    assert_eq!(alike(&found, |curve| &curve.series), [[0, 1, 2, 3, 4]]);
+    assert_eq!(found[0].series.served(), "B1 · output_tokens=4 (model m)");
+    drop(found);
+    // With a second endpoint, labels name the endpoint, too.
+    let mut other = ladder(&[20.0, 40.0], 1, &slo);
+    for one in &mut other {
+        one.labels.endpoint = "other".into();
+        one.labels.axes.insert("output_tokens".into(), "4".into());
+    }
+    made.extend(other);
+    let endpoint = made[0].labels.endpoint.clone();
+    let labels = of(&made, 6).remove(0).labels;
+    assert_eq!(
+        (&labels[0], &labels[5]),
+        (&format!("{endpoint}, server.batch=64, server.slots=1"), &"other".to_owned())
+    );
+}
+
 #[test]
 fn a_saturated_run_misses_every_objective() {
     // Requests do not queue between two tokens, however long the queue is.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::given_up::Entry;
 use super::super::results::Readings;
-use crate::analysis::curve::{self, Axis, Bracket, Curve, FIGURES, OnFronts, Rung, Series, on_fronts};
+use crate::analysis::curve::{self, Axis, Bracket, Curve, FIGURES, OnFronts, Rung, Series, alike, labels, on_fronts};
 use crate::analysis::saturation;
 use crate::report::Trail;
 
@@ -37,6 +37,12 @@ pub(crate) struct Document {
 struct OneCurve {
     #[serde(flatten)]
     series: Series,
+    /// The number of the group of curves that serve the same requests, from 0. Curves of one group share Pareto fronts
+    /// and, if they are of the same sweep and kind of load, figures.
+    group: usize,
+    /// What distinguishes the curve from the others of its group: the endpoint, or the values of the server's flags that
+    /// vary, like server.slots=8.
+    label: String,
     /// The unit of the curve's load: qps (arrivals per second of an open loop) or batch_size (requests in
     /// flight).
     load: &'static str,
@@ -264,7 +270,9 @@ impl Document {
     /// Builds the document from the results that were read.
     pub(crate) fn of(readings: &Readings, curves: &[Curve], class: Option<&str>) -> Document {
         let fronts = on_fronts(curves, readings.plan.slo.as_ref());
-        let curves = curves.iter().zip(&fronts).map(|(curve, on)| OneCurve::of(curve, on)).collect();
+        let names = names(curves);
+        let curves = curves.iter().zip(names).zip(&fronts).map(|((curve, name), on)| OneCurve::of(curve, name, on));
+        let curves = curves.collect();
         Document {
             plan: readings.plan.name.clone(),
             missing: readings.missing,
@@ -277,11 +285,31 @@ impl Document {
     }
 }
 
+/// The group of a curve, and its label in the group.
+struct Name {
+    group: usize,
+    label: String,
+}
+
+/// Returns the name of each curve.
+fn names(curves: &[Curve]) -> Vec<Name> {
+    let mut names: Vec<(usize, Name)> = Vec::new();
+    for (group, members) in alike(curves, |curve| &curve.series).into_iter().enumerate() {
+        let series: Vec<&Series> = members.iter().map(|at| &curves[*at].series).collect();
+        let of = |(at, label)| (at, Name { group, label });
+        names.extend(members.iter().copied().zip(labels(&series)).map(of));
+    }
+    names.sort_by_key(|(at, _)| *at);
+    names.into_iter().map(|(_, name)| name).collect()
+}
+
 impl OneCurve {
-    fn of(curve: &Curve, on: &[OnFronts]) -> OneCurve {
+    fn of(curve: &Curve, name: Name, on: &[OnFronts]) -> OneCurve {
         let (kept_up, saturated) = curve.saturation();
         OneCurve {
             series: curve.series.clone(),
+            group: name.group,
+            label: name.label,
             load: curve.axis.name(),
             rungs: curve.rungs.iter().zip(on).map(|(rung, on)| OneRung::of(rung, *on)).collect(),
             knee: Knee::of(&curve.knee(), curve.axis),

@@ -28,7 +28,8 @@ use crate::cli::{output, stderr};
 use crate::expand::PlannedRun;
 use crate::export::charts::Charts;
 use crate::export::{
-    COLUMNS_VERSION, Column, Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, is_export, runs_parquet,
+    COLUMNS_VERSION, Column, Csv, Format, Json, Markdown, Parquet, Sheet, TooLong, Workbook, is_export, most_rows,
+    runs_parquet,
 };
 use crate::store::StoreError;
 use crate::units::text::quoted;
@@ -272,6 +273,9 @@ fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit
     let has_charts = kinds.contains(&Rows::Curves) && (columns.patterns.is_empty() || columns.has_all());
     columns.known(source, &kinds)?;
     may_write(args, &[])?;
+    if let Some(rows) = kinds.iter().find(|rows| !source.fits_in_a_sheet(**rows)) {
+        return Err(Failure::Usage(TooLong { rows: rows.name().to_owned(), most: most_rows() }.to_string()));
+    }
     let mut book = Workbook::new();
     let path = args.output.as_deref();
     let mut sheets = Vec::new();
@@ -280,7 +284,7 @@ fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit
         // omitted.
         if let Some(Chosen { table, all }) = columns.table_of_several(source, rows)? {
             let (table, count) = watched(table);
-            book.add_part(rows.name(), table, all.unwrap_or_default()).map_err(|error| cannot_write(path, &error))?;
+            book.add_part(rows.name(), table, all.unwrap_or_default()).map_err(|error| not_added(path, &error))?;
             say_none(source, rows, &count);
             sheets.push((rows.name(), count));
         }
@@ -302,6 +306,14 @@ fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit
     replace(path, |out| book.write(&about, out)).map_err(|error| cannot_write(Some(path), &error))?;
     say_written(Some(path), &sheets.iter().map(|(name, count)| (*name, count.get())).collect::<Vec<_>>());
     Ok(Exit::Done)
+}
+
+/// Returns the failure for a table that could not be added to a workbook.
+fn not_added(path: Option<&Path>, error: &std::io::Error) -> Failure {
+    match error.get_ref().and_then(|cause| cause.downcast_ref::<TooLong>()) {
+        Some(too_long) => Failure::Usage(too_long.to_string()),
+        None => cannot_write(path, error),
+    }
 }
 
 fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<Exit, Failure> {

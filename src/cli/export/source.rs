@@ -26,15 +26,11 @@ use crate::export::run_row::{self, GivenUpRow, RunRow};
 use crate::export::runs;
 use crate::export::runs_parquet::StoredRun;
 use crate::export::shown::{self, Choice, Values};
-use crate::export::{Sheet, curves, events, requests};
+use crate::export::{Sheet, curves, events, most_rows, requests};
 use crate::plan::{Plan, Slo};
 use crate::report::objective;
 use crate::rows::{Facts, HookRun, Replay, RowsError, RunLabels, RunReader, Table};
 use crate::store::{self, Listed, RunRecord, ShortId, State, Store, StoreError};
-
-/// Maximum number of requests that a workbook includes by default, which is the capacity of one
-/// sheet.
-const MOST_REQUESTS: u64 = 1_048_575;
 
 /// A committed run with the names under which it is exported. The run's record is read later, together with
 /// its rows.
@@ -179,17 +175,24 @@ impl<'a> Source<'a> {
             Rows::Lengths | Rows::Turns => !wide && self.table(rows).rows.next().is_some(),
             Rows::Curves => !wide && self.curves().iter().any(|curve| curve.rungs.len() > 1),
             Rows::Requests => {
-                let requests = self.requests();
-                if requests > MOST_REQUESTS && !wide {
+                let fits = self.fits_in_a_sheet(rows);
+                if !fits && !wide {
+                    let requests = self.requests();
                     stderr::complain(&format!(
-                        "{requests} requests do not fit in a sheet and are omitted; `--rows requests` writes them to \
-                         several sheets, `--format parquet` to one file"
+                        "{requests} requests do not fit in a sheet and are omitted; export them with `--rows requests` \
+                         to a .csv or .parquet file"
                     ));
                 }
-                !wide && requests <= MOST_REQUESTS
+                !wide && fits
             }
             Rows::Events => false,
         }
+    }
+
+    /// Whether a sheet of a workbook can hold the rows of this kind. Only the number of requests is known before rows
+    /// are read.
+    pub(crate) fn fits_in_a_sheet(&self, rows: Rows) -> bool {
+        rows != Rows::Requests || self.requests() <= u64::from(most_rows())
     }
 
     fn requests(&self) -> u64 {

@@ -9,7 +9,7 @@ use super::decisions::decided;
 use super::others;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::gate::Gate;
-use crate::cli::{answers, gate, gate_page, shared, stages};
+use crate::cli::{answers, gate, gate_page, shared, stages, stderr};
 use crate::expand::{PlannedRun, Waits};
 use crate::report::calibration;
 use crate::report::format::plain;
@@ -77,6 +77,8 @@ pub(super) fn conclude(
     if summary.interrupted {
         return Ok(Exit::Interrupted);
     }
+    let vanished = others::vanished(args, workspace)?;
+    vanished.iter().for_each(|error| stderr::complain(error));
     let waiting = stages::selected(workspace, &args.selection);
     let gate = is_asked.then(|| gate::check(workspace, &fresh, (&runs, &waiting), &left_out));
     if let (Some(path), Some(gate)) = (&args.markdown, &gate) {
@@ -86,7 +88,7 @@ pub(super) fn conclude(
     // Cells that `skip_if` or the budget skips do not count as missing, so their states are not tested below.
     let is_so = |state: Waits| waiting.iter().any(|pending| pending.state == state);
     // Exit codes that are more specific about the next step take precedence.
-    let exit = if left_out.any() {
+    let exit = if left_out.any() || vanished.is_some() {
         Exit::Store
     } else if summary.refused > 0 {
         Exit::Usage

@@ -52,7 +52,7 @@ impl MetricsServer {
         let runtime = runtime.map_err(|error| Failure::Unexpected(error.into()))?;
         let metrics = Arc::new(Mutex::new(SweepMetrics::new(plan)));
         let (stop, stops) = watch::channel(false);
-        let served = Arc::clone(&metrics);
+        let served = Served { metrics: Arc::clone(&metrics), is_loopback: address.ip().is_loopback() };
         let serve = move || {
             runtime.block_on(serve(listener, served, stops));
             runtime.shutdown_background();
@@ -98,9 +98,16 @@ fn refused(address: SocketAddr, error: &std::io::Error) -> Failure {
     ))
 }
 
-async fn serve(listener: TcpListener, metrics: Arc<Mutex<SweepMetrics>>, stops: watch::Receiver<bool>) {
+/// What is served, and to whom.
+struct Served {
+    metrics: Arc<Mutex<SweepMetrics>>,
+    /// Whether the port is open on loopback only. Then only requests for a loopback name are answered.
+    is_loopback: bool,
+}
+
+async fn serve(listener: TcpListener, served: Served, stops: watch::Receiver<bool>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    let looked_at = Arc::clone(&metrics);
+    let looked_at = Arc::clone(&served.metrics);
     let look = async move {
         loop {
             tokio::time::sleep(LOOK).await;
@@ -111,15 +118,17 @@ async fn serve(listener: TcpListener, metrics: Arc<Mutex<SweepMetrics>>, stops: 
     };
     tokio::select! {
         () = look => {}
-        () = http::serve(listener, Arc::new(move |request: &_| answer(request, &metrics)), stops) => {}
+        () = http::serve(listener, Arc::new(move |request: &_| answer(request, &served)), stops) => {}
     }
 }
 
-fn answer(request: &Request<Incoming>, metrics: &Mutex<SweepMetrics>) -> Response<Full<Bytes>> {
+fn answer(request: &Request<Incoming>, served: &Served) -> Response<Full<Bytes>> {
     let is_read = request.method() == Method::GET || request.method() == Method::HEAD;
+    let is_foreign = served.is_loopback && !http::names_loopback(request.headers());
     let (status, text) = match request.uri().path() {
+        _ if is_foreign => (StatusCode::FORBIDDEN, "only requests for localhost or a loopback address\n".to_owned()),
         _ if !is_read => (StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n".to_owned()),
-        "/metrics" => match metrics.lock() {
+        "/metrics" => match served.metrics.lock() {
             Ok(mut metrics) => (StatusCode::OK, metrics.text()),
             Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the metrics are unavailable\n".to_owned()),
         },

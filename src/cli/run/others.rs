@@ -7,11 +7,12 @@ use tokio::sync::watch;
 
 use super::args::RunArgs;
 use crate::cli::failure::Failure;
+use crate::cli::shared;
 use crate::cli::workspace::Workspace;
 use crate::expand::{PlannedRun, RunId};
 use crate::store::{Standing, Store, Writer};
 use crate::sweep::Summary;
-use crate::units::text::counted;
+use crate::units::text::{counted, quoted};
 
 /// First pause between two polls; it doubles up to [`LONGEST`].
 const FIRST: Duration = Duration::from_millis(250);
@@ -95,6 +96,18 @@ pub(super) fn not_shown(runs: usize) -> Option<String> {
         "\n{runs} of other workers not shown: their rows are not on this machine; `show`, `curves`, `report` \
          and `export` fetch them"
     ))
+}
+
+/// Returns the error that runs of the plan, which this machine has as shared, are missing in the shared results, because
+/// a user removed them there; `None` if there are none. They are never sent again unasked.
+pub(super) fn vanished(args: &RunArgs, workspace: &Workspace) -> Result<Option<String>, Failure> {
+    if workspace.store.remote().is_none() {
+        return Ok(None);
+    }
+    let ids = workspace.expansion.possible().map(|run| run.id.short()).collect();
+    let vanished = workspace.store.vanished(Some(&ids))?;
+    let plan = format!(" --plan {}{}", quoted(&args.plan.to_string_lossy()), args.changes.typed(quoted));
+    Ok((!vanished.is_empty()).then(|| format!("error: {}", shared::vanished(&workspace.store, &vanished, &plan))))
 }
 
 /// Returns a note on the runs of other workers, to be shown at the end of a sweep.

@@ -9,7 +9,6 @@ use super::standing::Standing;
 use crate::analysis::curve::{Axis, Curve, Figure, Ordinate, Rung};
 use crate::analysis::saturation::State;
 use crate::plan::Slo;
-use crate::plan::model::axis::server_flag;
 use crate::report::capacity::{Answer, cheapest, per_million_ends};
 use crate::report::curves::{FEW, lines, marked, unknown};
 use crate::report::format::digits;
@@ -41,11 +40,7 @@ pub(crate) fn kin(accepted: &Curve, other: &Curve) -> Kin {
     if is_cap_alike && (&a.endpoint, &a.model, &a.scenario, &a.axes) == (&b.endpoint, &b.model, &b.scenario, &b.axes) {
         return Kin::Same;
     }
-    let of_requests = |curve: &Curve| -> Vec<(String, String)> {
-        let axes = curve.series.axes.iter().filter(|(axis, _)| server_flag(axis).is_none());
-        axes.map(|(axis, value)| (axis.clone(), value.clone())).collect()
-    };
-    let serves_same = a.scenario == b.scenario && of_requests(accepted) == of_requests(other);
+    let serves_same = a.scenario == b.scenario && a.of_requests().eq(b.of_requests());
     if serves_same { Kin::Rejected } else { Kin::ServesOther }
 }
 

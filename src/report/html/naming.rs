@@ -24,8 +24,15 @@ impl Names {
     }
 }
 
-/// Returns the name of a curve among the curves with the same model and scenario: the endpoint, and the cap
-/// if there is one.
+/// Returns the name of what serves a curve: the endpoint, the flags of the server that the sweep varies, and the cap if
+/// there is one.
+pub(super) fn configuration(curve: &Curve) -> String {
+    let settings = curve.series.settings().map(|(flag, value)| format!(" · {}={}", plain(flag), plain(value)));
+    let cap = curve.series.cap.map(|cap| format!(", at most {cap} in flight"));
+    format!("{}{}{}", plain(&curve.series.endpoint), settings.collect::<String>(), cap.unwrap_or_default())
+}
+
+/// Returns the name of the endpoint of a curve, with the cap if there is one.
 pub(super) fn arm(curve: &Curve) -> String {
     let cap = curve.series.cap.map(|cap| format!(", at most {cap} in flight"));
     format!("{}{}", plain(&curve.series.endpoint), cap.unwrap_or_default())

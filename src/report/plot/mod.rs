@@ -23,23 +23,24 @@ const WITHOUT_TOKENS: &str = "request_throughput";
 /// Maximum number of curves per chart, which is the number of available markers.
 const MOST_CURVES: usize = 6;
 
-/// Renders the charts of all curves, grouped by model and scenario, with the conclusions of each curve below.
+/// Renders the charts of all curves, grouped by the requests that they serve, with the conclusions of each curve below.
 pub(crate) fn plots(curves: &[Curve], slo: Option<&Slo>, is_unicode: bool) -> String {
     let glyphs = if is_unicode { Glyphs::UNICODE } else { Glyphs::ASCII };
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
     let mut out = String::new();
-    for group in together(curves, MOST_CURVES) {
+    for chart in together(curves, MOST_CURVES) {
+        let group: Vec<&Curve> = chart.members.iter().map(|at| &curves[*at]).collect();
         let first = group[0];
         let by = if first.axis == Axis::Qps { "qps" } else { "batch size" };
         let served = plain(&first.series.served());
         let head = match first.series.sweep.as_str() {
-            "" => format!("{served} over {by}"),
-            sweep => format!("{}: {served} over {by}", plain(sweep)),
+            "" => format!("{served} over {by}{}", chart.part_of()),
+            sweep => format!("{}: {served} over {by}{}", plain(sweep), chart.part_of()),
         };
         out.push_str(&fill("\n", 2, &head).replacen("\n ", "\n", 1));
         let drawn: Vec<String> = readings(&group, slo)
             .into_iter()
-            .filter_map(|reading| One { curves: &group, reading, slo, glyphs: &glyphs }.text())
+            .filter_map(|reading| One { curves: &group, labels: &chart.labels, reading, slo, glyphs: &glyphs }.text())
             .collect();
         if drawn.is_empty() {
             out.push_str("  nothing to draw: no load has a figure\n");
@@ -71,6 +72,8 @@ fn readings(group: &[&Curve], slo: Option<&Slo>) -> Vec<&'static Ordinate> {
 /// A chart of one figure for several curves.
 struct One<'s, 'c, 'a> {
     curves: &'s [&'c Curve<'a>],
+    /// The label of each curve.
+    labels: &'s [String],
     reading: &'static Ordinate,
     slo: Option<&'s Slo>,
     glyphs: &'s Glyphs,
@@ -119,12 +122,8 @@ impl One<'_, '_, '_> {
     /// Returns the legend: the marker of each curve, and the other signs that were drawn.
     fn legend(&self, limit: Option<String>, drawn: &Drawn) -> String {
         let Glyphs { markers, several, interval, limit: line, .. } = self.glyphs;
-        let name = |curve: &&Curve| {
-            let cap = curve.series.cap.map(|cap| format!(" (at most {cap} in flight)")).unwrap_or_default();
-            format!("{}{cap}", plain(&curve.series.endpoint))
-        };
         let mut items: Vec<String> =
-            self.curves.iter().zip(markers).map(|(curve, marker)| format!("{marker} {}", name(curve))).collect();
+            self.labels.iter().zip(markers).map(|(label, marker)| format!("{marker} {}", plain(label))).collect();
         let figures = || self.rungs().filter_map(|rung| rung.figure(self.reading));
         let has_ends = figures().any(|found| found.ends.is_some() && found.pair.is_none());
         items.extend(has_ends.then(|| format!("{interval} 95 % interval")));

@@ -18,6 +18,11 @@ use crate::tls;
 const REQUEST: Duration = Duration::from_secs(120);
 /// Total time limit for retrying a request that was throttled, refused or interrupted.
 const RETRIES: Duration = Duration::from_secs(60);
+/// First and longest pause before a request is made again.
+const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(10)];
+/// Factor by which pauses grow. The library draws each pause between the first pause and this multiple of the previous
+/// one; with a factor of 2, pauses would stay short.
+const GROWTH: u32 = 4;
 
 /// Returns the store at `url`, and the prefix that all keys have.
 pub(super) fn connect(url: &str) -> Result<(Arc<dyn ObjectStore>, Key), ObjectError> {
@@ -64,11 +69,28 @@ fn client(is_plain: bool) -> ClientOptions {
 }
 
 fn retries() -> RetryConfig {
-    let backoff = BackoffConfig { max_backoff: Duration::from_secs(10), ..BackoffConfig::default() };
-    // In builds with debug assertions, tests can shorten this time with an environment variable.
+    let [init_backoff, max_backoff] = PAUSES.map(scaled);
+    let backoff = BackoffConfig { init_backoff, max_backoff, base: f64::from(GROWTH) };
+    // Only the time limits the retries. With a limit on their number, short pauses would use them up early.
+    RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: patience() }
+}
+
+/// Returns the time for which a request is retried.
+pub(super) fn patience() -> Duration {
+    scaled(RETRIES)
+}
+
+/// Returns the pauses before a request is made again.
+pub(super) fn pauses() -> impl Iterator<Item = Duration> {
+    let [first, longest] = PAUSES.map(scaled);
+    std::iter::successors(Some(first), move |pause| Some(longest.min(*pause * GROWTH)))
+}
+
+/// Shortens a time in builds with debug assertions if a test sets the total time for retries.
+fn scaled(time: Duration) -> Duration {
     let chosen = || std::env::var("SWEEPLINE_RETRIES_MS").ok()?.parse().ok();
     let all = chosen().filter(|_| cfg!(debug_assertions)).map_or(RETRIES, Duration::from_millis);
-    RetryConfig { backoff, max_retries: 20, retry_timeout: all }
+    time.mul_f64(all.as_secs_f64() / RETRIES.as_secs_f64())
 }
 
 /// Returns the error for an invalid address, without parts that may contain a password.
@@ -78,4 +100,17 @@ fn wrong(url: &str, why: impl Into<String>) -> ObjectError {
         _ => url.to_owned(),
     };
     ObjectError::Address { url: shown, why: why.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_time_ends_retries() {
+        let retries = retries();
+        assert_eq!((retries.max_retries, retries.retry_timeout), (usize::MAX, Duration::from_secs(60)));
+        let pauses: Vec<u128> = pauses().take(6).map(|pause| pause.as_millis()).collect();
+        assert_eq!(pauses, [100, 400, 1_600, 6_400, 10_000, 10_000]);
+    }
 }

@@ -62,8 +62,10 @@ impl ObjectResults {
             let key = self.key(&["claims", id, &format!("{epoch:08}.json")]);
             let text = self.claims.claim(false);
             // The created object is read back. If a store has let two writers create the same object, one
-            // of them sees the other's content.
-            if self.create(&key, &text)? && self.get(&key)?.is_none_or(|there| there == text) {
+            // of them sees the other's content. If the response was lost, the request was made again and
+            // found the object of this process.
+            let is_created = self.create(&key, &text)?;
+            if self.get(&key)?.map_or(is_created, |there| there == text) {
                 locked(&self.claims.held).insert(id.to_owned(), key);
                 self.keep_alive();
                 return Ok(true);
@@ -186,7 +188,8 @@ impl ObjectResults {
     /// Creates an object. Returns false if the object already exists.
     pub(super) fn create(&self, key: &Key, text: &[u8]) -> Result<bool, ObjectError> {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        match self.wait(self.objects.put_opts(key, text.to_vec().into(), options)) {
+        let put = || self.wait(self.objects.put_opts(key, text.to_vec().into(), options.clone()));
+        match self.patiently(put) {
             Ok(_) => Ok(true),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(false),
             Err(error) => Err(self.failed(Doing::Write, key, error)),

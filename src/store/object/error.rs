@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use object_store::client::{HttpError, HttpErrorKind};
 use object_store::path::Path as Key;
 
 use crate::store::StoreError;
@@ -170,6 +171,18 @@ fn credentials_of(url: &str) -> &'static str {
         "file" => "none: the folder's permissions",
         _ => "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN",
     }
+}
+
+/// Whether a connection ended, or a time limit passed, before the response to a request was complete.
+pub(super) fn is_interrupted(error: &object_store::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<HttpError>() {
+            return matches!(error.kind(), HttpErrorKind::Interrupted | HttpErrorKind::Timeout);
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// Returns the innermost cause of an error, in one line of at most 300 characters.

@@ -140,7 +140,7 @@ impl ObjectResults {
 
     /// Returns all bytes of an object; `None` if it does not exist.
     fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, ObjectError> {
-        let got = self.wait(async { self.objects.get(key).await?.bytes().await });
+        let got = self.patiently(|| self.wait(async { self.objects.get(key).await?.bytes().await }));
         match got {
             Ok(bytes) => Ok(Some(bytes.to_vec())),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -154,6 +154,21 @@ impl ObjectResults {
 
     fn failed(&self, doing: Doing, key: &Key, source: object_store::Error) -> ObjectError {
         ObjectError::of(&self.url, doing, key, source)
+    }
+
+    /// Makes a request, and makes it again as long as it is interrupted and the time for retries is not over. The
+    /// library retries most requests itself, but no request that creates an object, and no interrupted response.
+    fn patiently<T>(&self, mut request: impl FnMut() -> object_store::Result<T>) -> object_store::Result<T> {
+        let until = Instant::now() + address::patience();
+        let mut pauses = address::pauses();
+        loop {
+            let done = request();
+            let is_over = Instant::now() >= until || !done.as_ref().is_err_and(error::is_interrupted);
+            match pauses.next().filter(|_| !is_over) {
+                Some(pause) => std::thread::sleep(pause),
+                None => return done,
+            }
+        }
     }
 
     /// Waits for a request to the store to complete. Several threads may wait concurrently.

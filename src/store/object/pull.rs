@@ -122,7 +122,7 @@ impl ObjectResults {
             let mut at = 0;
             while at < file.bytes {
                 let until = file.bytes.min(at + PART);
-                let part = match self.wait(self.objects.get_range(&key, at..until)) {
+                let part = match self.patiently(|| self.wait(self.objects.get_range(&key, at..until))) {
                     Err(object_store::Error::NotFound { .. }) => return Err(damaged("it is missing".to_owned()).into()),
                     part => part.map_err(|error| self.failed(Doing::Read, &key, error))?,
                 };

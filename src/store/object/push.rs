@@ -13,7 +13,7 @@ use crate::store::error::{Doing as FolderDoing, StoreError};
 use crate::store::folder::Folder;
 use crate::store::hex::hex;
 use crate::store::layout::{RUN_JSON, short};
-use crate::store::record::RunRecord;
+use crate::store::record::{FileRecord, RunRecord};
 use crate::store::{Listed, failpoint};
 
 /// Size of the parts in which a file is sent, in bytes. S3 requires parts of at least 5 MiB, and allows at
@@ -68,8 +68,8 @@ impl ObjectResults {
             return Ok(Pushed::There);
         }
         let mut bytes = text.len() as u64;
-        for name in record.files.keys() {
-            bytes += self.send(&folder, name, &self.key(&["rows", id, &digest, name]))?;
+        for (name, file) in &record.files {
+            bytes += self.send(&folder, (name.as_str(), file), &self.key(&["rows", id, &digest, name]))?;
         }
         failpoint("before_shared_commit");
         for _ in 0..LOOKS {
@@ -97,14 +97,15 @@ impl ObjectResults {
     }
 
     /// Sends a file, and returns the number of bytes sent. If the store already has an object of the same
-    /// size under this key, the file is not sent, because the key identifies the content.
-    fn send(&self, folder: &Folder, name: &str, key: &Key) -> Result<u64, ObjectError> {
-        let (file, size) = folder.file(name)?;
+    /// size under this key, the file is not sent, because the key identifies the content. The copy of a shared run
+    /// may lack such a file.
+    fn send(&self, folder: &Folder, (name, listed): (&str, &FileRecord), key: &Key) -> Result<u64, ObjectError> {
         match self.wait(self.objects.head(key)) {
-            Ok(found) if found.size == size => return Ok(0),
+            Ok(found) if found.size == listed.bytes => return Ok(0),
             Ok(_) | Err(Error::NotFound { .. }) => {}
             Err(error) => return Err(self.failed(Doing::Read, key, error)),
         }
+        let (file, size) = folder.file(name)?;
         let path = folder.path().join(name);
         let part = || -> Result<Vec<u8>, ObjectError> {
             let mut bytes = Vec::with_capacity(PART.min(usize::try_from(size).unwrap_or(PART)));

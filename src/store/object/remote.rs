@@ -1,20 +1,23 @@
 //! Implements shared results on object storage.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use object_store::ObjectStoreExt as _;
+
 use super::ObjectResults;
 use super::error::{Doing, ObjectError};
+use super::keys::commit_of;
 use super::push::Pushed;
 use crate::store::adopt::{adopt, adopt_copy, fetched};
 use crate::store::disk;
 use crate::store::error::StoreError;
 use crate::store::layout::{Layout, RUN_JSON};
 use crate::store::record::RunRecord;
-use crate::store::remote::{Remote, SHARED, Standing, unsent};
+use crate::store::remote::{Remote, SHARED, Standing, shared, unsent};
 
 /// Maximum number of runs that are requested one by one. For more runs, the objects in the store are
 /// listed.
@@ -32,6 +35,12 @@ impl Remote for ObjectResults {
             fs::create_dir_all(&folder).map_err(StoreError::on(crate::store::error::Doing::Write, &folder))?;
         }
         Ok(self.refresh_copies(layout, wanted)?)
+    }
+
+    fn vanished(&self, layout: &Layout, wanted: Option<&BTreeSet<String>>) -> Result<Vec<String>, StoreError> {
+        let mut here = shared(layout)?;
+        here.retain(|id| wanted.is_none_or(|wanted| wanted.contains(id)));
+        Ok(self.not_committed(here)?)
     }
 
     fn fetch(&self, layout: &Layout, record: &RunRecord, name: &str) -> Result<(), StoreError> {
@@ -128,6 +137,25 @@ impl ObjectResults {
             missing = listed;
         }
         fetch_all(missing)
+    }
+
+    /// Returns those of the runs (short ids) that are not committed on the store.
+    fn not_committed(&self, ids: Vec<String>) -> Result<Vec<String>, ObjectError> {
+        if ids.len() > ONE_BY_ONE {
+            let mut listed = HashSet::new();
+            self.each_run(|id| listed.extend([id.to_owned()]))?;
+            return Ok(ids.into_iter().filter(|id| !listed.contains(id)).collect());
+        }
+        let is_missing = |id: &String| {
+            let key = self.key(&["runs", &commit_of(id)]);
+            match self.wait(self.objects.head(&key)) {
+                Ok(_) => Ok(false),
+                Err(object_store::Error::NotFound { .. }) => Ok(true),
+                Err(error) => Err(self.failed(Doing::Read, &key, error)),
+            }
+        };
+        let missing = self.side_by_side(&ids, &is_missing)?;
+        Ok(ids.into_iter().zip(missing).filter_map(|(id, is_missing)| is_missing.then_some(id)).collect())
     }
 
     /// Copies missing commits from packs, if more than a few commits are missing.

@@ -3,7 +3,7 @@
 
 use super::super::chart::MOST_SERIES;
 use super::super::error::PageError;
-use super::super::naming::{arm, content, load, short};
+use super::super::naming::{configuration, content, load, short};
 use super::super::sources::Sources;
 use super::super::view::{Block, Cell, Found, Missing, Section, Table};
 use super::groups::Group;
@@ -99,7 +99,7 @@ fn groups(curves: &[Curve], names: &[&str]) -> Vec<Group> {
         };
         let (sweep, served) = (plain(&first.series.sweep), plain(&first.series.served()));
         Group {
-            title: format!("{sweep}: {}, {served} {by}", arm(first)),
+            title: format!("{sweep}: {}, {served} {by}", configuration(first)),
             axis: first.axis,
             members: members.to_vec(),
             labels: members.iter().map(|at| plain(names[*at])).collect(),

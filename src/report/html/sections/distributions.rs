@@ -5,7 +5,7 @@ use strum::IntoEnumIterator;
 
 use super::super::chart::{Axis, Point, Series, Stroke, lines};
 use super::super::error::PageError;
-use super::super::naming::{arm, load_of, short};
+use super::super::naming::{load_of, short};
 use super::super::sources::{Chosen, MeasuredRun, RepeatSpread, Sources, Spread};
 use super::super::view::{Block, Caption, Cell, Figure, Found, Link, Missing, Section, Table};
 use super::groups::{Group, groups};
@@ -123,10 +123,15 @@ impl<'s, 'a> One<'s, 'a> {
         }))
     }
 
+    /// Returns the place of the spread's curve in the group.
+    fn slot(&self, spread: &Spread) -> usize {
+        self.group.members.iter().position(|at| *at == spread.curve).unwrap_or(0)
+    }
+
     /// Returns the name of a line: `quick, batch size 8`.
     fn name(&self, spread: &Spread) -> String {
         let curve = &self.sources.curves[spread.curve];
-        format!("{}, {}", arm(curve), load_of(curve.axis, spread.load))
+        format!("{}, {}", self.group.labels[self.slot(spread)], load_of(curve.axis, spread.load))
     }
 
     fn name_of_run(&self, spread: &Spread, run: &RepeatSpread) -> String {
@@ -138,7 +143,7 @@ impl<'s, 'a> One<'s, 'a> {
     /// as a thick line.
     fn series(&self) -> Vec<Series> {
         let of = |spread: &&Spread| {
-            let slot = self.group.members.iter().position(|at| *at == spread.curve).unwrap_or(0);
+            let slot = self.slot(spread);
             let has_several = spread.repeats.len() > 1;
             let (name, count) = (self.name(spread), spread.repeats.len());
             let entry = match has_several {

@@ -3,10 +3,12 @@
 
 use super::super::chart::{Axis, Spot, scatter};
 use super::super::error::PageError;
-use super::super::naming::{arm, load_of};
+use super::super::naming::load_of;
 use super::super::sources::Sources;
 use super::super::view::{Block, Caption, Cell, Figure, Found, Link, Missing, Section, Table, tone};
-use crate::analysis::curve::{self, Curve, FRONTS, Front, Ordinate, Rung, alike, money_front, on_front};
+use crate::analysis::curve::{
+    self, Curve, FRONTS, Front, Ordinate, Rung, Series, alike, labels, money_front, on_front,
+};
 use crate::metrics::{Metric, Unit};
 use crate::report::format::{digits, plain};
 use crate::report::fronts::left_out;
@@ -32,8 +34,10 @@ pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
     let (mut drawn, mut left) = (0, 0);
     for (number, group) in alike(curves, |curve| &curve.series).into_iter().enumerate() {
         let mut figures = Vec::new();
+        let series: Vec<&Series> = group.iter().map(|at| &curves[*at].series).collect();
+        let labels: Vec<String> = labels(&series).iter().map(|label| plain(label)).collect();
         for (front, on) in fronts.iter().zip(&on) {
-            let one = One { curves, group: &group, on, front, currency: sources.plan.currency };
+            let one = One { curves, group: &group, labels: &labels, on, front, currency: sources.plan.currency };
             let points = one.points();
             // A single load offers no choice.
             if points.iter().filter(|point| point.values.is_some()).count() < 2 {
@@ -66,11 +70,13 @@ pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "pareto", title: TITLE, blocks }))
 }
 
-/// One front among curves with the same model and scenario.
+/// One front among curves of the same requests.
 struct One<'s, 'a> {
     curves: &'s [Curve<'a>],
-    /// Indices of the curves with the same model and scenario.
+    /// Indices of the curves of the same requests.
     group: &'s [usize],
+    /// The label of each curve of the group.
+    labels: &'s [String],
     on: &'s [Vec<bool>],
     front: &'s Front,
     currency: Option<Currency>,
@@ -134,16 +140,18 @@ impl<'s, 'a> One<'s, 'a> {
         }
     }
 
-    /// Returns the name of a point: `quick, batch size 8`, with the sweep if the name would be ambiguous.
+    /// Returns the name of a point: `quick, batch size 8`.
     fn name(&self, point: &Point) -> String {
-        let curve = point.curve;
-        let is_same = |at: &&usize| {
-            let other = &self.curves[**at];
-            arm(other) == arm(curve) && other.axis == curve.axis
-        };
-        let several = self.group.iter().filter(is_same).count() > 1;
-        let sweep = if several { format!("{}: ", plain(&curve.series.sweep)) } else { String::new() };
-        format!("{sweep}{}, {}", arm(curve), load_of(curve.axis, point.rung.load))
+        format!("{}, {}", self.configuration(point), load_of(point.curve.axis, point.rung.load))
+    }
+
+    /// Returns the label of a point's curve, with the sweep if curves of several sweeps have this label.
+    fn configuration(&self, point: &Point) -> String {
+        let label = &self.labels[point.slot];
+        let is_same = |(at, other): &(&usize, &String)| *other == label && self.curves[**at].axis == point.curve.axis;
+        let several = self.group.iter().zip(self.labels).filter(is_same).count() > 1;
+        let sweep = if several { format!("{}: ", plain(&point.curve.series.sweep)) } else { String::new() };
+        format!("{sweep}{label}")
     }
 
     fn figure(&self, number: usize, points: &[Point<'s, 'a>]) -> Result<Figure, PageError> {
@@ -258,8 +266,9 @@ impl<'s, 'a> One<'s, 'a> {
         let mut table =
             Table::new(format!("{}, 95 % intervals (for two repeats, both values)", self.front.title), &columns);
         for point in points {
+            let configuration = self.configuration(point);
             let mut row =
-                vec![Cell::text(&arm(point.curve)), Cell::text(point.curve.axis.name()), Cell::exact(point.rung.load)];
+                vec![Cell::text(&configuration), Cell::text(point.curve.axis.name()), Cell::exact(point.rung.load)];
             for found in self.figures(point) {
                 let ends = found.and_then(|found| found.span());
                 row.push(
