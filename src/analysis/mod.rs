@@ -8,7 +8,7 @@
 /// Version of everything computed from stored rows: metrics, verdicts and their reasons. It is raised
 /// when the same rows lead to different numbers or a different verdict. Exports, baselines and cached
 /// tables contain this version; run ids do not (`docs/METRICS.md`, Versions).
-pub const ANALYSIS: u32 = 4;
+pub const ANALYSIS: u32 = 5;
 
 pub mod binomial;
 pub(crate) mod bunches;
@@ -32,6 +32,7 @@ pub mod gaps;
 pub mod generator;
 pub mod goodput;
 pub mod halving;
+pub mod highest;
 mod idle;
 mod length_failures;
 pub mod lengths;
