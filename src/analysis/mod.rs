@@ -32,6 +32,7 @@ pub mod gaps;
 pub mod generator;
 pub mod goodput;
 pub mod halving;
+pub mod highest;
 mod idle;
 mod length_failures;
 pub mod lengths;

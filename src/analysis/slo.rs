@@ -52,6 +52,18 @@ impl SloTest {
         1.0 - quantile::share(self.percentile)
     }
 
+    /// Returns whether the run met the limit in what was seen, whether or not this is shown; `None` if no request
+    /// has the metric.
+    pub fn met(&self) -> Option<bool> {
+        self.evidence.met(self.allowed())
+    }
+
+    /// Returns the observed share above the limit divided by the allowed share; above 1 if the limit was missed in
+    /// what was seen.
+    pub fn strain(&self) -> f64 {
+        self.evidence.share() / self.allowed()
+    }
+
     /// Describes what would decide the limit.
     pub fn would_decide(&self) -> String {
         undecided::would_decide(&self.evidence, quantile::need_to_decide(self.percentile), self.would_do)

@@ -285,9 +285,22 @@ impl Answer {
     pub fn name(self) -> &'static str {
         self.into()
     }
+
+    /// Returns the result that the observation alone gives, whether or not it is shown: `met` is whether the
+    /// observed share is within the allowed one.
+    pub fn observed(met: bool) -> Answer {
+        if met { Answer::Holds } else { Answer::Misses }
+    }
 }
 
 impl Evidence {
+    /// Returns whether at most the share `allowed` was above the limit in what was seen; `None` without
+    /// requests.
+    pub fn met(&self, allowed: f64) -> Option<bool> {
+        // The tolerance is for shares like 1 − 0.9, which are slightly below the decimal share.
+        (self.n > 0).then(|| self.share() <= allowed * (1.0 + 1e-9))
+    }
+
     /// Returns the share above the limit; 0 without requests.
     pub fn share(&self) -> f64 {
         self.above as f64 / self.n.max(1) as f64

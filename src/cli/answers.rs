@@ -237,8 +237,8 @@ pub(super) fn one_line(answered: Option<&Answered>) -> String {
     parts.join(" · ")
 }
 
-/// Returns a note if a run leaves the objective undecided; `None` if the run decides it. The note includes
-/// the window length that would decide every limit, if there is one.
+/// Returns a note if a run leaves the objective undecided; `None` if the run decides it. The note states what was
+/// observed and that it is not proven, and the window length that would decide every limit, if there is one.
 fn objective_undecided(tests: &[SloTest]) -> Option<String> {
     let open = || tests.iter().filter(|test| test.answer == Answer::Undecided);
     if tests.is_empty() || slo::answer(tests) != Answer::Undecided {
@@ -248,9 +248,15 @@ fn objective_undecided(tests: &[SloTest]) -> Option<String> {
     let longest = windows.and_then(|windows| windows.into_iter().reduce(f64::max));
     let hopeless = || open().find(|test| test.would_do.is_none() && test.n > 0).map(SloTest::would_decide);
     let decides = longest.map(undecided::would_do).or_else(hopeless);
-    Some(match decides {
-        Some(decides) => format!("objective undecided: {decides}"),
-        None => "objective undecided: no request has the limited metric".to_owned(),
+    // The limit that was observed to be missed, or else the one that came closest to it.
+    let seen = open().filter(|test| test.n > 0).max_by(|a, b| a.strain().total_cmp(&b.strain()));
+    Some(match (decides, seen) {
+        (Some(decides), Some(test)) => {
+            let verb = if test.met() == Some(true) { "hold" } else { "miss" };
+            let SloTest { above, n, .. } = test;
+            format!("objective observed to {verb}, not proven ({above} of {n} above the limit; {decides})")
+        }
+        _ => "objective undecided: no request has the limited metric".to_owned(),
     })
 }
 

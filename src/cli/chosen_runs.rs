@@ -13,14 +13,14 @@ use crate::analysis::halving::Says as TrialSays;
 use crate::analysis::metric::{self, Get};
 use crate::analysis::quantile;
 use crate::analysis::search::Short;
-use crate::analysis::slo::SloTest;
+use crate::analysis::slo::{Answer, SloTest};
 use crate::analysis::stats::{Estimate, Value};
 use crate::analysis::verdict::State;
 use crate::expand::{PlannedRun, Pool, RunId, Says, Series};
 use crate::plan::model::search::Objective;
 use crate::plan::{Aim, MetricName, Plan};
 use crate::store::Store;
-use crate::sweep::choose::{Chosen, Judge, Said, ServerStarted, Tried, choose};
+use crate::sweep::choose::{Chosen, Judge, Longer, Said, ServerStarted, Tried, choose};
 use crate::sweep::endings::{CellStanding, Evidence, stand, tests};
 use crate::sweep::found::Findings;
 
@@ -194,6 +194,11 @@ impl Judge for Chooser<'_> {
                 pressure: None,
                 requests: 0,
                 short: None,
+                met: match is_cost {
+                    true => judged.and_then(|judged| judged.cost).map(|cost| cost == Answer::Holds),
+                    false => judged.and_then(|_| rung.met(|limit| of.has(limit.metric))),
+                },
+                needs: longer(rung, of).filter(|_| !is_cost),
             }
         };
         let said = self.with_rung(runs, rung);
@@ -213,6 +218,12 @@ impl Judge for Chooser<'_> {
             ..said
         }
     }
+}
+
+/// Returns how much longer the runs of a load must be to show whether the load meets an objective.
+fn longer(rung: &Rung, of: Objective) -> Option<Longer> {
+    let times = rung.grows(|limit| of.has(limit.metric))?;
+    Some(Longer { times, seconds: rung.more_seconds(|limit| of.has(limit.metric))? })
 }
 
 /// Returns the value for which the settings of a run's server are optimized, and the standard deviation of

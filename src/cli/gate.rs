@@ -160,7 +160,7 @@ fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
             }
             // If a queue grows without bound, a longer window does not help.
             Answer::Undecided if rung.is_saturated() => {}
-            Answer::Undecided => gate.undecided.push(format!("{name}: {}: {}", limit.name(), limit.why_undecided())),
+            Answer::Undecided => gate.undecided.push(format!("{name}: {}: {}", limit.name(), limit.undecided(true))),
             Answer::Holds => {}
         }
     }

@@ -67,7 +67,7 @@ fn gates(gates: &[GateState]) -> String {
         if values.is_empty() {
             out.push_str(&row([sweep, "found nothing", "", "n/a", "n/a", bound, answer.words()]));
         }
-        for GateValue { of, metric, value, interval, note, answer } in values {
+        for GateValue { of, metric, value, interval, note, answer, .. } in values {
             let value = match (value, note) {
                 (Some(value), Some(note)) => format!("{value} ({note})"),
                 (Some(one), None) | (None, Some(one)) => one.clone(),

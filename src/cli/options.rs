@@ -85,6 +85,25 @@ pub(crate) fn writer(store: Store, part: Option<Part>) -> Result<Writer, Failure
     })
 }
 
+/// Whether the reasons why limits are undecided are printed.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct Why {
+    /// Also print why limits are undecided: how many independent requests the runs are worth, and how many are
+    /// needed
+    #[arg(short, long = "verbose")]
+    verbose: bool,
+}
+
+impl Why {
+    /// Rejects the flag for JSON, which always contains the reasons.
+    pub(super) fn asked(self, is_text: bool) -> Result<bool, Failure> {
+        match self.verbose && !is_text {
+            true => Err(Failure::Usage("--verbose works with text output only: remove --format json".to_owned())),
+            false => Ok(self.verbose),
+        }
+    }
+}
+
 /// How much is printed on stderr.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Loudness {

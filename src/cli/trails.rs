@@ -43,6 +43,7 @@ pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
         Some(Ended::Cut { why, .. }) => Some(why),
         _ => None,
     };
+    let highest = is_search.then_some(chosen.highest);
     Trail {
         sweep: pool.sweep.to_string(),
         cell: pool.name(),
@@ -51,6 +52,9 @@ pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
         state: state(chosen),
         standing: chosen.to_string(),
         found,
+        shown: highest.and_then(|highest| highest.shown),
+        observed: highest.and_then(|highest| highest.observed),
+        highest,
         end,
         steps,
         trials: Vec::new(),
@@ -88,6 +92,9 @@ fn of_settings(chooser: &Chooser, pool: &Pool, chosen: &Chosen, settings: &Setti
         state: state(chosen),
         standing: chosen.to_string(),
         found: None,
+        shown: None,
+        observed: None,
+        highest: None,
         end: None,
         steps: Vec::new(),
         trials: settings.runs.iter().map(|run| trial(chooser, pool, settings, run)).collect(),
@@ -161,7 +168,8 @@ impl Goals {
     /// Adds what the runs of one load show about each objective.
     fn saw(&mut self, chooser: &Chooser, runs: &[&PlannedRun], member: &Member) {
         for (of, probes) in &mut self.seen {
-            probes.push(chooser.said(runs, *of).probe((member.load, member.confirms), true));
+            let said = chooser.said(runs, *of);
+            probes.push(said.probe(&said, (member.load, member.confirms), true));
         }
     }
 }

@@ -18,6 +18,9 @@ pub struct TakenValue {
     pub from: String,
     /// The result that was taken from the earlier sweep.
     pub take: SweepMetric,
+    /// The figure of a search that was taken: shown; absent for the load that the sweep found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
     /// The aggregate of `found` that was used; absent if each cell uses its own value.
     #[serde(rename = "use", default, skip_serializing_if = "Option::is_none")]
     pub uses: Option<String>,
@@ -60,6 +63,7 @@ impl TakenValue {
         let which = self.uses.as_ref().map(|uses| format!("{uses} of ")).unwrap_or_default();
         let times = if self.times == Decimal::from(1) { String::new() } else { format!(" × {}", self.times) };
         let name = self.take.name();
+        let name = self.value.as_ref().map_or_else(|| name.to_owned(), |value| format!("{name} ({value})"));
         format!("{}: {name} {which}{}{times} → {} {unit}", self.from, found.join(" and "), self.load)
     }
 }

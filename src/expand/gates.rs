@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::plan::{Gate, Plan};
 
-use super::bounds::{broken, without_load};
+use super::bounds::{Asks, broken, longer, undecided};
 use super::known::{Finding, Known, Says};
 use super::pending::Waits;
 
@@ -52,7 +52,8 @@ pub(super) fn of_gate<'k>(known: &'k Known, gate: &Gate) -> impl Iterator<Item =
 /// Returns the state and the reason if a gate stops a sweep; `None` if the gate passes.
 fn stopped(gate: &Gate, known: &Known) -> Option<Stop> {
     let about = || of_gate(known, gate);
-    let told = || about().map(|finding| (finding, broken(finding, gate.at_least, gate.at_most)));
+    let bounds = (gate.at_least, gate.at_most);
+    let told = || about().map(|finding| (finding, broken(finding, bounds, Asks::Gate)));
     let missed: Vec<String> = told().filter_map(|(_, broken)| broken.flatten()).collect();
     if !missed.is_empty() {
         return Some(Stop { state: Waits::Stopped, why: missed.join("; ") });
@@ -64,9 +65,9 @@ fn stopped(gate: &Gate, known: &Known) -> Option<Stop> {
     if let Some(why) = open {
         return Some(Stop { state: Waits::Pending, why });
     }
-    let undecided = told().find(|(_, broken)| broken.is_none()).map(|(finding, _)| without_load(finding));
+    let open = told().find(|(_, broken)| broken.is_none()).map(|(finding, _)| undecided(finding, bounds));
     let nothing = || about().next().is_none().then(|| format!("`{}` found nothing", gate.sweep));
-    undecided.or_else(nothing).map(|why| Stop { state: Waits::Undecided, why })
+    open.or_else(nothing).map(|why| Stop { state: Waits::Undecided, why })
 }
 
 /// The result of a gate, or of one of the values that it reads.
@@ -124,6 +125,8 @@ pub struct GateValue {
     pub note: Option<String>,
     /// The result for this value.
     pub answer: GateAnswer,
+    /// Whether the value is the figures of a search.
+    is_of_search: bool,
 }
 
 /// The state of each gate of the plan, in the order of its sweeps.
@@ -142,29 +145,35 @@ pub fn gate_states(plan: &Plan, known: &Known) -> Vec<GateState> {
 
 impl GateValue {
     fn of(finding: &Finding, gate: &Gate) -> GateValue {
-        let answer = match (broken(finding, gate.at_least, gate.at_most), &finding.says) {
+        let bounds = (gate.at_least, gate.at_most);
+        let answer = match (broken(finding, bounds, Asks::Gate), &finding.says) {
             (Some(Some(_)), _) => GateAnswer::No,
             (Some(None), _) => GateAnswer::Yes,
             (None, Says::Open(_)) => GateAnswer::Pending,
             (None, _) => GateAnswer::Undecided,
         };
+        let longer = (answer == GateAnswer::Undecided).then(|| longer(finding, bounds)).flatten();
+        let notes: Vec<String> = finding.note().into_iter().chain(longer).collect();
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         GateValue {
             of: finding.title(),
             metric: finding.metric.to_string(),
             value: finding.value(),
             interval: finding.interval(),
-            note: finding.note(),
+            note,
             answer,
+            is_of_search: finding.search.is_some(),
         }
     }
 
     /// A one-line form: `smoke: vllm · chat · 5: ttft_p99 is 512 ms (498 ms to 530 ms)`.
     pub fn words(&self) -> String {
         let GateValue { of, metric, value, interval, note, .. } = self;
+        let is = if self.is_of_search { ":" } else { " is" };
         let interval = interval.as_ref().map(|interval| format!(" ({interval})")).unwrap_or_default();
         match (value, note) {
-            (Some(value), Some(note)) => format!("{of}: {metric} is {value}{interval}; {note}"),
-            (Some(value), None) => format!("{of}: {metric} is {value}{interval}"),
+            (Some(value), Some(note)) => format!("{of}: {metric}{is} {value}{interval}; {note}"),
+            (Some(value), None) => format!("{of}: {metric}{is} {value}{interval}"),
             (None, note) => format!("{of}: {metric}: {}", note.as_deref().unwrap_or_default()),
         }
     }

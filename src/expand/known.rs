@@ -28,6 +28,35 @@ pub struct Finding {
     pub says: Says,
     /// The runs that the finding is based on.
     pub runs: Vec<RunId>,
+    /// What the runs of a search show; `None` if no search found the load, if the search is not over, or if its
+    /// result is in doubt.
+    pub search: Option<SearchFigures>,
+}
+
+/// What the runs of a search show about the highest load that meets the objective.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SearchFigures {
+    /// The highest load that holds at 95 %; `None` if no load does.
+    pub shown: Option<Decimal>,
+    /// The highest load that met the objective in what was seen; `None` if no load did.
+    pub observed: Option<Decimal>,
+    /// The lowest load that is shown to miss the objective; `None` if no load is.
+    pub misses: Option<Decimal>,
+    /// How much longer the runs at undecided loads must be, in rising order of the loads.
+    pub needs: Vec<Longer>,
+}
+
+/// How much longer the runs at a load must be to show whether the load meets the objective.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Longer {
+    /// The load.
+    pub load: Decimal,
+    /// Whether the runs met the objective in what was seen.
+    pub met: bool,
+    /// The further time, in seconds.
+    pub seconds: f64,
+    /// The window of a long run that includes this time, in seconds.
+    pub confirm: f64,
 }
 
 /// The result for the highest load, or for a metric.
@@ -39,9 +68,9 @@ pub enum Says {
     Load {
         /// The highest load that is observed to meet the objective.
         load: Decimal,
-        /// The highest load that is shown to meet the objective: `load` if its runs show this at 95 %,
-        /// otherwise the load that is one step of the search's resolution lower. `None` if that lower load is
-        /// below the range.
+        /// The highest load that `skip_if` relies on: `load` if its runs show at 95 % that it meets the
+        /// objective, otherwise the load that is one step of the search's resolution lower. `None` if that
+        /// lower load is below the range.
         surely: Option<Decimal>,
         /// Whether `load` is the heaviest load that was run, so that the true highest load may be above it.
         is_least: bool,
@@ -63,9 +92,21 @@ pub enum Says {
     Nothing(String),
 }
 
+impl SearchFigures {
+    /// Formats both figures: `shown 22.9 qps, observed 24 qps`.
+    pub fn words(&self, metric: AskedMetric) -> String {
+        let of = |load: Option<Decimal>| load.map_or_else(|| "none".to_owned(), |load| metric.words(load.to_f64()));
+        format!("shown {}, observed {}", of(self.shown), of(self.observed))
+    }
+}
+
 impl Finding {
-    /// The value with its unit: `24 qps`, `at least 24 qps`, `512 ms`; `None` if there is no value.
+    /// The value with its unit: `24 qps`, `at least 24 qps`, `512 ms`, or for a search both figures (`shown 22.9
+    /// qps, observed 24 qps`); `None` if there is no value.
     pub fn value(&self) -> Option<String> {
+        if let Some(figures) = &self.search {
+            return Some(figures.words(self.metric)).filter(|_| figures.observed.is_some());
+        }
         match &self.says {
             Says::Load { load, is_least, .. } => {
                 let least = if *is_least { "at least " } else { "" };

@@ -52,7 +52,7 @@ pub use explicit::explicit;
 pub use gates::{GateAnswer, GateState, GateValue, gate_states};
 pub use hooks::{ConcreteHook, concrete_hooks};
 pub use identity::{Difference, RunId, differences};
-pub use known::{Finding, Known, Says};
+pub use known::{Finding, Known, Longer, Says, SearchFigures};
 pub use origin::origin;
 pub use pending::{Pending, Waits};
 pub use planned::PlannedRun;

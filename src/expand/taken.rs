@@ -4,16 +4,16 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::plan::model::take::Use;
+use crate::plan::model::take::{Figure, Use};
 use crate::plan::{Scalar, SkipIf, Sweep, Take};
 use crate::units::Decimal;
 
-use super::bounds::{broken, without_load};
+use super::bounds::{Asks, broken, without_load};
 use super::cell::{Cell, Entry};
 use super::deciding::about;
 use super::evidence::{FoundValue, TakenValue};
 use super::gates::Stop;
-use super::known::{Known, Says};
+use super::known::{Finding, Known, Says};
 use super::pending::{Pending, Waits};
 
 /// The cells of a sweep, given the known findings.
@@ -131,14 +131,14 @@ fn taken(take: &Take, axis: &str, cell: &Cell, known: Option<&Known>) -> Result<
     }
     let mut found = Vec::with_capacity(about.len());
     for finding in &about {
-        let Says::Load { load, is_least, caveats, .. } = &finding.says else {
+        let Some(Usable { load, is_least, caveats }) = usable(finding, take.value) else {
             return Err(blocked(format!("no load to use: {}", without_load(finding))));
         };
         found.push(FoundValue {
             cell: finding.cell.iter().cloned().collect(),
-            load: *load,
-            at_least: *is_least,
-            caveats: caveats.clone(),
+            load,
+            at_least: is_least,
+            caveats,
             runs: finding.runs.iter().map(ToString::to_string).collect(),
         });
     }
@@ -153,13 +153,40 @@ fn taken(take: &Take, axis: &str, cell: &Cell, known: Option<&Known>) -> Result<
         return Err(blocked(format!("{value} {} × {} is not a load", take.take.unit(), take.times)));
     };
     let uses = (!take.over.is_empty()).then(|| uses.name().to_owned());
-    Ok(TakenValue { axis: axis.to_owned(), from: from.clone(), take: take.take, uses, times: take.times, load, found })
+    let value = take.value.map(|figure| figure.name().to_owned());
+    let (axis, from, times) = (axis.to_owned(), from.clone(), take.times);
+    Ok(TakenValue { axis, from, take: take.take, value, uses, times, load, found })
+}
+
+/// The load of a finding that a later sweep uses.
+struct Usable {
+    load: Decimal,
+    is_least: bool,
+    caveats: Vec<String>,
+}
+
+/// Returns the load of a finding that a later sweep uses: the load that was found, or the requested figure.
+/// `None` if there is no such load.
+fn usable(finding: &Finding, value: Option<Figure>) -> Option<Usable> {
+    match (value, &finding.search, &finding.says) {
+        (Some(Figure::Shown), Some(figures), _) => {
+            Some(Usable { load: figures.shown?, is_least: false, caveats: Vec::new() })
+        }
+        (_, search, Says::Load { load, is_least, caveats, .. }) => {
+            let unshown = search.as_ref().filter(|figures| figures.shown.is_none_or(|shown| shown < *load));
+            let unshown = unshown.map(|figures| format!("not shown at 95 %: {}", figures.words(finding.metric)));
+            let caveats = unshown.into_iter().chain(caveats.iter().cloned()).collect();
+            Some(Usable { load: *load, is_least: *is_least, caveats })
+        }
+        _ => None,
+    }
 }
 
 /// Returns the state and the reason if `skip_if` skips a cell, or if it is unknown whether it does.
 fn left_out(skip: &SkipIf, cell: &Cell, known: &Known) -> Option<Stop> {
     let about = about(known, (&skip.sweep, skip.metric), &[], cell);
-    let told = || about.iter().map(|finding| (finding, broken(finding, skip.below, skip.above)));
+    let bounds = (skip.below, skip.above);
+    let told = || about.iter().map(|finding| (finding, broken(finding, bounds, Asks::SkipIf)));
     if let Some(why) = told().find_map(|(_, broken)| broken.flatten()) {
         return Some(Stop { state: Waits::Pruned, why });
     }

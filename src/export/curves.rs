@@ -3,6 +3,7 @@
 use crate::analysis::ANALYSIS;
 use crate::analysis::curve::{Curve, FIGURES, Figure, OnFronts, Ordinate, Rung, on_fronts};
 use crate::analysis::quantile;
+use crate::analysis::slo::Answer;
 use crate::plan::Slo;
 
 use super::runs::axis_column;
@@ -45,6 +46,10 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
             "Whether the plan's objective holds, decided over the runs: holds, misses or undecided. A load at \
             which a run was given up misses, except for 404.",
         ).null("no objective"),
+        text(
+            "objective_observed",
+            "Whether the plan's objective was met in what was seen, whether or not this is shown: holds or misses.",
+        ).null("no objective, or nothing was seen"),
         Column::new(
             "on_front_user_gpu",
             Kind::Bool,
@@ -174,6 +179,7 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, O
         Cell::Bool(rung.is_saturated()),
         rung.state().map(|state| state.name().to_owned()).into(),
         rung.answer().map(|answer| answer.name().to_owned()).into(),
+        rung.seen().met.map(|met| Answer::observed(met).name().to_owned()).into(),
         // Null if the load lacks a figure, because it is then unknown whether the load is on the front.
         on.user_over_gpu.map_or(Cell::Null, Cell::Bool),
         on.throughput_over_p99.map_or(Cell::Null, Cell::Bool),

@@ -10,7 +10,7 @@ use crate::plan::{Percentile, Slo};
 use crate::units::Currency;
 use crate::units::Nanos;
 
-use super::curves::{bracket, differ, suspect_reasons, title, undecided_at, window_to_keep_up};
+use super::curves::{differ, highest, suspect_reasons, title, undecided_at, window_to_keep_up};
 use super::format::{self, digits, plain};
 use super::grid::{self, right};
 use super::spread;
@@ -82,8 +82,8 @@ fn groups(configurations: &[Configuration]) -> Vec<Vec<usize>> {
     alike(configurations, |one| &one.curve.series)
 }
 
-/// Renders the whole result, at most 100 columns wide.
-pub fn capacity(configurations: &[Configuration], target: Option<Target>, slo: Option<&Slo>) -> String {
+/// Renders the whole result, at most 100 columns wide. `why` adds the reasons why limits are undecided.
+pub fn capacity(configurations: &[Configuration], target: Option<Target>, slo: Option<&Slo>, why: bool) -> String {
     let (models, sweeps) = differ(configurations.iter().map(|one| &one.curve.series));
     let name = |at: usize| title(&configurations[at].curve.series, models, sweeps);
     let mut out = format::fill("", 0, &head(target, slo)).trim_start().to_owned();
@@ -96,7 +96,7 @@ pub fn capacity(configurations: &[Configuration], target: Option<Target>, slo: O
         out.push_str(&format!("\n{}\n", table(configurations, &holding, target, &name)));
         out.push_str(&format::fill("", 2, legend(target)));
     }
-    for note in notes(configurations, &holding, &name) {
+    for note in notes(configurations, &holding, &name, why) {
         out.push_str(&format::fill("note: ", 6, &note));
     }
     for best in cheapest(configurations, target) {
@@ -201,8 +201,8 @@ fn legend(target: Option<Target>) -> &'static str {
     }
 }
 
-/// Returns notes on the runs that the results are based on.
-pub(super) fn notes(configurations: &[Configuration], holding: &[usize], name: Name) -> Vec<String> {
+/// Returns notes on the runs that the results are based on. `why` adds the reasons why limits are undecided.
+pub(super) fn notes(configurations: &[Configuration], holding: &[usize], name: Name, why: bool) -> Vec<String> {
     let rung = |at: usize| match &configurations[at].answer {
         Answer::Holds { instance, .. } => configurations[at].curve.rung(instance.holds),
         _ => None,
@@ -222,8 +222,18 @@ pub(super) fn notes(configurations: &[Configuration], holding: &[usize], name: N
             parts.push(format!("suspect: {}", reasons.collect::<Vec<_>>().join(", ")));
         }
         let Answer::Holds { instance, bracket, .. } = &configurations[*at].answer else { continue };
-        let above = bracket.undecided.iter().filter(|load| **load > instance.holds);
-        parts.extend(above.map(|load| undecided_above(configurations[*at].curve, *load)));
+        let curve = configurations[*at].curve;
+        // A search runs many loads close to its result, so its figures say more than each of them.
+        match curve.search {
+            Some(found) => {
+                let observed = found.observed.filter(|observed| *observed > instance.holds);
+                parts.extend(observed.map(|observed| format!("observed qps {observed}, not shown")));
+            }
+            None => {
+                let above = bracket.undecided.iter().filter(|load| **load > instance.holds);
+                parts.extend(above.map(|load| undecided_above(curve, *load, why)));
+            }
+        }
         parts.extend(rung(*at).and_then(|rung| rung.why_excluded()).map(|why| format!("excluded: {why}")));
         if !parts.is_empty() {
             notes.push(format!("{} at qps {}: {}", name(*at), instance.holds, parts.join("; ")));
@@ -236,12 +246,12 @@ pub(super) fn notes(configurations: &[Configuration], holding: &[usize], name: N
 }
 
 /// Describes an undecided load above the highest load that meets the objective, and what would decide it.
-fn undecided_above(curve: &Curve, load: f64) -> String {
-    let mut why = curve.rung(load).map(undecided_at).unwrap_or_default();
+fn undecided_above(curve: &Curve, load: f64, why: bool) -> String {
+    let mut said = curve.rung(load).map(|rung| undecided_at(rung, why)).unwrap_or_default();
     let not_shown = curve.not_shown().find(|rung| rung.load == load);
-    why.extend(not_shown.map(|rung| format!("whether the server keeps up{}", window_to_keep_up(rung))));
-    let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(", ")) };
-    format!("the higher load {load} is undecided{why}")
+    said.extend(not_shown.map(|rung| format!("whether the server keeps up{}", window_to_keep_up(rung))));
+    let said = if said.is_empty() { String::new() } else { format!(": {}", said.join(", ")) };
+    format!("the higher load {load} is undecided{said}")
 }
 
 /// Describes how another configuration could be the cheapest: its limit may be higher within its bracket, or
@@ -414,10 +424,10 @@ pub(super) fn other(one: &Configuration, name: &str) -> Option<String> {
     match &one.answer {
         Answer::Holds { .. } => None,
         Answer::Rejected(why) => Some(format!("{name}: {why}")),
-        Answer::Closed(found) => {
-            let axis = one.curve.axis.name();
+        Answer::Closed(_) => {
+            let found = highest(one.curve, one.curve.axis.name())?;
             let text = "a closed loop does not measure arrival rates (sweep `qps` for that)";
-            Some(format!("{name}: {text}; objective: {}", bracket(found, axis)))
+            Some(format!("{name}: {text}; objective: {found}"))
         }
     }
 }

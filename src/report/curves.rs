@@ -47,15 +47,16 @@ fn shown(slo: Option<&Slo>) -> Vec<(&'static Ordinate, String)> {
     shown
 }
 
-/// Renders every curve with its conclusions; `slo` is the plan's objective.
-pub fn curves(curves: &[Curve], slo: Option<&Slo>) -> String {
+/// Renders every curve with its conclusions; `slo` is the plan's objective. `why` adds the reasons why limits are
+/// undecided.
+pub fn curves(curves: &[Curve], slo: Option<&Slo>, why: bool) -> String {
     let shown = shown(slo);
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
     let mut out = String::new();
     for curve in curves {
         let title = format::fill("", 2, &title(&curve.series, models, sweeps));
         out.push_str(&format!("\n{title}\n{}\n", table(curve, &shown)));
-        for line in lines(curve) {
+        for line in lines(curve, why) {
             out.push_str(&format::fill(" ", 4, &line));
         }
     }
@@ -199,8 +200,8 @@ fn narrow(reasons: &str) -> String {
     out.trim_end().to_owned()
 }
 
-/// Returns the conclusions of a curve, one sentence each.
-pub(super) fn lines(curve: &Curve) -> Vec<String> {
+/// Returns the conclusions of a curve, one sentence each. `why` adds the reasons why limits are undecided.
+pub(super) fn lines(curve: &Curve, why: bool) -> Vec<String> {
     let axis = curve.axis.name();
     let mut lines = vec![knee(curve)];
     if let (kept, Some(first)) = curve.saturation() {
@@ -210,8 +211,8 @@ pub(super) fn lines(curve: &Curve) -> Vec<String> {
         lines.push(format!("{what} from {axis} {first}{kept}"));
     }
     lines.extend(not_shown(curve));
-    lines.extend(curve.bracket().map(|found| format!("objective: {}", bracket(&found, axis))));
-    lines.extend(undecided(curve));
+    lines.extend(highest(curve, axis).map(|found| format!("objective: {found}")));
+    lines.extend(undecided(curve, why));
     lines.extend(excluded(curve));
     lines.extend(given_up(curve));
     lines.extend(suspects(curve));
@@ -233,27 +234,29 @@ pub(crate) fn window_to_keep_up(rung: &Rung) -> String {
     rung.window_to_keep_up().map(|window| format!(" ({})", undecided::would_do(window))).unwrap_or_default()
 }
 
-/// Lists the limits that are undecided at each load, and what would decide them.
-fn undecided(curve: &Curve) -> Vec<String> {
+/// Lists the limits that are undecided at each load: what was observed, and what would decide them. `why` adds the
+/// reasons.
+pub(crate) fn undecided(curve: &Curve, why: bool) -> Vec<String> {
     let of = |rung: &Rung| {
-        let why = undecided_at(rung);
-        (!why.is_empty()).then(|| format!("undecided at {} {}: {}", curve.axis.name(), rung.load, why.join("; ")))
+        let limits = undecided_at(rung, why);
+        let load = format!("{} {}", curve.axis.name(), rung.load);
+        (!limits.is_empty()).then(|| format!("undecided at {load}: {}", limits.join("; ")))
     };
     curve.rungs.iter().filter_map(of).collect()
 }
 
-/// Lists the parts of the objective that the runs of a load do not decide, and what would decide them; empty
-/// if the objective as a whole is decided.
-pub(crate) fn undecided_at(rung: &Rung) -> Vec<String> {
+/// Lists the parts of the objective that the runs of a load do not decide: what was observed, and what would
+/// decide them. `why` adds the reasons. Empty if the objective as a whole is decided.
+pub(crate) fn undecided_at(rung: &Rung, why: bool) -> Vec<String> {
     if rung.answer() != Some(Answer::Undecided) {
         return Vec::new();
     }
     let limits = rung.limits().into_iter().filter(|limit| limit.answer == Answer::Undecided);
-    let mut why: Vec<String> = limits.map(|limit| format!("{} ({})", limit.name(), limit.why_undecided())).collect();
+    let mut said: Vec<String> = limits.map(|limit| format!("{} {}", limit.name(), limit.undecided(why))).collect();
     if rung.judged().is_some_and(|judged| judged.cost == Some(Answer::Undecided)) {
-        why.push("cost_per_million (unknown, or repeats lie on both sides of the limit)".to_owned());
+        said.push("cost_per_million (unknown, or repeats lie on both sides of the limit)".to_owned());
     }
-    why
+    said
 }
 
 /// Lists the excluded invalid runs: `vllm · chat at qps 60, repeat 1: client_late`.
@@ -387,8 +390,20 @@ fn ranged(range: &Range, shown: fn(&f64) -> String) -> String {
     }
 }
 
-/// Describes between which loads the highest load that meets the objective lies.
-pub(crate) fn bracket(found: &Bracket, axis: &str) -> String {
+/// Describes the highest load of a curve that meets the objective; `None` without an objective, or if nothing is
+/// known at any load. If a search chose the loads, these are the figures of the search.
+pub(crate) fn highest(curve: &Curve, axis: &str) -> Option<String> {
+    let found = curve.bracket()?;
+    let highest = curve.highest();
+    Some(match curve.search {
+        Some(_) => highest.words(|load| format!("{axis} {load}")),
+        None => bracket(&found, highest.observed, axis),
+    })
+}
+
+/// Describes between which loads the highest load that meets the objective lies. `observed` is the highest load
+/// that met the objective in what was seen.
+fn bracket(found: &Bracket, observed: Option<f64>, axis: &str) -> String {
     let Bracket { holds, misses, undecided, too_dear, unknown, out_of_order, .. } = found;
     let mut text = match (holds, misses) {
         (Some(holds), Some(misses)) => format!("holds up to {axis} {holds}, misses at {misses}"),
@@ -401,6 +416,9 @@ pub(crate) fn bracket(found: &Bracket, axis: &str) -> String {
         (None, Some(misses)) => format!("no load is shown to hold; {axis} {misses} misses"),
         (None, None) => "no load is shown to hold or to miss".to_owned(),
     };
+    if let Some(observed) = observed.filter(|observed| holds.is_none_or(|holds| *observed > holds)) {
+        text.push_str(&format!("; observed up to {axis} {observed}, not proven"));
+    }
     for (loads, before, after) in [
         (undecided, "undecided at", ""),
         (too_dear, "too expensive at", " (cost falls as load rises)"),

@@ -42,7 +42,7 @@ fn shown(loads: &[(u32, f64)]) -> [String; 2] {
     };
     let runs: Vec<Run> = made.iter().map(|(labels, metrics, verdict)| run((labels, metrics, verdict))).collect();
     let found = curve::curves(&runs, false);
-    [curves(&found, None), fronts(&found, None)]
+    [curves(&found, None, false), fronts(&found, None)]
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_percentile_among_failures_is_a_bound_and_what_the_objective_limits_has_a_co
     let bound = rung.at_least(p95).expect("what was observed");
     assert!(bound >= rung.figure(p50).unwrap().value, "{bound}");
     let slo: Slo = serde_json::from_str(r#"{ "ttft": { "p95": "60ms" }, "tpot": { "p90": "10ms" } }"#).unwrap();
-    let [bare, limited] = [None, Some(&slo)].map(|slo| curves(&found, slo));
+    let [bare, limited] = [None, Some(&slo)].map(|slo| curves(&found, slo, false));
     assert!(!bare.contains("TTFT p95") && !bare.contains("TPOT p90"), "{bare}");
     let heading = limited.lines().find(|line| line.contains("TTFT")).expect(&limited);
     let places = ["TTFT p50", "TTFT p95", "TTFT p99", "TPOT p50", "TPOT p90"].map(|name| heading.find(name));
@@ -148,7 +148,7 @@ fn a_limit_above_is_claimed_only_where_every_load_above_was_told() {
         unknown: unknown.to_vec(),
         ..Bracket::default()
     };
-    let says = |found: &Bracket| bracket(found, "qps");
+    let says = |found: &Bracket| bracket(found, found.holds, "qps");
     assert_eq!(
         says(&found(&[], &[])),
         "holds up to qps 10; no load misses, so the limit lies above the \

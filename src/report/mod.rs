@@ -35,7 +35,7 @@ mod untested;
 pub(crate) use answer::answers;
 pub(crate) use capacity::{Answer as CapacityAnswer, Configuration, objective, priced};
 pub use capacity::{capacity, cheapest, failed};
-pub(crate) use curves::bracket;
+pub(crate) use curves::highest;
 pub use curves::{curves, differ, left_out, title};
 pub use diagnosis::Bound;
 pub(crate) use diagnosis::diagnosis;

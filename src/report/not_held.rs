@@ -7,9 +7,9 @@ use crate::analysis::saturation::State;
 use crate::analysis::slo::Answer;
 
 /// Returns the reasons why a load does not meet the objective, as one phrase each: limits that are missed or
-/// undecided, saturation, failures, and runs that do not count.
-pub(crate) fn why_not_held(rung: &Rung) -> Vec<String> {
-    let mut said = of_limits(rung);
+/// undecided, saturation, failures, and runs that do not count. `why` adds the reasons why limits are undecided.
+pub(crate) fn why_not_held(rung: &Rung, why: bool) -> Vec<String> {
+    let mut said = of_limits(rung, why);
     match rung.state() {
         Some(State::Saturated) => said.push("saturated".to_owned()),
         Some(State::NotShown) => {
@@ -26,14 +26,14 @@ pub(crate) fn why_not_held(rung: &Rung) -> Vec<String> {
 }
 
 /// Describes the limits that a rung does not meet.
-fn of_limits(rung: &Rung) -> Vec<String> {
+fn of_limits(rung: &Rung, why: bool) -> Vec<String> {
     let of = |limit: &Limit| match limit.answer {
         Answer::Holds => None,
         Answer::Misses => Some(format!("{} misses ({})", limit.name(), limit.observation())),
         // An undecided limit of a saturated load is not listed, because a longer window would not decide it:
         // the queue grows without bound.
         Answer::Undecided if rung.is_saturated() => None,
-        Answer::Undecided => Some(format!("{} is undecided ({})", limit.name(), limit.why_undecided())),
+        Answer::Undecided => Some(format!("{} {}", limit.name(), limit.undecided(why))),
     };
     let mut said: Vec<String> = rung.limits().iter().filter_map(of).collect();
     let dear = rung.runs.iter().find(|run| run.cost.is_some_and(|cost| cost != Answer::Holds));

@@ -1,6 +1,8 @@
 //! The path of a search or a ladder: its runs in the order in which they were requested, each with its
 //! purpose and its result.
 
+use std::collections::HashSet;
+
 use comfy_table::{Cell, Table};
 use indexmap::IndexSet;
 use schemars::JsonSchema;
@@ -9,7 +11,8 @@ use serde::Serialize;
 use super::format::{fill, plain, short_id};
 use super::grid::{self, right};
 use super::trial::{self, TrailTrial};
-use crate::analysis::curve::{Limit, Rung};
+use crate::analysis::curve::{Curve, Limit, Rung};
+use crate::analysis::highest::Highest;
 use crate::analysis::saturation::State;
 use crate::analysis::search::Purpose;
 use crate::analysis::slo::Answer;
@@ -35,6 +38,12 @@ pub(crate) struct Trail {
     /// The load that a search found; null while the search is in progress, if the search found none, and for
     /// other paths.
     pub(crate) found: Option<f64>,
+    /// The highest load that a search shows to meet the whole objective on latencies at 95 %, judged by all of
+    /// its runs; null if no load does, and for other paths.
+    pub(crate) shown: Option<f64>,
+    /// The highest load of a search that met the whole objective on latencies in what was seen, whether or not
+    /// this is shown; null if no load did, and for other paths.
+    pub(crate) observed: Option<f64>,
     /// How a search ended: found, below_range, above_range, not_monotone, drifting, unsteady, unconfirmed,
     /// out_of_probes or too_few_requests; how a ladder ended: whole or cut. Null while the path is in
     /// progress.
@@ -49,6 +58,9 @@ pub(crate) struct Trail {
     /// The loads that a ladder skips, in ascending order; empty while the ladder is in progress, and for
     /// searches.
     pub(crate) pruned: Vec<f64>,
+    /// Both figures of a search, with the load above them that missed the objective; `None` for other paths.
+    #[serde(skip)]
+    pub(crate) highest: Option<Highest>,
     /// Why a ladder ended early: the result of its last load. `None` for other paths.
     #[serde(skip)]
     pub(crate) cut: Option<&'static str>,
@@ -212,6 +224,25 @@ impl Trail {
     /// Splits the current state into its first part and the note that follows, if there is one.
     pub(crate) fn headline(&self) -> (&str, Option<&str>) {
         self.standing.split_once("; ").map_or((&self.standing, None), |(found, rest)| (found, Some(rest)))
+    }
+
+    /// Gives the curves whose loads a search chose the figures of that search.
+    pub(crate) fn tell(trails: &[Trail], curves: &mut [Curve]) {
+        for curve in curves {
+            let is_of = |trail: &&Trail| trail.sweep == curve.series.sweep && trail.has_chosen(curve);
+            curve.search = trails.iter().find(is_of).and_then(|trail| trail.highest);
+        }
+    }
+
+    /// Returns whether this path chose loads of a curve.
+    fn has_chosen(&self, curve: &Curve) -> bool {
+        let measured = curve.rungs.iter().flat_map(|rung| {
+            let excluded = rung.excluded.iter().map(|one| &one.run);
+            let labels = rung.runs.iter().chain(&rung.left_out).chain(excluded).map(|run| run.labels);
+            labels.chain(rung.given_up.iter().map(|run| run.labels))
+        });
+        let ids: HashSet<&str> = measured.map(|labels| labels.run_id.as_str()).collect();
+        self.runs().any(|id| ids.contains(id.as_str()))
     }
 
     /// Returns the full ids of the runs that the search, ladder or optimize based its decisions on.

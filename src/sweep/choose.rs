@@ -9,8 +9,8 @@ mod optimizing;
 mod searching;
 mod settings;
 
-pub use chosen::{Chosen, Ended, Part, PartAnswer};
-pub use judge::{Judge, Said, ServerStarted, Tried};
+pub use chosen::{Chosen, Ended, Needs, Part, PartAnswer};
+pub use judge::{Judge, Longer, Said, ServerStarted, Tried};
 pub use settings::{Became, Setting, SettingRun, Settings};
 
 use crate::expand::{Chooses, Pool};
@@ -118,7 +118,9 @@ mod tests {
             let pressure = Some(pressure);
             let (requests, is_failed) = (5_000, load >= self.fails);
             let answer = if is_failed { Answer::Misses } else { answer };
-            Said { answer: Some(answer), is_saturated: false, is_failed, cost: None, pressure, requests, short: None }
+            let met = Some(answer == Answer::Holds);
+            let (answer, short, needs) = (Some(answer), None, None);
+            Said { answer, is_saturated: false, is_failed, cost: None, pressure, requests, short, met, needs }
         }
 
         fn tried(&self, _: &PlannedRun, _: Aim) -> Tried {
@@ -187,9 +189,12 @@ mod tests {
         assert!(asked[..slo.finished.len()].iter().all(|of| *of == Objective::Slo), "{asked:?}");
         assert!(asked.len() == each.finished.len() && asked.last() == Some(&Objective::CostPerMillion), "{asked:?}");
         let words = slo.to_string();
-        assert!(words.contains(" misses it (tpot); ") && words.contains("; ttft alone: 27.6 qps met it, "), "{words}");
+        assert!(
+            words.contains(" misses the objective (tpot); ") && words.contains("; ttft alone: shown 27.6 qps"),
+            "{words}"
+        );
         let words = each.to_string();
-        for part in [" misses it (tpot); ", "; ttft alone: ", "; tpot alone: ", "; the cost is met from "] {
+        for part in [" misses the objective (tpot); ", "; ttft alone: ", "; tpot alone: ", "; the cost is met from "] {
             assert!(words.contains(part), "{part}: {words}");
         }
     }

@@ -8,14 +8,15 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::analysis::curve::{Bracket, Judged};
-use crate::analysis::search::{End, Outcome};
+use crate::analysis::highest::Highest;
+use crate::analysis::search::{Caveat, End, Outcome};
 use crate::analysis::slo::Answer;
-use crate::expand::{Cell, Expansion, Finding, Known, PlannedRun, Pool, RunId, Says, Waits};
+use crate::expand::{Cell, Expansion, Finding, Known, Longer, PlannedRun, Pool, RunId, Says, SearchFigures, Waits};
 use crate::plan::model::search::Objective;
 use crate::plan::{AskedMetric, MetricName, Plan, Scalar, Sweep, SweepMetric};
 use crate::units::Decimal;
 
-use super::choose::{Chosen, Ended, Judge};
+use super::choose::{Chosen, Ended, Judge, Needs};
 
 /// The axes of a cell with their values. If the finding is a load, the axis of the load is omitted.
 type Key = Vec<(String, String)>;
@@ -83,9 +84,9 @@ impl Answers<'_> {
     }
 
     fn finding(&self, cell: Key, part: &Part) -> Finding {
-        let (says, runs) = match (part.pending, part.pool) {
-            (Some((Waits::Pending, why)), _) => (Says::Open(why.to_owned()), Vec::new()),
-            (Some((_, why)), _) => (Says::Nothing(format!("it was not run: {why}")), Vec::new()),
+        let (says, runs, search) = match (part.pending, part.pool) {
+            (Some((Waits::Pending, why)), _) => (Says::Open(why.to_owned()), Vec::new(), None),
+            (Some((_, why)), _) => (Says::Nothing(format!("it was not run: {why}")), Vec::new(), None),
             (None, Some((pool, chosen))) => {
                 let runs = chosen.finished.iter().map(|at| &pool.members[*at].run).collect::<Vec<_>>();
                 let says = match &chosen.end {
@@ -98,7 +99,7 @@ impl Answers<'_> {
                     Some(Ended::WholeLadder | Ended::Cut { .. }) => self.of_runs(&runs),
                     Some(Ended::Settings(_)) => Says::Nothing("it searches for settings, not for a load".to_owned()),
                 };
-                (says, ids(&runs))
+                (says, ids(&runs), figures(chosen))
             }
             (None, None) => {
                 let is_there = |run: &&&PlannedRun| self.judge.is_finished(run);
@@ -107,10 +108,10 @@ impl Answers<'_> {
                     all if there < all => Says::Open(format!("{there} of {all} runs are finished")),
                     _ => self.of_runs(&part.runs),
                 };
-                (says, ids(&part.runs))
+                (says, ids(&part.runs), None)
             }
         };
-        Finding { sweep: Arc::from(self.sweep), metric: self.metric, cell, says, runs }
+        Finding { sweep: Arc::from(self.sweep), metric: self.metric, cell, says, runs, search }
     }
 
     /// Returns the finding from finished runs.
@@ -185,16 +186,40 @@ fn ids(runs: &[&PlannedRun]) -> Vec<RunId> {
     runs.iter().map(|run| run.id).collect()
 }
 
+/// Returns what the runs of a finished search show; `None` for other pools, and if the result is in doubt.
+fn figures(chosen: &Chosen) -> Option<SearchFigures> {
+    let Some(Ended::Search(first)) = &chosen.end else { return None };
+    let outcome = chosen.of_whole_objective().unwrap_or(first);
+    if matches!(outcome.end, End::NotMonotone | End::Drifting | End::Unsteady) {
+        return None;
+    }
+    let Highest { shown, observed, misses, .. } = chosen.highest;
+    let of = |load: Option<f64>| load.and_then(decimal);
+    let longer = |needs: &Needs| {
+        let Needs { load, met, seconds, confirm } = *needs;
+        Some(Longer { load: decimal(load)?, met, seconds, confirm })
+    };
+    let needs = chosen.needs.iter().filter_map(longer).collect();
+    Some(SearchFigures { shown: of(shown), observed: of(observed), misses: of(misses), needs })
+}
+
+/// Returns the caveats of a search, except that its load is not shown, which [`SearchFigures`] state.
+fn caveats(outcome: &Outcome) -> Vec<String> {
+    let is_of_figures = |caveat: &&Caveat| matches!(caveat, Caveat::NotShown { .. });
+    outcome.caveats.iter().filter(|caveat| !is_of_figures(caveat)).map(ToString::to_string).collect()
+}
+
+/// Returns a load as it is written in a plan: the shortest decimal representation of a load on the grid is the
+/// number in the plan.
+fn decimal(load: f64) -> Option<Decimal> {
+    load.to_string().parse().ok()
+}
+
 /// Returns the finding from a finished search. A doubtful answer is not used, because the later sweep would
 /// measure an arbitrary load.
 fn of_search(outcome: &Outcome, pool: &Pool, is_shown: impl Fn(f64) -> bool) -> Says {
     let nothing = |why: &str| Says::Nothing(why.to_owned());
-    let doubt = || {
-        let caveats: Vec<String> = outcome.caveats.iter().map(ToString::to_string).collect();
-        Says::Nothing(format!("the answer is in doubt: {}", caveats.join("; ")))
-    };
-    // The shortest decimal representation of a load on the grid is the number in the plan.
-    let decimal = |load: f64| load.to_string().parse().ok();
+    let doubt = || Says::Nothing(format!("the answer is in doubt: {}", caveats(outcome).join("; ")));
     // The resolution of a search is two steps of the grid, and the error of a search exceeds its resolution
     // in at most 5 % of cases.
     let below = |load: f64| {
@@ -209,7 +234,7 @@ fn of_search(outcome: &Outcome, pool: &Pool, is_shown: impl Fn(f64) -> bool) -> 
                 load,
                 surely: outcome.found.and_then(surely).and_then(decimal),
                 is_least: outcome.end == End::AboveRange,
-                caveats: outcome.caveats.iter().map(ToString::to_string).collect(),
+                caveats: caveats(outcome),
             },
             None => nothing("no load was found"),
         },
@@ -218,7 +243,7 @@ fn of_search(outcome: &Outcome, pool: &Pool, is_shown: impl Fn(f64) -> bool) -> 
             None => nothing("no load of the range meets the objective"),
         },
         End::NotMonotone | End::Drifting | End::Unsteady => doubt(),
-        End::Unconfirmed => nothing("no load was confirmed: no long run met the objective"),
+        End::Unconfirmed => nothing("no load was confirmed by its long run"),
         End::OutOfProbes => nothing("not found within the run limit of the search"),
         End::TooFewRequests => {
             Says::Nothing(outcome.caveats.first().map_or("no run is conclusive".to_owned(), ToString::to_string))
@@ -263,6 +288,8 @@ mod tests {
                 pressure,
                 requests: 5_000,
                 short: None,
+                met: Some(answer == Answer::Holds),
+                needs: None,
             }
         }
     }

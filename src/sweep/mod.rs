@@ -37,3 +37,6 @@ pub(crate) use ready::Waiting;
 pub(crate) use scheduler::{Choices, EndsOf, OverBudget, SweepError};
 pub use scheduler::{Summary, Sweep, run};
 pub(crate) use telemetry::pages_of;
+
+#[cfg(test)]
+mod search_answers_tests;

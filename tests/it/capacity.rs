@@ -190,10 +190,13 @@ fn what_cannot_be_answered_is_refused_in_words() {
     honest(&lab.run(&["run", "plan.yaml", "-q", "--jobs", "2", "--set", "phases.measure=300ms"]));
     let without = lab.run(&["capacity", "plan.yaml", "--set", "phases.measure=300ms"]);
     assert!(without.code == Some(2) && without.stderr.contains("add `slo`"), "{}", without.stderr);
-    let few =
-        lab.ok(&["capacity", "plan.yaml", "--set", "phases.measure=300ms", "--set", "slo={ ttft: { p99: 500ms } }"]);
-    let words = few.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("299 needed"), "undecided objectives never count as met: {words}");
+    let few = ["capacity", "plan.yaml", "--set", "phases.measure=300ms", "--set", "slo={ ttft: { p99: 500ms } }"];
+    let words = |args: &[&str]| lab.ok(args).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (brief, full) = (words(&few), words(&[&few[..], &["-v"]].concat()));
+    assert!(full.contains("299 needed") && !brief.contains("needed"), "undecided never counts as met: {full}");
+    for text in [brief, full] {
+        assert!(text.contains("observed to hold, not proven (") && !text.contains("is undecided ("), "{text}");
+    }
 }
 
 #[test]

@@ -110,6 +110,7 @@ mod rough;
 mod run_parts;
 mod screens;
 mod search;
+mod search_answers;
 mod secrets;
 mod sequential;
 mod settings;

@@ -82,3 +82,55 @@ fn a_saturated_load_asks_for_no_longer_window() {
     assert!(joined.contains("a longer window does not help"), "{page}");
     assert!(curves.contains("(0 of 2 loads count; 2 saturated)"), "{curves}");
 }
+
+/// What was observed stands beside an undecided limit, in every output, and the reason is shown on request.
+#[test]
+fn an_undecided_limit_says_what_was_observed_and_that_it_is_not_proven() {
+    let lab = Lab::new();
+    let plan = "sweepline: 1\nname: observed\nseed: 3\n\
+                endpoints: { a: { engine: mock, mock: { ttft: 10ms, itl: 1ms, slots: 8, jitter: 20% } } }\n\
+                models: { m: { id: tiny } }\nscenarios: { short: { prompt_tokens: 20, output_tokens: 4 } }\n\
+                phases: { fill: 0s, stabilize: 100ms, measure: 1s, drain: 5s }\n\
+                sweeps: { s: { matrix: { scenario: short, qps: [80] } } }\n";
+    for (limit, verb, observed) in [("900ms", "hold", "holds"), ("11ms", "miss", "misses")] {
+        lab.write("plan.yaml", &format!("{plan}slo: {{ ttft: {{ p99: {limit} }} }}\n"));
+        let ended = lab.run(&["run", "plan.yaml", "--gate"]);
+        let id = lab.only_run().json["id"].as_str().unwrap()[..16].to_owned();
+        let show = ["show", &id, "--plan", "plan.yaml"];
+        let shown = lab.ok(&[&show[..], &["--format", "json"]].concat()).json();
+        lab.follows("show", &shown);
+        let test = &shown["slo"][0];
+        if test["answer"] != "undecided" {
+            assert_eq!(test["answer"], observed, "{test}");
+            continue;
+        }
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert_eq!(test["observed"], observed, "{test}");
+        let curves = lab.ok(&["curves", "plan.yaml", "--format", "json"]).json();
+        lab.follows("curves", &curves);
+        let rung = &curves["curves"][0]["rungs"][0];
+        assert_eq!((&rung["slo"], &rung["observed"]), (&"undecided".into(), &observed.into()), "{rung:#}");
+        let table = lab.ok(&["export", "plan.yaml", "--rows", "curves", "--format", "json"]).json();
+        assert_eq!(table[0]["objective_observed"], observed, "{table:#}");
+        lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
+        let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = format!("observed to {verb}, not proven ({} of {} ", test["above"], test["n"]);
+        for text in [
+            ended.stderr.clone(),
+            lab.ok(&show).stdout,
+            lab.ok(&["curves", "plan.yaml"]).stdout,
+            lab.ok(&["capacity", "plan.yaml"]).stdout,
+            page,
+        ] {
+            assert!(words(&text).contains(&format!("observed to {verb}, not proven (")), "{text}");
+        }
+        assert!(words(&ended.stdout).contains(&said) || words(&ended.stderr).contains(&said), "{}", ended.stderr);
+        // The reason is shown on request.
+        for args in [&show[..], &["curves", "plan.yaml"], &["capacity", "plan.yaml"]] {
+            let [brief, full] = [&[][..], &["-v"]].map(|more| words(&lab.ok(&[args, more].concat()).stdout));
+            assert!(full.contains(" independent ") && full.len() > brief.len(), "{full}");
+            assert!(!brief.contains("worth "), "{brief}");
+        }
+    }
+}

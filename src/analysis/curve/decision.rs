@@ -48,6 +48,18 @@ impl Limit {
         format!("{} {} ≤ {}", self.metric, self.percentile.name(), self.limit)
     }
 
+    /// Returns whether the runs met the limit in what was seen, whether or not this is shown; `None` if no
+    /// request has the metric.
+    pub fn met(&self) -> Option<bool> {
+        self.evidence.met(1.0 - quantile::share(self.percentile))
+    }
+
+    /// Returns the factor by which the runs must become longer for a decision; `None` if no factor of
+    /// reasonable size suffices.
+    pub(super) fn grows(&self) -> Option<f64> {
+        self.evidence.would_do(1.0 - quantile::share(self.percentile))
+    }
+
     /// Describes the observation relative to the limit: `observed p95 87.3 ms, 12 of 212 requests (5.66
     /// %) above the limit, 5 % allowed`.
     pub fn observation(&self) -> String {
@@ -69,6 +81,23 @@ impl Limit {
 
     fn counted(&self) -> &'static str {
         if self.metric == "itl" { "gaps" } else { "requests" }
+    }
+
+    /// States what was observed of an undecided limit, that it is not proven, and what would decide it: `observed
+    /// to hold, not proven (0 of 40 requests above it; a window of 1.8 s would suffice)`. With `why`, also
+    /// the reasons ([`Limit::why_undecided`]).
+    pub fn undecided(&self, why: bool) -> String {
+        let Evidence { n, above, .. } = self.evidence;
+        let verb = match self.met() {
+            Some(true) => "hold",
+            Some(false) => "miss",
+            None => return "undecided (no request has this metric)".to_owned(),
+        };
+        if why {
+            return format!("observed to {verb}, not proven ({})", self.why_undecided());
+        }
+        let decides = undecided::would_decide(&self.evidence, self.independent_needed, self.would_do);
+        format!("observed to {verb}, not proven ({above} of {n} {} above it; {decides})", self.counted())
     }
 
     /// Explains why the limit is undecided and what would decide it: the observation, the number of

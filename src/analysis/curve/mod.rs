@@ -26,6 +26,7 @@ use serde::Serialize;
 use crate::plan::model::axis::server_flag;
 use crate::rows::RunLabels;
 
+use super::highest::Highest;
 use super::saturation;
 
 pub(crate) use bracket::TWO_LOADS;
@@ -126,9 +127,18 @@ pub struct Curve<'a> {
     pub axis: Axis,
     /// The loads of the curve, in rising order.
     pub rungs: Vec<Rung<'a>>,
+    /// The result of the search that chose the loads; `None` if no search chose them.
+    pub search: Option<Highest>,
 }
 
 impl Curve<'_> {
+    /// Returns the highest load that is shown to meet the objective, and the highest load that met it in what
+    /// was seen. If a search chose the loads, these are the search's figures.
+    pub fn highest(&self) -> Highest {
+        let seen = || self.rungs.iter().map(Rung::seen).collect::<Vec<_>>();
+        self.search.unwrap_or_else(|| Highest::of(&seen(), None))
+    }
+
     /// Returns the lightest load at which a run was given up because the server does not sustain it.
     pub fn rejected_from(&self) -> Option<f64> {
         self.rungs.iter().find(|rung| rung.is_rejected()).map(|rung| rung.load)
@@ -201,7 +211,7 @@ pub fn curves<'a, P: Into<Point<'a>> + Copy>(points: &[P], keep_invalid: bool) -
         let at = curves.iter().position(|curve| curve.axis == axis && curve.series == series);
         let at = at.unwrap_or(curves.len());
         if at == curves.len() {
-            curves.push(Curve { series, axis, rungs: Vec::new() });
+            curves.push(Curve { series, axis, rungs: Vec::new(), search: None });
         }
         let curve = &mut curves[at];
         let at = curve.rungs.binary_search_by(|rung| rung.load.total_cmp(&load)).unwrap_or_else(|at| {

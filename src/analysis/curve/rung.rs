@@ -1,5 +1,6 @@
 //! The repeats of one load, and their combined result.
 
+use crate::analysis::highest::Seen;
 use crate::analysis::saturation::{self, State as Saturation};
 use crate::analysis::server::{self, PerJoule};
 use crate::analysis::slo::Answer;
@@ -110,6 +111,64 @@ impl<'a> Rung<'a> {
         let answer = decision::all(self.limits().iter().filter(|limit| meant(limit)).map(|limit| limit.answer));
         let is_short = self.state() == Some(Saturation::NotShown) && answer == Answer::Holds;
         Some(if is_short { Answer::Undecided } else { answer })
+    }
+
+    /// Returns whether the load met the limits that `meant` selects in what was seen, whether or not this is
+    /// shown; `None` if nothing was seen. A load that is shown to meet or to miss them was seen to do so.
+    pub fn met(&self, meant: impl Fn(&Limit) -> bool) -> Option<bool> {
+        match self.serves(&meant)? {
+            Answer::Holds => Some(true),
+            Answer::Misses => Some(false),
+            Answer::Undecided => {
+                let met: Option<Vec<bool>> =
+                    self.limits().iter().filter(|limit| meant(limit)).map(Limit::met).collect();
+                met.filter(|_| !self.runs.is_empty()).map(|met| met.into_iter().all(|met| met))
+            }
+        }
+    }
+
+    /// Returns the factor by which the runs of this load must become longer to show whether the load meets the
+    /// limits that `meant` selects, if the share above each limit stays the same. `None` if this is shown, if
+    /// nothing was seen, or if no factor of reasonable size suffices.
+    pub fn grows(&self, meant: impl Fn(&Limit) -> bool) -> Option<f64> {
+        if self.serves(&meant) != Some(Answer::Undecided) {
+            return None;
+        }
+        let met = self.met(&meant)?;
+        let limits = self.limits();
+        let open = limits.iter().filter(|limit| meant(limit) && limit.answer == Answer::Undecided);
+        if !met {
+            // A single limit that is shown to be missed is enough.
+            return open.filter(|limit| limit.met() == Some(false)).filter_map(Limit::grows).reduce(f64::min);
+        }
+        let times: Option<Vec<f64>> = open.map(Limit::grows).collect();
+        let mut times = times?;
+        if self.state() == Some(Saturation::NotShown) {
+            let evidence = self.saturation()?;
+            times.push(undecided::keeps_up(&evidence)? / evidence.seconds);
+        }
+        times.into_iter().reduce(f64::max)
+    }
+
+    /// Returns how many further seconds of measurement would show whether the load meets the limits that `meant`
+    /// selects; `None` in the cases in which [`Rung::grows`] returns `None`.
+    pub fn more_seconds(&self, meant: impl Fn(&Limit) -> bool) -> Option<f64> {
+        let seconds: Vec<f64> = self.runs.iter().filter_map(|run| run.metrics.flow.seconds).collect();
+        Some((self.grows(meant)? - 1.0) * seconds.iter().sum::<f64>())
+    }
+
+    /// Returns what the runs of this load show together about the whole objective.
+    pub fn seen(&self) -> Seen {
+        let answer = self.answer();
+        let met = match answer {
+            Some(Answer::Undecided) => {
+                let is_dear = self.runs.iter().any(|run| run.cost.is_some_and(|cost| cost != Answer::Holds));
+                self.met(|_| true).map(|met| met && !is_dear)
+            }
+            Some(answer) => Some(answer == Answer::Holds),
+            None => None,
+        };
+        Seen { load: self.load, answer, met }
     }
 
     /// Returns the limits of the objective, each decided over the runs of this load.

@@ -130,6 +130,8 @@ mod tests {
                 pressure: cost(load),
                 requests: 1_000,
                 short: None,
+                together: answer,
+                grows: None,
             });
             assert!(probes.len() <= most_cheapest(&question()), "{probes:?}");
         }

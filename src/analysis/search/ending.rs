@@ -1,11 +1,12 @@
-//! The end of a search: the long run that confirms the result, and the caveats.
+//! The end of a search: the long runs that confirm the result and show it, and the caveats.
 
-use super::bracket::{Bracket, met};
+use super::bracket::{Bracket, met, votes};
 use super::fit::Fit;
 use super::grid::Grid;
 use super::outcome::{Caveat, End, Outcome};
 use super::question::{Next, Probe, Question};
 use super::short::Short;
+use super::showing;
 use crate::analysis::slo::Answer;
 
 /// Maximum number of long runs in a search.
@@ -30,13 +31,21 @@ pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: 
     let Some(at) = at else {
         return end(None, End::BelowRange);
     };
-    let long = || probes.iter().filter(|probe| probe.own && probe.confirms);
-    let held = long().filter(|probe| met(probe) == Some(true)).map(|probe| probe.load).reduce(f64::max);
-    let failed = long().filter(|probe| met(probe) == Some(false)).map(|probe| probe.load).reduce(f64::min);
+    let own = probes.iter().filter(|probe| probe.own && probe.confirms);
+    let long: Vec<Probe> = own.filter(|probe| met(probe).is_some()).copied().collect();
+    let loads = || long.iter().map(|probe| probe.load);
+    let failed = loads().filter(|load| votes(&long, *load) < 0).reduce(f64::min);
+    // A load above one whose long runs failed is too high, even if its own long run met the objective.
+    let is_below = |load: &f64| failed.is_none_or(|failed| *load < failed);
+    let held = loads().filter(|load| votes(&long, *load) >= 0).filter(is_below).reduce(f64::max);
     if let (false, None) | (_, Some(_)) = (question.confirm, held) {
         let found = held.unwrap_or(at);
         if question.confirm && !is_measured_again(probes) {
-            return Next::probe(probes, found);
+            // One long run is left for a lower load, if one of these runs fails.
+            return match showing::load(grid, probes, found, CONFIRMATIONS - 1) {
+                Some(load) => Next::confirm(probes, load),
+                None => Next::probe(probes, found),
+            };
         }
         return end(Some(found), if found >= grid.last() { End::AboveRange } else { End::Found });
     }
@@ -45,15 +54,14 @@ pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: 
         _ => Some(at),
     };
     match candidate {
-        Some(candidate) if long().filter(|probe| met(probe).is_some()).count() < CONFIRMATIONS => {
-            Next::confirm(probes, candidate)
-        }
+        Some(candidate) if long.len() < CONFIRMATIONS => Next::confirm(probes, candidate),
         _ => end(None, End::Unconfirmed),
     }
 }
 
 /// Returns whether an ordinary run followed the long runs. A different result at the same load shows that
-/// runs vary.
+/// runs vary. This run ends the search, so a search that ended before long runs had to show their load
+/// requests no more runs.
 fn is_measured_again(probes: &[Probe]) -> bool {
     let last = probes.iter().rposition(|probe| probe.own && probe.confirms);
     last.is_none_or(|last| probes[last + 1..].iter().any(|probe| met(probe).is_some()))
@@ -161,8 +169,9 @@ fn about_confirmation(question: &Question, found: Option<f64>, probes: &[Probe])
             caveats.push(Caveat::NotShown { load });
         }
     }
-    let failed = long().filter(|probe| met(probe) == Some(false)).count() as u32;
-    if failed > 0 && found.is_some() {
+    let is_higher = |probe: &&Probe| found.is_some_and(|found| probe.load > found);
+    let failed = long().filter(is_higher).filter(|probe| met(probe) == Some(false)).count() as u32;
+    if failed > 0 {
         caveats.push(Caveat::FailedConfirmations { runs: failed });
     }
     caveats

@@ -1,10 +1,11 @@
 //! Decides what to measure next to find the highest load that meets an objective. The code is pure: it uses
 //! no clock, no I/O and no random numbers, so a resumed sweep makes the same decisions from the same runs.
 //!
-//! A search has four steps, each derived from the runs so far, in this order: the load doubles from the lower
+//! A search has several steps, each derived from the runs so far, in this order: the load doubles from the lower
 //! end of the range until a run misses; a curve fitted to the runs estimates where the objective is crossed,
 //! and the next run goes there (`fit`); one run well above it shows that no higher load holds again; and a
-//! long run confirms the found load. If the long run fails, the search goes down; one more ordinary run shows
+//! long run confirms the found load. If the long run fails, the search goes down. If it meets the objective
+//! without showing it, further long runs show the load or a lower one (`showing`). One more ordinary run shows
 //! whether the server is still the same (`ending`). For the alternatives that were tried, and how often each
 //! is wrong, see `docs/SEARCH.md`.
 
@@ -20,6 +21,7 @@ mod outcome;
 mod purpose;
 mod question;
 mod short;
+mod showing;
 mod silent;
 
 pub use cheapest::{Cheapest, CheapestNext, cheapest, most_cheapest};

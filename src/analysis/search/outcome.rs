@@ -129,6 +129,9 @@ impl std::fmt::Display for Caveat {
             Caveat::Unsteady { share } => {
                 write!(f, "runs contradict each other: some are slower, by about {}", percent(*share))
             }
+            Caveat::Coarse { low, high } if low == high => {
+                write!(f, "runs differ too much for the resolution: the load is about {low}")
+            }
             Caveat::Coarse { low, high } => {
                 write!(f, "runs differ too much for the resolution: the load may be anywhere from {low} to {high}")
             }

@@ -14,7 +14,7 @@ pub enum Purpose {
     ClosingIn,
     /// A load well above the found one.
     WellAbove,
-    /// The long run that confirms the result.
+    /// A long run that confirms the result, or shows it.
     Confirm,
     /// An ordinary run after the long runs.
     Again,
@@ -67,7 +67,7 @@ impl Purpose {
             Purpose::Up => "no run has missed the objective so far, so a heavier load comes next",
             Purpose::ClosingIn => "the load at which a curve fitted to all runs so far crosses the limit",
             Purpose::WellAbove => "shows that the server does not meet the objective again at higher loads",
-            Purpose::Confirm => "a run with a longer window at the load that was found",
+            Purpose::Confirm => "a run with a longer window, to show that its load meets the objective",
             Purpose::Again => "an ordinary run at the end, to check that the server has not changed",
             Purpose::Bracketing => "the lowest load within the cost limit is bracketed, and the bracket narrowed",
             Purpose::Instead => {

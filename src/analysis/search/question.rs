@@ -41,6 +41,13 @@ pub struct Probe {
     pub requests: u64,
     /// The percentile for which the run has too few requests; `None` if the run has enough requests.
     pub short: Option<Short>,
+    /// Whether all runs at this load up to this one together meet the objective; `None` if none is valid.
+    pub together: Option<Answer>,
+    /// The factor by which the requests at this load must become more so that all runs up to this one
+    /// together show that the objective is met, if the share above each limit stays the same. `None` if this
+    /// is shown, if the runs did not meet the objective in what was seen, or if no factor of reasonable size
+    /// suffices.
+    pub grows: Option<f64>,
 }
 
 /// What to do next.

@@ -10,7 +10,17 @@ fn question() -> Question {
 fn run(load: f64, confirms: bool, knee: f64) -> Probe {
     let pressure = (load / knee).powi(3);
     let answer = if pressure <= 1.0 { Answer::Holds } else { Answer::Misses };
-    Probe { load, confirms, own: true, answer: Some(answer), pressure: Some(pressure), requests: 1_000, short: None }
+    Probe {
+        load,
+        confirms,
+        own: true,
+        answer: Some(answer),
+        pressure: Some(pressure),
+        requests: 1_000,
+        short: None,
+        together: Some(answer),
+        grows: None,
+    }
 }
 
 /// Returns all runs of a search, and how it ended.
@@ -214,4 +224,125 @@ fn the_purposes_of_a_search_are_its_steps() {
     assert_eq!(Purpose::of(&seen, 14.0, false), Purpose::ClosingIn);
     let invalid = [seen[0], Probe { answer: None, pressure: None, ..seen[1] }];
     assert_eq!(Purpose::of(&invalid, 20.0, false), Purpose::Instead);
+}
+
+/// Returns a run that met the objective without showing it. `grows` is the factor by which the requests of its
+/// load must become more to show it.
+fn seen(load: f64, confirms: bool, grows: Option<f64>) -> Probe {
+    let (together, clear) = (Some(Answer::Undecided), run(load, confirms, 30.0));
+    Probe { answer: together, pressure: clear.pressure.map(|pressure| pressure.min(0.99)), together, grows, ..clear }
+}
+
+/// Returns the loads of the long runs of a search, in order.
+fn long_runs(probes: &[Probe]) -> Vec<f64> {
+    probes.iter().filter(|probe| probe.confirms).map(|probe| probe.load).collect()
+}
+
+#[test]
+fn long_runs_go_down_until_one_shows_its_load() {
+    // Runs show only loads well below the crossing.
+    let (probes, outcome) = search(&question(), |load, confirms, _| match run(load, confirms, 30.0) {
+        met if met.answer == Some(Answer::Holds) && load > 26.0 => seen(load, confirms, None),
+        other => other,
+    });
+    let long = long_runs(&probes);
+    let found = outcome.found.expect("a load");
+    assert!(outcome.end == End::Found && (28.5..=30.0).contains(&found), "{outcome:?}");
+    let met: Vec<f64> = long.iter().copied().filter(|load| *load <= found).collect();
+    assert!(met[0] == found && met.windows(2).all(|two| two[1] < two[0]), "{long:?}");
+    assert!(met.len() >= 2 && met.last() <= Some(&26.0), "{long:?}");
+    // One step of the resolution comes first, and each further step is twice as wide.
+    let steps: Vec<f64> = met.windows(2).map(|two| (two[0] / two[1]).ln() / 1.05_f64.ln()).collect();
+    assert!((steps[0] - 1.0).abs() < 0.2 && steps.windows(2).all(|two| two[1] > 1.5 * two[0]), "{steps:?}");
+    assert!(probes.last().is_some_and(|last| !last.confirms && last.load == found), "{probes:?}");
+    // An ordinary run that already shows a load near the found one spares the long runs below it.
+    let (probes, _) = search(&question(), |load, confirms, _| match run(load, confirms, 30.0) {
+        met if confirms && met.answer == Some(Answer::Holds) => seen(load, true, None),
+        other => other,
+    });
+    let lowest = long_runs(&probes).into_iter().fold(f64::INFINITY, f64::min);
+    let shown = probes.iter().filter(|probe| probe.together == Some(Answer::Holds)).map(|probe| probe.load);
+    assert!(shown.filter(|shown| *shown <= lowest).count() > 0, "{probes:?}");
+}
+
+#[test]
+fn a_long_run_is_repeated_where_one_more_shows_its_load() {
+    let mut met = 0;
+    let (probes, outcome) = search(&question(), |load, confirms, _| {
+        let clear = run(load, confirms, 30.0);
+        met += usize::from(confirms && clear.answer == Some(Answer::Holds));
+        if confirms && clear.answer == Some(Answer::Holds) && met == 1 { seen(load, true, Some(1.2)) } else { clear }
+    });
+    let found = outcome.found.expect("a load");
+    let there = long_runs(&probes).into_iter().filter(|load| *load == found).count();
+    assert_eq!((there, met), (2, 2), "{:?}", long_runs(&probes));
+}
+
+#[test]
+fn a_search_that_ended_before_it_had_to_show_its_load_has_ended() {
+    let mut all = Vec::new();
+    let next_of = |probes: &[Probe]| next(&question(), probes);
+    // An earlier version ended after the ordinary run that follows the long one.
+    loop {
+        match next_of(&all) {
+            Next::Probe { load, .. } => all.push(run(load, false, 30.0)),
+            Next::Confirm { load, .. } => {
+                all.push(if load <= 30.0 { seen(load, true, None) } else { run(load, true, 30.0) });
+                if load <= 30.0 {
+                    all.push(run(load, false, 30.0));
+                    break;
+                }
+            }
+            Next::Ended(outcome) => panic!("{outcome:?}"),
+        }
+    }
+    let Next::Ended(outcome) = next_of(&all) else { panic!("{:?}", next_of(&all)) };
+    assert_eq!((outcome.end, outcome.found), (End::Found, all.last().map(|last| last.load)));
+}
+
+/// All sequences of results of the first long runs, of which the last is that of all further ones: the search ends within its maximum number of runs, with a load at
+/// which the long runs met the objective and no long runs at a lower load failed.
+#[test]
+fn whatever_the_long_runs_show_the_search_ends_with_a_load_that_met_the_objective() {
+    let results = |load: f64| {
+        let run = run(load, true, 30.0);
+        let unmet = Probe { pressure: Some(1.1), ..seen(load, true, None) };
+        let holds = Probe { answer: Some(Answer::Holds), together: Some(Answer::Holds), pressure: Some(0.8), ..run };
+        let misses = Probe { answer: Some(Answer::Misses), together: Some(Answer::Misses), pressure: Some(1.5), ..run };
+        let invalid = Probe { answer: None, pressure: None, together: None, ..run };
+        [holds, misses, seen(load, true, None), seen(load, true, Some(1.1)), unmet, invalid]
+    };
+    // The runs before the long ones are the same in every case.
+    let question = Question { from: 20.0, to: 45.0, ..question() };
+    let mut start = Vec::new();
+    while let Next::Probe { load, .. } = next(&question, &start) {
+        start.push(run(load, false, 30.0));
+    }
+    for number in 0..6_usize.pow(3) {
+        let (mut probes, mut long) = (start.clone(), 0);
+        let outcome = loop {
+            match next(&question, &probes) {
+                Next::Probe { load, .. } => probes.push(run(load, false, 30.0)),
+                Next::Confirm { load, .. } => {
+                    probes.push(results(load)[number / 6_usize.pow(long.min(2)) % 6]);
+                    long += 1;
+                }
+                Next::Ended(outcome) => break outcome,
+            }
+            assert!(probes.len() <= most_probes(&question), "{number}: {probes:?}");
+        };
+        let valid = probes.iter().filter(|probe| probe.confirms && probe.answer.is_some());
+        assert!(valid.clone().count() <= 5, "{number}: {probes:?}");
+        if let Some(found) = outcome.found {
+            let long: Vec<Probe> = valid.clone().copied().collect();
+            assert!(long.iter().any(|probe| probe.load == found), "{number}: {probes:?}");
+            let is_met = |probe: &Probe| super::bracket::votes(&long, probe.load) >= 0;
+            assert!(long.iter().all(|probe| probe.load > found || is_met(probe)), "{number}: {probes:?}");
+        }
+        // A long run that shows its load is the last one.
+        let shown = valid.clone().position(|probe| probe.together == Some(Answer::Holds));
+        if let Some(first) = shown {
+            assert_eq!(first + 1, valid.count(), "{number}: {probes:?}");
+        }
+    }
 }

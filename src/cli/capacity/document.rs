@@ -53,6 +53,12 @@ struct OneConfiguration {
     /// The two rates, in arrivals per second, between which the capacity of one instance lies; null if the
     /// configuration was rejected, and in closed loops.
     max_qps: Option<Bracket>,
+    /// The highest load that is shown to meet the objective at 95 %, in the unit of the configuration's loads;
+    /// null if no load is.
+    shown: Option<f64>,
+    /// The highest load that met the objective in what was seen, whether or not this is shown; null if no load
+    /// did.
+    observed: Option<f64>,
     /// Figures and cost of one instance at the highest load that meets the objective; null if
     /// `max_qps` is null.
     instance: Option<Instance>,
@@ -120,12 +126,15 @@ impl Document {
 
 impl OneConfiguration {
     fn of(one: &Configuration, cheapest: bool, target: Option<Target>) -> OneConfiguration {
+        let highest = one.curve.highest();
         let mut entry = OneConfiguration {
             series: one.curve.series.clone(),
             cheapest,
             rejected: None,
             closed_loop: None,
             max_qps: None,
+            shown: highest.shown,
+            observed: highest.observed,
             instance: None,
             fleet: None,
         };

@@ -11,7 +11,7 @@ use super::results::ResultsArgs;
 use crate::analysis::capacity::{Instance, Target};
 use crate::analysis::curve::{self, Axis, Bracket, Curve, Ordinate, Rung};
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::options::TextOrJson;
+use crate::cli::options::{TextOrJson, Why};
 use crate::cli::output;
 use crate::expand::launch::declared;
 use crate::plan::{Plan, Slo};
@@ -32,6 +32,8 @@ pub struct CapacityArgs {
     #[arg(long, value_name = "SHARE", default_value = "0%", requires = "target_qps", allow_hyphen_values = true)]
     headroom: Share,
     #[command(flatten)]
+    why: Why,
+    #[command(flatten)]
     explain: Explain,
 }
 
@@ -44,6 +46,8 @@ fn above_zero(text: &str) -> Result<f64, String> {
 /// the target needs.
 pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     args.explain.check(args.asked.format == TextOrJson::Text)?;
+    let is_text = args.asked.format == TextOrJson::Text;
+    let why = args.why.asked(is_text)?;
     let readings = args.asked.read()?;
     if readings.plan.slo.as_ref().is_none_or(Slo::is_empty) {
         let text = "capacity needs an objective, and the plan has none: add `slo` to it, or use --set \
@@ -51,12 +55,14 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
         return Err(Failure::Usage(text.to_owned()));
     }
     let points = readings.points();
-    let curves = curve::curves(&points, args.asked.include_invalid);
+    let mut curves = curve::curves(&points, args.asked.include_invalid);
+    Trail::tell(&readings.trails, &mut curves);
     let target = args.target_qps.map(|qps| Target { qps, headroom: args.headroom.to_f64() });
-    let configurations = configurations(&curves, &readings.plan);
+    // JSON contains every reason.
+    let configurations = configurations(&curves, &readings.plan, why || !is_text);
     match args.asked.format {
         TextOrJson::Text => {
-            let mut text = report::capacity(&configurations, target, readings.plan.slo.as_ref());
+            let mut text = report::capacity(&configurations, target, readings.plan.slo.as_ref(), why);
             text.push_str(&of_searches(&readings.trails));
             if let Some(said) = readings.said_of_missing(&report::left_out(&curves)) {
                 text.push_str(&format!("\n{said}\n"));
@@ -69,20 +75,21 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-/// Returns a configuration for each curve, with its capacity.
-pub(super) fn configurations<'a>(curves: &'a [Curve<'a>], plan: &Plan) -> Vec<Configuration<'a>> {
-    curves.iter().map(|curve| Configuration { curve, answer: answer(curve, plan), currency: plan.currency }).collect()
+/// Returns a configuration for each curve, with its capacity. `why` adds the reasons why limits are undecided.
+pub(super) fn configurations<'a>(curves: &'a [Curve<'a>], plan: &Plan, why: bool) -> Vec<Configuration<'a>> {
+    let of = |curve| Configuration { curve, answer: answer(curve, plan, why), currency: plan.currency };
+    curves.iter().map(of).collect()
 }
 
 /// Returns the capacity of one instance according to its curve, or why the curve shows no capacity.
-fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
+fn answer(curve: &Curve, plan: &Plan, why: bool) -> CapacityAnswer {
     let Some(found) = curve.bracket() else {
         return CapacityAnswer::Rejected(why_no_run_counts(curve));
     };
     if curve.axis == Axis::BatchSize {
         return CapacityAnswer::Closed(found);
     }
-    let Some(holds) = found.holds else { return CapacityAnswer::Rejected(why_nothing_holds(curve, &found)) };
+    let Some(holds) = found.holds else { return CapacityAnswer::Rejected(why_nothing_holds(curve, &found, why)) };
     let output = curve.rung(holds).zip(Ordinate::named("output_throughput"));
     let Some(output) = output.and_then(|(rung, reading)| rung.figure(reading)) else {
         return CapacityAnswer::Rejected(format!("at qps {holds} the output throughput is unknown"));
@@ -106,18 +113,14 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     CapacityAnswer::Holds { instance: Box::new(instance), bracket: found, output }
 }
 
-/// Returns the findings of searches. Searches fit a curve through all of their runs, so their findings may
-/// be more precise than the runs of a single load.
+/// Returns the results of searches.
 fn of_searches(trails: &[Trail]) -> String {
     let ended = trails.iter().filter(|trail| trail.chooses == "search" && trail.state == "done");
     let lines: String = ended.map(|trail| fill(" ", 4, &format!("{}: {}", trail.title(), trail.standing))).collect();
     match lines.is_empty() {
         true => lines,
         false => {
-            format!(
-                "\nresults of searches, from the curve through all of their runs; above, each load is judged by its \
-                 own runs\n{lines}"
-            )
+            format!("\nresults of searches\n{lines}")
         }
     }
 }
@@ -137,11 +140,14 @@ fn why_no_run_counts(curve: &Curve) -> String {
 /// Returns why no rung of a curve meets the objective, using one rung as the example: the lightest if it
 /// misses the objective, otherwise the heaviest below the first that misses it. Of the rungs that do not miss
 /// the objective, the heaviest has the most requests and the lowest cost.
-fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
+fn why_nothing_holds(curve: &Curve, found: &Bracket, why: bool) -> String {
     let below = |rung: &&Rung| found.misses.is_none_or(|first| rung.load < first) && rung.answer().is_some();
     let heaviest = curve.rungs.iter().rfind(below).map(|rung| (rung, "the heaviest that does not miss its latencies"));
     let lightest = || curve.rungs.iter().find(|rung| rung.answer().is_some()).map(|rung| (rung, "the lightest"));
-    let Some((rung, which)) = heaviest.or_else(lightest) else { return report::bracket(found, curve.axis.name()) };
-    let said = report::why_not_held(rung);
-    format!("no load is shown to hold; {} {}, {which}: {}", curve.axis.name(), rung.load, said.join("; "))
+    let axis = curve.axis.name();
+    let highest = report::highest(curve, axis).unwrap_or_default();
+    let Some((rung, which)) = heaviest.or_else(lightest) else { return highest };
+    let said = report::why_not_held(rung, why);
+    let head = if curve.search.is_some() { highest } else { "no load is shown to hold".to_owned() };
+    format!("{head}; {axis} {}, {which}: {}", rung.load, said.join("; "))
 }

@@ -9,6 +9,7 @@ use super::super::given_up::Entry;
 use super::super::results::Readings;
 use crate::analysis::curve::{self, Axis, Bracket, Curve, FIGURES, OnFronts, Rung, Series, alike, labels, on_fronts};
 use crate::analysis::saturation;
+use crate::analysis::slo::Answer;
 use crate::report::Trail;
 
 /// The curves of a plan.
@@ -55,6 +56,12 @@ struct OneCurve {
     /// The two loads between which the curve stops meeting the plan's objective; null if there is no
     /// objective, or if no run counts.
     slo: Option<Bracket>,
+    /// The highest load that is shown to meet the plan's objective at 95 %; null if no load is. For the loads of
+    /// a search, this is its result for the latency limits.
+    shown: Option<f64>,
+    /// The highest load that met the plan's objective in what was seen, whether or not this is shown; null if no
+    /// load did. For the loads of a search, this is its result for the latency limits.
+    observed: Option<f64>,
 }
 
 /// The repeats of one load.
@@ -89,6 +96,9 @@ pub(crate) struct OneRung {
     /// there is no objective, or if no run counts. A load misses if the server failed so many requests that
     /// a run is invalid, or if a run was given up, except after a 404, which shows nothing about the load.
     slo: Option<&'static str>,
+    /// holds or misses: the outcome of the plan's objective in what was seen at this load, whether or not it is
+    /// shown; null if there is no objective, or if nothing was seen.
+    observed: Option<&'static str>,
     /// The limits of the objective, each decided over `runs`; empty if `runs` is empty, or if the plan
     /// limits no latency.
     limits: Vec<OneLimit>,
@@ -306,6 +316,7 @@ fn names(curves: &[Curve]) -> Vec<Name> {
 impl OneCurve {
     fn of(curve: &Curve, name: Name, on: &[OnFronts]) -> OneCurve {
         let (kept_up, saturated) = curve.saturation();
+        let highest = curve.highest();
         OneCurve {
             series: curve.series.clone(),
             group: name.group,
@@ -315,6 +326,8 @@ impl OneCurve {
             knee: Knee::of(&curve.knee(), curve.axis),
             saturation: Saturation { kept_up, saturated, not_shown: curve.not_shown().map(|rung| rung.load).collect() },
             slo: curve.bracket(),
+            shown: highest.shown,
+            observed: highest.observed,
         }
     }
 }
@@ -336,6 +349,7 @@ impl OneRung {
             saturation: rung.state().map(|state| state.name()),
             saturation_would_do_s: is_short.then(|| rung.window_to_keep_up()).flatten(),
             slo: rung.answer().map(|answer| answer.name()),
+            observed: rung.seen().met.map(|met| Answer::observed(met).name()),
             limits: rung.limits().iter().map(OneLimit::of).collect(),
             figures: FIGURES.iter().map(|one| (figure_name(one), rung.figure(one).map(Figure::from))).collect(),
             at_least: FIGURES.iter().filter_map(|one| Some((figure_name(one), rung.at_least(one)?))).collect(),

@@ -11,7 +11,7 @@ use super::counting::Explain;
 use super::results::{Readings, ResultsArgs};
 use crate::analysis::curve::{self, Curve, Point};
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::options::TextOrJson;
+use crate::cli::options::{TextOrJson, Why};
 use crate::cli::output;
 use crate::plan::Slo;
 use crate::report::format::{fill, plain};
@@ -28,6 +28,8 @@ pub struct CurvesArgs {
     #[arg(long)]
     plot: bool,
     #[command(flatten)]
+    why: Why,
+    #[command(flatten)]
     explain: Explain,
 }
 
@@ -37,15 +39,17 @@ pub(super) fn run(args: CurvesArgs) -> Result<Exit, Failure> {
         return Err(Failure::Usage("--plot works with text output only: remove --format json".to_owned()));
     }
     args.explain.check(args.asked.format == TextOrJson::Text)?;
+    let why = args.why.asked(args.asked.format == TextOrJson::Text)?;
     let readings = args.asked.read()?;
     args.class.check(readings.classes())?;
     let class = args.class.name.as_deref();
     let points = class.map_or_else(|| readings.points(), |class| readings.points_of(class));
-    let curves = curve::curves(&points, args.asked.include_invalid);
+    let mut curves = curve::curves(&points, args.asked.include_invalid);
+    Trail::tell(&readings.trails, &mut curves);
     match args.asked.format {
         TextOrJson::Text => {
             let above = class.map(|class| of_class(class, without(&readings, &points)));
-            text(&readings, (&curves, args.plot), above)?;
+            text(&readings, (&curves, args.plot, why), above)?;
         }
         TextOrJson::Json => output::json(&Document::of(&readings, &curves, class))?,
     }
@@ -73,13 +77,17 @@ fn of_class(class: &str, without: usize) -> String {
     fill("", 0, &text)
 }
 
-fn text(readings: &Readings, (curves, plot): (&[Curve], bool), above: Option<String>) -> Result<(), Failure> {
+fn text(
+    readings: &Readings,
+    (curves, plot, why): (&[Curve], bool, bool),
+    above: Option<String>,
+) -> Result<(), Failure> {
     let mut out = above.unwrap_or_default();
     let slo = readings.plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo));
     if plot {
-        out.push_str(&plots(curves, slo, is_unicode()));
+        out.push_str(&plots(curves, slo, is_unicode(), why));
     } else {
-        out.push_str(&page(curves, slo));
+        out.push_str(&page(curves, slo, why));
         out.push_str(&fronts(curves, slo));
     }
     if !readings.trails.is_empty() {

@@ -71,6 +71,11 @@ struct OneConfiguration {
     /// The two loads between which the configuration stops meeting the objective; null if there is no
     /// objective, or if nothing is known at any load.
     limit: Option<Bracket>,
+    /// The highest load that is shown to meet the objective at 95 %; null if no load is.
+    shown: Option<f64>,
+    /// The highest load that met the objective in what was seen, whether or not this is shown; null if no load
+    /// did.
+    observed: Option<f64>,
     /// The load to which the figures belong, as in `curves`: the accepted load if one was named,
     /// otherwise the highest that meets the objective, otherwise the lightest that was measured (without
     /// an objective, the heaviest). Null if no run counts.
@@ -105,6 +110,8 @@ impl Document {
                 outcome: standing.outcome,
                 why: standing.words.clone(),
                 limit: curve.bracket(),
+                shown: curve.highest().shown,
+                observed: curve.highest().observed,
                 at: rung.map(|(rung, on)| OneRung::of(rung, *on)),
                 instance,
             }

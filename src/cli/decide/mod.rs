@@ -20,6 +20,7 @@ use crate::cli::options::{Folder, TextOrJson};
 use crate::cli::{capacity, compare, output, stderr};
 use crate::lint::{self, Lint};
 use crate::plan::Slo;
+use crate::report::Trail;
 use crate::report::decision::{Decided, Evidence, MeasuredRun, inert, parts};
 use crate::report::format::plain;
 use crate::units::text::{hex, quoted};
@@ -72,12 +73,14 @@ pub(super) fn run(args: DecideArgs) -> Result<Exit, Failure> {
     // hosts.
     let lints = lint::lint(&workspace.loaded, None);
     let points = readings.points();
-    let curves = curve::curves(&points, false);
+    let mut curves = curve::curves(&points, false);
+    Trail::tell(&readings.trails, &mut curves);
     if curves.is_empty() {
         return Err(Failure::Usage("no run of the plan has a load: there is no configuration to decide on".to_owned()));
     }
     let has_objective = readings.plan.slo.as_ref().is_some_and(|slo| !Slo::is_empty(slo));
-    let configurations = if has_objective { capacity::configurations(&curves, &readings.plan) } else { Vec::new() };
+    let configurations =
+        if has_objective { capacity::configurations(&curves, &readings.plan, true) } else { Vec::new() };
     let comparison = compare::of_readings(&workspace, &picked, &readings, &lints);
     let evidence = Evidence {
         plan: &readings.plan,

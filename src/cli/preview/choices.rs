@@ -113,6 +113,12 @@ pub(crate) struct AnswerState {
     /// The highest load that meets the objective; for `cost_per_million`, the lowest load that
     /// meets it. Null if there is no answer.
     pub found: Option<f64>,
+    /// The highest load that is shown to meet the objective at 95 %, judged by all runs of the load; null if no
+    /// load is, and for `cost_per_million`.
+    pub shown: Option<f64>,
+    /// The highest load that met the objective in what was seen, whether or not this is shown; null if no load
+    /// did, and for `cost_per_million`.
+    pub observed: Option<f64>,
     /// The lightest load above `found` that missed the objective; for `cost_per_million`, the heaviest load
     /// below `found` that missed it. Null if there is no such load.
     pub misses: Option<f64>,
@@ -131,7 +137,17 @@ pub(crate) struct AnswerState {
 impl From<&Part> for AnswerState {
     fn from(part: &Part) -> AnswerState {
         let ((found, misses), (low, high)) = (part.found(), part.between);
-        AnswerState { objective: part.of.name(), asked: part.is_asked, found, misses, end: part.end(), low, high }
+        AnswerState {
+            objective: part.of.name(),
+            asked: part.is_asked,
+            found,
+            shown: part.highest.shown,
+            observed: part.highest.observed,
+            misses,
+            end: part.end(),
+            low,
+            high,
+        }
     }
 }
 

@@ -28,7 +28,7 @@ use crate::cli::{capacity, compare, lints, stderr};
 use crate::lint::Lint;
 use crate::plan::Slo;
 use crate::report::html::{ClassCurves, MeasuredRun, PageError, Report, RunWithout, Sources};
-use crate::report::{Bound, left_out};
+use crate::report::{Bound, Trail, left_out};
 use crate::units::text::counted;
 
 /// The arguments of `report`.
@@ -90,9 +90,11 @@ fn made_of(args: &Asked, before: Option<Readings>) -> Result<(Readings, Report),
     let readings = args.runs.read_knowing(&workspace, &args.folder, before)?;
     let lints = lints::of(&workspace.loaded, &args.folder);
     let points = readings.points();
-    let curves = curve::curves(&points, false);
+    let mut curves = curve::curves(&points, false);
+    Trail::tell(&readings.trails, &mut curves);
     let has_objective = readings.plan.slo.as_ref().is_some_and(|slo| !Slo::is_empty(slo));
-    let configurations = if has_objective { capacity::configurations(&curves, &readings.plan) } else { Vec::new() };
+    let configurations =
+        if has_objective { capacity::configurations(&curves, &readings.plan, false) } else { Vec::new() };
     let comparison = compare::of_readings(&workspace, &picked, &readings, &lints);
     let Looked { predicted, unpredicted, diagnoses, not_measured } =
         diagnose::look(&readings, &readings.measured(), &curves);

@@ -70,6 +70,8 @@ struct Limit {
     worth: f64,
     /// The result: holds, misses or undecided.
     answer: &'static str,
+    /// holds or misses: the outcome in what was seen, whether or not it is shown; null if no sample was tested.
+    observed: Option<&'static str>,
     /// Length of a window, in seconds, that would be enough to decide if the share above the limit stayed
     /// the same; null if the outcome is decided, or if even a window a hundred times as long would not be
     /// enough.
@@ -161,7 +163,8 @@ impl<'a> Document<'a> {
 fn limit(test: &slo::SloTest) -> Limit {
     let slo::SloTest { metric, percentile, limit, above, n, alike_needed, evidence, answer, would_do } = *test;
     let (limit_ms, worth, answer) = (limit.millis(), evidence.worth.requests, answer.name());
-    Limit { metric, percentile, limit_ms, above, n, need: alike_needed, worth, answer, would_do_s: would_do }
+    let observed = test.met().map(|met| slo::Answer::observed(met).name());
+    Limit { metric, percentile, limit_ms, above, n, need: alike_needed, worth, answer, observed, would_do_s: would_do }
 }
 
 fn figure(figure: &ServerFigure) -> Figure {

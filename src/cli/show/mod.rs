@@ -13,7 +13,7 @@ use crate::analysis::slo::{self, Answer, SloTest};
 use crate::analysis::{saturation, undecided};
 use crate::cli::colour::Colour;
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::options::{Folder, TextOrJson};
+use crate::cli::options::{Folder, TextOrJson, Why};
 use crate::cli::{answers, output, stderr, workspace};
 use crate::expand::{Expansion, expand};
 use crate::plan::ResolvedPlan;
@@ -35,6 +35,8 @@ pub struct ShowArgs {
     /// Explain each metric
     #[arg(long)]
     definitions: bool,
+    #[command(flatten)]
+    why: Why,
     /// Text for people, or JSON for programs
     #[arg(long, value_enum, default_value = "text")]
     format: TextOrJson,
@@ -47,6 +49,7 @@ pub struct ShowArgs {
 /// Shows a run.
 pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
     args.changes.need(args.plan.as_deref())?;
+    let why = args.why.asked(args.format == TextOrJson::Text)?;
     let loaded = args.plan.as_deref().map(|plan| args.changes.load(plan)).transpose()?;
     let plan: Option<&ResolvedPlan> = loaded.as_ref().map(|loaded| &loaded.plan);
     args.folder.must_exist()?;
@@ -94,7 +97,8 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
             let cost = cost.map(|limit| cost_line(limit.to_f64(), &answered));
             let is_saturated =
                 answered.verdict.labels.iter().any(|label| label.name == saturation::State::Saturated.name());
-            let lines: Vec<String> = answered.slo.iter().map(|test| slo_line(test, is_saturated)).chain(cost).collect();
+            let lines: Vec<String> =
+                answered.slo.iter().map(|test| slo_line(test, is_saturated, why)).chain(cost).collect();
             if !lines.is_empty() {
                 output::print_fitted(&format!("\nslo\n{}", lines.join("\n")))?;
             }
@@ -112,25 +116,34 @@ fn holds(store: &Store, plan: &ResolvedPlan, record: &RunRecord) -> bool {
         || workspace::expansion(store, plan).is_ok_and(|expansion| has(&expansion))
 }
 
-/// Formats one limit of the objective and its test in one line.
-fn slo_line(test: &SloTest, is_saturated: bool) -> String {
+/// Formats one limit of the objective and its test in one line. An undecided limit is described by what was
+/// observed; `why` adds the reason why it is not proven.
+fn slo_line(test: &SloTest, is_saturated: bool, why: bool) -> String {
     let SloTest { metric, percentile, limit, above, n, alike_needed, evidence, answer, would_do } = test;
-    let more = match answer {
+    let is_open = *answer == Answer::Undecided;
+    let answered = match test.met().filter(|_| is_open) {
+        Some(true) => "observed to hold, not proven",
+        Some(false) => "observed to miss, not proven",
+        None => answer.name(),
+    };
+    let decides = match answer {
         Answer::Undecided if is_saturated => {
             "; saturated: the queue grows, so a longer window does not help".to_owned()
         }
         Answer::Undecided if *n > 0 => format!("; {}", test.would_decide()),
         _ => String::new(),
     };
-    let worth = undecided::worth(evidence).map(|worth| format!(", worth {worth} independent ones")).unwrap_or_default();
-    let need = match answer {
-        Answer::Undecided if *above == 0 && would_do.is_some() && !is_saturated => {
-            format!("; {alike_needed} with none above it would show that it holds")
-        }
-        _ => String::new(),
-    };
-    let (percentile, answer) = (percentile.name(), answer.name());
-    fill("  ", 4, &format!("{metric} {percentile} ≤ {limit}: {answer} ({above} of {n} above it{worth}{need}{more})"))
+    let worth = undecided::worth(evidence).map(|worth| format!(", worth {worth} independent ones"));
+    let worth = worth.filter(|_| why || !is_open).unwrap_or_default();
+    let is_needed = why && is_open && *above == 0 && would_do.is_some() && !is_saturated;
+    let need =
+        if is_needed { format!("; {alike_needed} with none above it would show that it holds") } else { String::new() };
+    let percentile = percentile.name();
+    fill(
+        "  ",
+        4,
+        &format!("{metric} {percentile} ≤ {limit}: {answered} ({above} of {n} above it{worth}{need}{decides})"),
+    )
 }
 
 fn cost_line(limit: f64, answered: &Answered) -> String {

@@ -7,8 +7,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{plan, plan_json};
-use crate::expand::{Expansion, Finding, Known, PlannedRun, RunId, Says, Waits, expand, expand_with};
+use crate::expand::{
+    Expansion, Finding, GateAnswer, Known, Longer, PlannedRun, RunId, Says, SearchFigures, Waits, expand, expand_with,
+    gate_states,
+};
 use crate::plan::{Format, ResolvedPlan, SweepMetric, parse};
+use crate::units::Decimal;
 
 /// Returns findings of the sweep `limit`, one for each endpoint.
 fn known(of: &[(&str, Says)]) -> Known {
@@ -20,6 +24,7 @@ fn known(of: &[(&str, Says)]) -> Known {
             .to_vec(),
         says: says.clone(),
         runs: vec![RunId([7; 32])],
+        search: None,
     };
     Known { findings: of.iter().map(finding).collect() }
 }
@@ -29,11 +34,23 @@ fn load(load: &str) -> Says {
     Says::Load { load, surely: Some(load), is_least: false, caveats: Vec::new() }
 }
 
-/// Returns a load that is only observed to meet the objective; `surely` is the load that is shown to meet it,
-/// if any.
-fn observed(load: &str, surely: Option<&str>) -> Says {
-    let decimal = |load: &str| load.parse().expect("a number");
-    Says::Load { load: decimal(load), surely: surely.map(decimal), is_least: false, caveats: Vec::new() }
+fn decimal(load: &str) -> Decimal {
+    load.parse().expect("a number")
+}
+
+/// Returns the findings of a search for `vllm`, next to a load of 40 qps for `other`. `needs` is a load that met
+/// the objective in what was seen, with the further seconds that would show it.
+fn searched([shown, observed, misses]: [Option<&str>; 3], needs: Option<(&str, f64)>, surely: Option<&str>) -> Known {
+    let [shown, observed, misses] = [shown, observed, misses].map(|load| load.map(decimal));
+    let says = match observed {
+        Some(load) => Says::Load { load, surely: surely.map(decimal), is_least: false, caveats: Vec::new() },
+        None => Says::Nothing("no load was found".to_owned()),
+    };
+    let mut known = known(&[("vllm", says), ("other", load("40"))]);
+    let needs =
+        needs.map(|(load, seconds)| Longer { load: decimal(load), met: true, seconds, confirm: seconds + 20.0 });
+    known.findings[0].search = Some(SearchFigures { shown, observed, misses, needs: needs.into_iter().collect() });
+    known
 }
 
 fn at_least(load: &str) -> Says {
@@ -140,7 +157,6 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
     let plan = checked(later);
     let of =
         |vllm: Says, other: Says| expand_with(&plan, &known(&[("vllm", vllm), ("other", other)])).expect("expands");
-    assert_eq!(stops(&of(observed("21.5", Some("20")), load("40"))), [], "certainty is enough");
     let passed = of(load("20"), at_least("30"));
     assert!(passed.pending.is_empty(), "{:?}", passed.pending);
     let open = || Says::Open("3 runs so far".to_owned());
@@ -148,24 +164,6 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
         (load("19.9"), open(), Waits::Stopped, "limit: vllm · small · B1: max_qps_under_slo is 19.9 qps, below 20"),
         (load("40"), open(), Waits::Pending, "waits for limit: other · small · B1: 3 runs so far"),
         (load("40"), at_least("15"), Waits::Undecided, "limit: other · small · B1: 15 qps"),
-        (
-            observed("20.5", Some("19.5")),
-            load("40"),
-            Waits::Undecided,
-            "limit: vllm · small · B1: 20.5 qps as observed, but only 19.5 qps is shown: extend `confirm`",
-        ),
-        (
-            observed("20.5", None),
-            load("40"),
-            Waits::Undecided,
-            "limit: vllm · small · B1: 20.5 qps as observed, but no load is shown: extend `confirm`",
-        ),
-        (
-            observed("19.5", Some("18.5")),
-            load("40"),
-            Waits::Stopped,
-            "limit: vllm · small · B1: max_qps_under_slo is 19.5 qps, below 20",
-        ),
         (Says::Nothing("in doubt".to_owned()), load("40"), Waits::Undecided, "limit: vllm · small · B1: in doubt"),
         (
             Says::Below("1".parse().expect("a number")),
@@ -181,6 +179,87 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
     }
     // Without known findings, nothing is stopped, because every run of the plan is still possible.
     assert!(expand(&plan).expect("expands").pending.is_empty());
+}
+
+/// A gate on a search passes or fails by what is shown, and is undecided between the load that is shown to hold
+/// and the one that is shown to miss, whatever was observed.
+#[test]
+fn a_gate_on_a_search_answers_only_what_is_shown() {
+    let plan = |bound: &str| {
+        let mut gate = json!({ "sweep": "limit", "metric": "max_qps_under_slo" });
+        gate[bound] = json!(20);
+        checked(json!({ "sustained": { "matrix": { "qps": 5 }, "gate": gate } }))
+    };
+    let (least, most) = (plan("at_least"), plan("at_most"));
+    let loads = [None, Some("10"), Some("19.5"), Some("20"), Some("20.5"), Some("30")];
+    let at = |load: Option<&str>| load.map(decimal);
+    let bound = Some(decimal("20"));
+    let mut count = 0;
+    for shown in loads {
+        for observed in loads.into_iter().filter(|observed| at(*observed) >= at(shown)) {
+            for misses in loads.into_iter().filter(|misses| misses.is_none() || at(*misses) > at(observed)) {
+                for surely in [None, observed] {
+                    count += 1;
+                    let mut known = searched([shown, observed, misses], observed.map(|load| (load, 42.0)), surely);
+                    known.findings.truncate(1);
+                    let of = |plan: &ResolvedPlan| gate_states(plan, &known)[0].answer;
+                    let passes = shown.is_some() && at(shown) >= bound;
+                    let fails = misses.is_some() && at(misses) <= bound;
+                    let expected = match (passes, fails) {
+                        (true, _) => GateAnswer::Yes,
+                        (false, true) => GateAnswer::No,
+                        (false, false) => GateAnswer::Undecided,
+                    };
+                    assert_eq!(of(&least), expected, "{shown:?} {observed:?} {misses:?}");
+                    let expected = match (shown.is_some() && at(shown) > bound, fails) {
+                        (true, _) => GateAnswer::No,
+                        (false, true) => GateAnswer::Yes,
+                        (false, false) => GateAnswer::Undecided,
+                    };
+                    assert_eq!(of(&most), expected, "{shown:?} {observed:?} {misses:?}");
+                    // An undecided gate states how much longer would do, if a load that decides it was observed.
+                    let value = &gate_states(&least, &known)[0].values[0];
+                    let says_how_long = value.note.as_ref().is_some_and(|note| note.contains("42 s more at "));
+                    let decides = observed.is_some() && at(observed) >= bound;
+                    assert_eq!(says_how_long, value.answer == GateAnswer::Undecided && decides, "{value:?}");
+                }
+            }
+        }
+    }
+    assert!(count > 100, "{count}");
+    let stopped = |known: &Known| {
+        let expansion = expand_with(&least, known).expect("expands");
+        expansion.pending.first().map(|pending| (pending.state, pending.why.clone()))
+    };
+    let why = "limit: vllm · small · B1: shown 19.5 qps, observed 20.5 qps; 42 s more at 20.5 qps would decide this: extend \
+               `confirm` to 62s";
+    let known = searched([Some("19.5"), Some("20.5"), None], Some(("20.5", 42.0)), Some("20.5"));
+    assert_eq!(stopped(&known), Some((Waits::Undecided, why.to_owned())));
+}
+
+#[test]
+fn a_later_sweep_takes_what_was_found_or_what_is_shown() {
+    let of = |value: Option<&str>, known: &Known| {
+        let mut taken = json!({ "from": "limit", "take": "max_qps_under_slo" });
+        if let Some(value) = value {
+            taken["value"] = json!(value);
+        }
+        expand_with(&sustained(taken), known).expect("expands")
+    };
+    let known = searched([Some("19.5"), Some("20.5"), None], None, Some("20.5"));
+    let (found, shown) = (of(None, &known), of(Some("shown"), &known));
+    assert_eq!(loads(&found, "sustained"), pairs(&[("vllm", "20.5"), ("other", "40")]));
+    assert_eq!(loads(&shown, "sustained"), pairs(&[("vllm", "19.5"), ("other", "40")]));
+    let evidence = |expansion: &Expansion| {
+        let run = expansion.runs.iter().find(|run| run.cell["endpoint"].to_string() == "vllm").expect("a run");
+        run.spec.taken[0].clone()
+    };
+    assert_eq!(evidence(&found).found[0].caveats, ["not shown at 95 %: shown 19.5 qps, observed 20.5 qps"]);
+    assert_eq!((evidence(&shown).value.as_deref(), evidence(&shown).found[0].caveats.len()), (Some("shown"), 0));
+    // If nothing is shown, there is no load to use, and none is guessed.
+    let nothing = of(Some("shown"), &searched([None, Some("20.5"), None], None, Some("20.5")));
+    let why = "no load to use: limit: vllm · small · B1: shown none, observed 20.5 qps";
+    assert_eq!(stops(&nothing), [(Waits::Blocked, why)]);
 }
 
 #[test]
@@ -215,6 +294,7 @@ fn measured(metric: &str, of: &[(&str, f64, Option<[f64; 2]>, usize)]) -> Known 
             .to_vec(),
         says: Says::Measured { value: *value, ends: *ends, runs: *runs },
         runs: vec![RunId([7; 32]); *runs],
+        search: None,
     };
     Known { findings: of.iter().map(finding).collect() }
 }

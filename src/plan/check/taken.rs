@@ -39,7 +39,7 @@ impl Checker<'_> {
     /// Checks an axis value that is taken from the result of an earlier sweep, as far as this is possible
     /// without that sweep.
     pub(super) fn taken_value(&mut self, at: &[Step], axis: &str, take: &Take) {
-        let Take { from, take: metric, over, uses, times } = take;
+        let Take { from, take: metric, value: _, over, uses, times } = take;
         if *axis != *metric.axis() {
             let message =
                 format!("`{}` of a sweep is a value of axis `{}`, not of `{axis}`", metric.name(), metric.axis());

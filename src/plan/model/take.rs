@@ -78,6 +78,23 @@ impl Use {
     }
 }
 
+/// Which figure of a search is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Figure {
+    /// The highest load that is shown to meet the objective.
+    Shown,
+}
+
+impl Figure {
+    /// The name in plans.
+    pub fn name(self) -> &'static str {
+        match self {
+            Figure::Shown => "shown",
+        }
+    }
+}
+
 /// A load derived from an earlier sweep: for each cell, the sweep's result in the cell with the same
 /// values on all common axes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +104,9 @@ pub struct Take {
     pub from: String,
     /// The result to read.
     pub take: SweepMetric,
+    /// The figure of a search that is used; `None` for the load that the search found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Figure>,
     /// Axes of the earlier sweep to aggregate over, so that all values of these axes get the same load.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub over: OneOrMany<String>,
@@ -113,6 +133,9 @@ impl fmt::Display for Take {
             write!(f, "{} × ", self.times)?;
         }
         write!(f, "{}.{}", self.from, self.take.name())?;
+        if let Some(figure) = self.value {
+            write!(f, " ({})", figure.name())?;
+        }
         if !self.over.is_empty() {
             write!(f, ", {} over {}", self.uses.unwrap_or_default().name(), self.over.0.join(" and "))?;
         }
@@ -143,7 +166,8 @@ mod tests {
 
     fn take(metric: SweepMetric, times: &str) -> Take {
         let times = times.parse().expect("a number");
-        Take { from: "limit".to_owned(), take: metric, over: OneOrMany::default(), uses: None, times }
+        let (from, over) = ("limit".to_owned(), OneOrMany::default());
+        Take { from, take: metric, value: None, over, uses: None, times }
     }
 
     #[test]
@@ -171,5 +195,7 @@ mod tests {
         take.over = OneOrMany(vec!["endpoint".to_owned()]);
         take.times = Decimal::from(1);
         assert_eq!(take.to_string(), "limit.max_qps_under_slo, min over endpoint");
+        take.value = Some(Figure::Shown);
+        assert_eq!(take.to_string(), "limit.max_qps_under_slo (shown), min over endpoint");
     }
 }

@@ -89,6 +89,11 @@ fn limit(evidence: &Evidence, accepted: usize) -> Option<String> {
     let curve = &evidence.curves[accepted];
     let found = curve.bracket()?;
     let axis = curve.axis.name().replace('_', " ");
+    if let Some(search) = curve.search {
+        let open = search.observed.is_some() && search.shown != search.observed;
+        let figures = search.words(|load| format!("{axis} {load}"));
+        return open.then(|| format!("The limit of the accepted configuration is not shown: {figures}."));
+    }
     let holds = found.holds.filter(|_| found.misses.is_none())?;
     let untold: Vec<String> = found.untold_above().iter().map(f64::to_string).collect();
     let limit = "the limit of the accepted configuration";

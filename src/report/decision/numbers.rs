@@ -78,7 +78,7 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     out.push_str(&format!("{}, every load:\n\n", code(&evidence.name(accepted))));
     out.push_str(&ladder(&curves[accepted], evidence.objective()));
     out.push('\n');
-    out.push_str(&list(&lines(&curves[accepted]).iter().map(|line| inert(line)).collect::<Vec<_>>()));
+    out.push_str(&list(&lines(&curves[accepted], true).iter().map(|line| inert(line)).collect::<Vec<_>>()));
     let same = of_kin(Kin::Same);
     if !same.is_empty() {
         out.push_str("\nThe same configuration under other loads:\n\n");
@@ -229,6 +229,7 @@ fn costs(evidence: &Evidence) -> String {
         Some(vec![
             code(&evidence.name(at)),
             instance.holds.to_string(),
+            configurations[at].curve.highest().observed.map_or_else(na, |load| load.to_string()),
             bracket.misses.map_or("none".to_owned(), |load| load.to_string()),
             with_ends(output),
             instance.gpus.map_or_else(na, |gpus| gpus.to_string()),
@@ -249,7 +250,8 @@ fn costs(evidence: &Evidence) -> String {
     }
     let headings = [
         "configuration",
-        "holds up to, qps#",
+        "shown, qps#",
+        "observed, qps#",
         "misses at, qps#",
         "output tok/s#",
         "GPUs#",
@@ -258,7 +260,7 @@ fn costs(evidence: &Evidence) -> String {
         "tokens per joule#",
         "",
     ];
-    let unpriced = rows.iter().any(|row| row[5] == "n/a");
+    let unpriced = rows.iter().any(|row| row[6] == "n/a");
     let mut out = table(&headings, &rows);
     let currency = evidence.plan.currency.map_or_else(|| "the plan's currency".to_owned(), |code| code.to_string());
     out.push_str(&format!("\nMoney is in {currency}, for an instance that runs at the highest load that holds.\n"));

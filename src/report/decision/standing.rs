@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::curve::{Bracket, Curve, Rung};
 use crate::analysis::slo::Answer as Judgement;
 use crate::report::capacity::{Answer, Configuration};
-use crate::report::curves::bracket;
+use crate::report::curves::highest;
 use crate::report::not_held::why_not_held;
 
 /// The outcome of a configuration under the objective.
@@ -52,15 +52,16 @@ pub(crate) fn standing(curve: &Curve, configuration: Option<&Configuration>, loa
     let lightest = curve.rungs.iter().find(measured).map(|rung| rung.load);
     let axis = curve.axis.name().replace('_', " ");
     let found = curve.bracket();
+    let words = || highest(curve, &axis).unwrap_or_default();
     match (&configuration.answer, &found) {
-        (Answer::Holds { instance, bracket: found, .. }, _) => {
-            Standing { outcome: Outcome::Holds, load: Some(instance.holds), words: bracket(found, &axis) }
+        (Answer::Holds { instance, .. }, _) => {
+            Standing { outcome: Outcome::Holds, load: Some(instance.holds), words: words() }
         }
         (Answer::Closed(found), _) if found.holds.is_some() => {
-            Standing { outcome: Outcome::Holds, load: found.holds, words: bracket(found, &axis) }
+            Standing { outcome: Outcome::Holds, load: found.holds, words: words() }
         }
         (Answer::Closed(found), _) => {
-            Standing { outcome: without_one_that_holds(found), load: lightest, words: bracket(found, &axis) }
+            Standing { outcome: without_one_that_holds(found), load: lightest, words: words() }
         }
         (Answer::Rejected(why), found) => {
             let outcome = found.as_ref().map_or(Outcome::Undecided, without_one_that_holds);
@@ -80,7 +81,7 @@ fn without_one_that_holds(found: &Bracket) -> Outcome {
 fn at_load(curve: &Curve, rung: &Rung) -> Standing {
     let axis = curve.axis.name().replace('_', " ");
     let load = rung.load;
-    let why = || match why_not_held(rung).join("; ") {
+    let why = || match why_not_held(rung, true).join("; ") {
         why if why.is_empty() => "none of its runs count".to_owned(),
         why => why,
     };

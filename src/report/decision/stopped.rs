@@ -2,7 +2,7 @@
 
 use super::evidence::Evidence;
 use super::markdown::{code, inert, list, sentence};
-use crate::report::curves::bracket;
+use crate::report::curves::highest;
 use crate::units::text::counted;
 
 pub(super) fn text(evidence: &Evidence, accepted: usize) -> String {
@@ -16,9 +16,10 @@ pub(super) fn text(evidence: &Evidence, accepted: usize) -> String {
     items.extend(chose.map(|trail| format!("{}: {}", code(&trail.title()), sentence(&inert(&trail.standing)))));
     let curve = &evidence.curves[accepted];
     let axis = curve.axis.name().replace('_', " ");
-    if let Some(found) = curve.bracket() {
+    // A search is among the paths above.
+    if let Some(found) = highest(curve, &axis).filter(|_| curve.search.is_none()) {
         let name = code(&evidence.name(accepted));
-        items.push(format!("{name}: {}", sentence(&inert(&bracket(&found, &axis)))));
+        items.push(format!("{name}: {}", sentence(&inert(&found))));
     }
     if let Some(load) = curve.rejected_from() {
         items.push(format!("Loads of {axis} {load} and above were given up: the server does not sustain them."));

@@ -24,7 +24,7 @@ const WITHOUT_TOKENS: &str = "request_throughput";
 const MOST_CURVES: usize = 6;
 
 /// Renders the charts of all curves, grouped by the requests that they serve, with the conclusions of each curve below.
-pub(crate) fn plots(curves: &[Curve], slo: Option<&Slo>, is_unicode: bool) -> String {
+pub(crate) fn plots(curves: &[Curve], slo: Option<&Slo>, is_unicode: bool, why: bool) -> String {
     let glyphs = if is_unicode { Glyphs::UNICODE } else { Glyphs::ASCII };
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
     let mut out = String::new();
@@ -48,7 +48,7 @@ pub(crate) fn plots(curves: &[Curve], slo: Option<&Slo>, is_unicode: bool) -> St
         out.extend(drawn);
         for curve in &group {
             out.push_str(&format!("\n{}", fill("", 2, &title(&curve.series, models, sweeps))));
-            lines(curve).iter().for_each(|line| out.push_str(&fill(" ", 4, line)));
+            lines(curve, why).iter().for_each(|line| out.push_str(&fill(" ", 4, line)));
         }
     }
     out

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::settings::Settings;
 use crate::analysis::halving;
+use crate::analysis::highest::{Highest, Missed};
 use crate::analysis::search::{Caveat, Cheapest, End, Outcome};
 use crate::expand::{PlannedRun, Pool};
 use crate::plan::model::search::Objective;
@@ -41,6 +42,12 @@ pub struct Chosen {
     pub settings: Option<Settings>,
     /// For a ladder: the loads that were measured but have no valid run.
     pub silent: Vec<f64>,
+    /// For a search: the highest load that is shown to meet the plan's whole objective on latencies, and the
+    /// highest load that met it in what was seen.
+    pub highest: Highest,
+    /// For a search: how much longer the runs must be to show whether a load meets the plan's objective, for the
+    /// undecided loads between `highest.shown` and `highest.misses`, in rising order.
+    pub needs: Vec<Needs>,
     /// The unit of loads, such as `qps` or `in flight`.
     pub(super) unit: &'static str,
 }
@@ -65,6 +72,20 @@ pub enum Ended {
     },
 }
 
+/// How much longer the runs of a search at one load must be to show whether the load meets the objective, if the
+/// share of requests above each limit stays the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Needs {
+    /// The load.
+    pub load: f64,
+    /// Whether the runs met the objective in what was seen.
+    pub met: bool,
+    /// The further time, in seconds.
+    pub seconds: f64,
+    /// The window of a long run that includes this time, in seconds.
+    pub confirm: f64,
+}
+
 /// The result of a search for one objective.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
@@ -77,6 +98,9 @@ pub struct Part {
     pub between: (Option<f64>, Option<f64>),
     /// The answer; `None` while the search continues, or if the objective is not requested.
     pub answer: Option<PartAnswer>,
+    /// The highest load that is shown to meet the objective, and the highest load that met it in what was seen;
+    /// empty for a cost.
+    pub highest: Highest,
 }
 
 /// The answer for one objective.
@@ -86,12 +110,19 @@ pub enum PartAnswer {
     Highest {
         /// How the search for the objective ended.
         outcome: Outcome,
-        /// Whether the next higher load is shown to miss the objective, rather than only observed
-        /// to miss it.
-        is_miss_shown: bool,
     },
     /// The lowest load at which tokens are cheap enough.
     Cheapest(Cheapest),
+}
+
+impl PartAnswer {
+    /// Returns the highest load that the search found; `None` if it found none, and for a cost.
+    pub(super) fn highest(&self) -> Option<f64> {
+        match self {
+            PartAnswer::Highest { outcome } => outcome.found,
+            PartAnswer::Cheapest(_) => None,
+        }
+    }
 }
 
 impl Part {
@@ -100,7 +131,7 @@ impl Part {
     pub fn found(&self) -> (Option<f64>, Option<f64>) {
         match &self.answer {
             None => (None, None),
-            Some(PartAnswer::Highest { outcome, .. }) => (outcome.found, outcome.misses),
+            Some(PartAnswer::Highest { outcome }) => (outcome.found, outcome.misses),
             Some(PartAnswer::Cheapest(Cheapest::From { load, dearer })) => (Some(*load), *dearer),
             Some(PartAnswer::Cheapest(Cheapest::Never { load })) => (None, Some(*load)),
             Some(PartAnswer::Cheapest(Cheapest::Unknown)) => (None, None),
@@ -111,7 +142,7 @@ impl Part {
     /// `below_range` means that the lightest load is cheap enough, and `above_range` that no load is.
     pub fn end(&self) -> Option<&'static str> {
         Some(match self.answer.as_ref()? {
-            PartAnswer::Highest { outcome, .. } => outcome.end.name(),
+            PartAnswer::Highest { outcome } => outcome.end.name(),
             PartAnswer::Cheapest(Cheapest::From { dearer: Some(_), .. }) => "found",
             PartAnswer::Cheapest(Cheapest::From { dearer: None, .. }) => "below_range",
             PartAnswer::Cheapest(Cheapest::Never { .. }) => "above_range",
@@ -124,11 +155,24 @@ impl Part {
         if self.of == Objective::Slo { "the objective" } else { "it" }
     }
 
+    /// Returns both figures and the load above them that missed the objective; `of` names the latency that
+    /// limits the load.
+    fn figures(&self, unit: &str, of: &str) -> String {
+        let what = self.what();
+        let missed = match self.highest.missed {
+            Some(Missed { load, is_shown: true }) => format!("{load} misses {what}{of}"),
+            Some(Missed { load, is_shown: false }) => format!("{load} missed {what}{of} as observed"),
+            None if self.highest.observed.is_none() => return "no valid run".to_owned(),
+            None => format!("no heavier run missed {what}"),
+        };
+        format!("{}; {missed}", self.highest.words(|load| format!("{load} {unit}")))
+    }
+
     /// Returns the answer as text. `binds` is the latency limit that the load above the found load exceeds
     /// most.
     fn said(&self, unit: &str, binds: Option<Objective>) -> String {
         match &self.answer {
-            Some(PartAnswer::Highest { outcome, is_miss_shown }) => self.highest(outcome, *is_miss_shown, unit, binds),
+            Some(PartAnswer::Highest { outcome }) => self.highest(outcome, unit, binds),
             Some(PartAnswer::Cheapest(cheapest)) => match cheapest {
                 Cheapest::From { load, dearer: Some(dearer) } => {
                     format!("met from {load} {unit} upwards; {dearer} is more expensive")
@@ -139,48 +183,56 @@ impl Part {
                 Cheapest::Never { load } => format!("met by no load of the range, not even {load} {unit}"),
                 Cheapest::Unknown => "unknown: no output-token count available".to_owned(),
             },
-            None => match self.between {
-                (Some(low), Some(high)) => format!("{low} {unit} met it, {high} did not"),
-                (Some(low), None) => format!("{low} {unit} met it, and no heavier run missed it"),
-                (None, Some(high)) => format!("{high} {unit} did not meet it"),
+            None if self.of == Objective::CostPerMillion => match self.between {
+                (Some(low), Some(high)) => format!("{low} {unit} missed it, {high} met it"),
+                (Some(low), None) => format!("{low} {unit} missed it"),
+                (None, Some(high)) => format!("{high} {unit} met it"),
                 (None, None) => "no valid run".to_owned(),
             },
+            None => self.figures(unit, ""),
         }
     }
 
-    fn highest(&self, outcome: &Outcome, is_miss_shown: bool, unit: &str, binds: Option<Objective>) -> String {
+    fn highest(&self, outcome: &Outcome, unit: &str, binds: Option<Objective>) -> String {
         let what = self.what();
         let of = binds.map(|binds| format!(" ({})", binds.name())).unwrap_or_default();
-        let missed = outcome.misses.map(|load| match is_miss_shown {
-            true => format!("{load} misses it{of}"),
-            false => format!("{load} missed it{of} as observed"),
-        });
-        // If the runs at the found load do not show that it meets the objective, the search derived the
-        // load from the curve through all runs.
-        let is_of_answer = |caveat: &Caveat| matches!(caveat, Caveat::NotShown { .. });
-        let is_shown = !outcome.caveats.iter().any(is_of_answer);
-        let meets =
-            if is_shown { format!("meets {what}") } else { format!("met {what} as observed, not shown at 95 %") };
-        let and = if is_shown { "," } else { ";" };
-        let mut said = match (outcome.found, outcome.end, missed) {
-            (Some(found), _, Some(missed)) => format!("{found} {unit} {meets}{and} {missed}"),
-            (Some(found), End::AboveRange, None) => {
-                format!("{found} {unit} {meets}{and} the heaviest load of the range")
+        let is_seen = self.highest.observed.is_some();
+        let mut said = match (outcome.found, outcome.end) {
+            (Some(_), End::AboveRange) if self.highest.missed.is_none() => {
+                let figures = self.highest.words(|load| format!("{load} {unit}"));
+                format!("{figures}; the range has no heavier load")
             }
-            (Some(found), _, None) => format!("{found} {unit} {meets}; no heavier run missed it"),
-            (None, End::BelowRange, _) => {
+            (None, End::BelowRange) if !is_seen => {
                 let missed = outcome.misses.map(|load| format!(": {load} {unit} misses it{of}")).unwrap_or_default();
                 format!("no load of the range meets {what}{missed}")
             }
-            (None, End::Unconfirmed, _) => format!("no load was confirmed: no long run met {what}"),
-            (None, End::TooFewRequests, _) => "not found".to_owned(),
-            (None, End::OutOfProbes, _) => "not found within the run limit".to_owned(),
-            (None, ..) => format!("no load is shown to meet {what}"),
+            (None, end) if !is_seen => nothing_found(end, what),
+            (None, end) if self.highest.missed.is_none() => {
+                format!("{}; {}", self.highest.words(|load| format!("{load} {unit}")), nothing_found(end, what))
+            }
+            (None, end) => format!("{}; {}", self.figures(unit, &of), nothing_found(end, what)),
+            (Some(_), _) => self.figures(unit, &of),
         };
-        for caveat in outcome.caveats.iter().filter(|caveat| !is_of_answer(caveat)) {
+        // The search weighs all of its runs, so its result may differ from what was seen at a single load.
+        let estimate = outcome.found.filter(|found| Some(*found) != self.highest.observed);
+        said.extend(estimate.map(|found| format!("; the search settled on {found}")));
+        // The figures state what is shown.
+        let is_of_figures = |caveat: &Caveat| matches!(caveat, Caveat::NotShown { .. });
+        for caveat in outcome.caveats.iter().filter(|caveat| !is_of_figures(caveat)) {
             said.push_str(&format!("; {caveat}"));
         }
         said
+    }
+}
+
+/// Returns why a search found no load.
+fn nothing_found(end: End, what: &str) -> String {
+    match end {
+        End::BelowRange => "the curve through all runs lies below the range".to_owned(),
+        End::Unconfirmed => "no load was confirmed by its long run".to_owned(),
+        End::TooFewRequests => "not found".to_owned(),
+        End::OutOfProbes => "not found within the run limit".to_owned(),
+        _ => format!("no load is shown to meet {what}"),
     }
 }
 
@@ -199,6 +251,8 @@ impl Chosen {
             binds: None,
             settings: None,
             silent: Vec::new(),
+            highest: Highest::default(),
+            needs: Vec::new(),
             unit,
         }
     }
@@ -208,7 +262,7 @@ impl Chosen {
     pub fn of_whole_objective(&self) -> Option<&Outcome> {
         let slo = self.parts.iter().find(|part| part.of == Objective::Slo)?;
         match &slo.answer {
-            Some(PartAnswer::Highest { outcome, .. }) => Some(outcome),
+            Some(PartAnswer::Highest { outcome }) => Some(outcome),
             Some(PartAnswer::Cheapest(_)) | None => None,
         }
     }
@@ -221,6 +275,14 @@ impl Chosen {
             Some(Ended::Settings(_) | Ended::WholeLadder | Ended::Cut { .. }) => true,
             None => false,
         }
+    }
+
+    /// Returns the loads of the finished runs, in rising order, each once.
+    pub(super) fn loads(&self, pool: &Pool) -> Vec<f64> {
+        let mut loads: Vec<f64> = self.finished.iter().map(|at| pool.members[*at].load).collect();
+        loads.sort_unstable_by(f64::total_cmp);
+        loads.dedup();
+        loads
     }
 
     /// Returns the finished runs at a load.

@@ -2,6 +2,7 @@
 //! independent of how the results are computed.
 
 use crate::analysis::halving::Says;
+use crate::analysis::highest::Seen;
 use crate::analysis::search::{Probe, Short};
 use crate::analysis::slo::Answer;
 use crate::expand::PlannedRun;
@@ -27,14 +28,36 @@ pub struct Said {
     pub requests: u64,
     /// The metric for which one of the runs has too few requests; `None` if all runs have enough.
     pub short: Option<Short>,
+    /// Whether the runs met the objective in what was seen, whether or not this is shown; `None` if nothing was
+    /// seen.
+    pub met: Option<bool>,
+    /// How much longer the runs must be to show whether the load meets the objective; `None` if this is shown,
+    /// or if no reasonable length suffices.
+    pub needs: Option<Longer>,
+}
+
+/// How much longer the runs of a load must be to show whether the load meets the objective, if the share of
+/// requests above each limit stays the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Longer {
+    /// The factor by which all runs together must become longer.
+    pub times: f64,
+    /// The further time, in seconds.
+    pub seconds: f64,
 }
 
 impl Said {
-    /// Converts the result of a single run to the form that a search uses. `own` states whether this search
-    /// requested the run.
-    pub fn probe(&self, (load, confirms): (f64, bool), own: bool) -> Probe {
+    /// Converts the result of a single run to the form that a search uses. `together` is the combined result of
+    /// this run and the earlier runs at its load. `own` states whether this search requested the run.
+    pub fn probe(&self, together: &Said, (load, confirms): (f64, bool), own: bool) -> Probe {
         let Said { answer, pressure, requests, short, .. } = *self;
-        Probe { load, confirms, own, answer, pressure, requests, short }
+        let grows = together.needs.filter(|_| together.met == Some(true)).map(|needs| needs.times);
+        Probe { load, confirms, own, answer, pressure, requests, short, together: together.answer, grows }
+    }
+
+    /// Returns what the runs show about the highest load that meets the objective.
+    pub fn seen(&self, load: f64) -> Seen {
+        Seen { load, answer: self.answer, met: self.met }
     }
 }
 

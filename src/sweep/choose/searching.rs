@@ -2,8 +2,9 @@
 //! loads. The next run is the one that the first unfinished search requests, and its result is used by all
 //! searches.
 
-use super::chosen::{Chosen, Ended, Part, PartAnswer};
+use super::chosen::{Chosen, Ended, Needs, Part, PartAnswer};
 use super::judge::Judge;
+use crate::analysis::highest::{Highest, Seen};
 use crate::analysis::search::{self, Caveat, Cheapest, CheapestNext, End, Next, Outcome, Probe, Question, Standing};
 use crate::analysis::slo::Answer;
 use crate::expand::{Pool, Searched};
@@ -53,8 +54,10 @@ impl Searching<'_> {
                 break;
             }
             chosen.finished.push(at);
+            let there = chosen.runs_at(load, self.pool);
             for (other, track) in tracks.iter_mut().enumerate() {
-                track.probes.push(judge.said(&[run], track.of).probe((load, confirms), other == turn));
+                let (said, together) = (judge.said(&[run], track.of), judge.said(&there, track.of));
+                track.probes.push(said.probe(&together, (load, confirms), other == turn));
             }
         }
         self.tell(&mut chosen, tracks, turn, judge);
@@ -93,7 +96,8 @@ impl Searching<'_> {
         let of_limit = |of: &Objective| {
             let said = |at: &usize| {
                 let member = &self.pool.members[*at];
-                judge.said(&[&member.run], *of).probe((member.load, member.confirms), false)
+                let said = judge.said(&[&member.run], *of);
+                said.probe(&said, (member.load, member.confirms), false)
             };
             (*of, chosen.finished.iter().map(said).collect::<Vec<Probe>>())
         };
@@ -105,21 +109,58 @@ impl Searching<'_> {
         let mut parts = Vec::new();
         for (of, probes, mut answer, is_asked) in asked.chain(further) {
             let between = between(&question, of, &probes);
-            if let Some(PartAnswer::Highest { outcome, .. }) = &mut answer {
+            if let Some(PartAnswer::Highest { outcome }) = &mut answer {
                 self.hears_all_runs(outcome, of, chosen, judge);
             }
-            parts.push(Part { of, is_asked, between, answer });
+            let found = answer.as_ref().and_then(PartAnswer::highest);
+            let highest = self.highest(of, found, chosen, judge);
+            parts.push(Part { of, is_asked, between, answer, highest });
         }
+        // A single limit is the whole objective.
+        let is_whole = |part: &&Part| part.of == Objective::Slo || self.search.limits == [part.of];
+        chosen.highest = match parts.iter().find(is_whole) {
+            Some(part) => part.highest,
+            None => self.highest(Objective::Slo, None, chosen, judge),
+        };
+        chosen.needs = self.needs(chosen, judge);
         chosen.between = parts.get(turn).or(parts.first()).map_or((None, None), |part| part.between);
         chosen.binds = self.binds(&parts, &chosen.finished, judge);
         if chosen.next.is_none() {
             let outcome = parts.iter().find_map(|part| match &part.answer {
-                Some(PartAnswer::Highest { outcome, .. }) => Some(outcome.clone()),
+                Some(PartAnswer::Highest { outcome }) => Some(outcome.clone()),
                 _ => None,
             });
             chosen.end = outcome.map(Ended::Search);
         }
         chosen.parts = parts;
+    }
+
+    /// Returns the highest load that is shown to meet an objective, and the highest load that met it in what was
+    /// seen. `found` is the result of the search.
+    fn highest(&self, of: Objective, found: Option<f64>, chosen: &Chosen, judge: &dyn Judge) -> Highest {
+        if of == Objective::CostPerMillion {
+            return Highest::default();
+        }
+        let seen = |load: f64| judge.said(&chosen.runs_at(load, self.pool), of).seen(load);
+        let seen: Vec<Seen> = chosen.loads(self.pool).into_iter().map(seen).collect();
+        Highest::of(&seen, found)
+    }
+
+    /// Returns how much longer the runs must be at each load between the highest load that is shown to meet the
+    /// plan's objective and the lowest load that is shown to miss it.
+    fn needs(&self, chosen: &Chosen, judge: &dyn Judge) -> Vec<Needs> {
+        let Highest { shown, misses, .. } = chosen.highest;
+        let is_open =
+            |load: &f64| shown.is_none_or(|shown| *load > shown) && misses.is_none_or(|misses| *load < misses);
+        let of = |load: f64| {
+            let said = judge.said(&chosen.runs_at(load, self.pool), Objective::Slo);
+            let (needs, met) = (said.needs?, said.met?);
+            let long = chosen.finished.iter().map(|at| &self.pool.members[*at]);
+            let long = long.filter(|member| member.load == load && member.confirms);
+            let windows = long.map(|member| member.run.spec.phases.measure.duration.0 as f64 / 1e9);
+            Some(Needs { load, met, seconds: needs.seconds, confirm: windows.sum::<f64>() + needs.seconds })
+        };
+        chosen.loads(self.pool).into_iter().filter(is_open).filter_map(of).collect()
     }
 
     /// If all runs at a load together show that it meets the objective, removes the caveat that this is not
@@ -135,7 +176,7 @@ impl Searching<'_> {
     /// objective does not limit several latencies, or if none of the limits is exceeded.
     fn binds(&self, parts: &[Part], finished: &[usize], judge: &dyn Judge) -> Option<Objective> {
         let slo = parts.iter().find(|part| part.of == Objective::Slo)?;
-        let (_, Some(missed)) = slo.found() else { return None };
+        let missed = slo.highest.missed.map(|missed| missed.load).or(slo.found().1)?;
         let of = |limit: &Objective| {
             let runs = finished.iter().map(|at| &self.pool.members[*at]).filter(|member| member.load == missed);
             let pressures = runs.filter_map(|member| judge.said(&[&member.run], *limit).pressure);
@@ -195,10 +236,7 @@ impl Track {
     }
 
     fn ends(&mut self, outcome: Outcome) {
-        let misses = outcome.misses;
-        let is_shown = |probe: &Probe| Some(probe.load) == misses && probe.answer == Some(Answer::Misses);
-        let is_miss_shown = self.probes.iter().any(is_shown);
-        self.answer = Some(PartAnswer::Highest { outcome, is_miss_shown });
+        self.answer = Some(PartAnswer::Highest { outcome });
     }
 
     /// Ends a search that requests another run of a load although the pool has no more runs of this load.

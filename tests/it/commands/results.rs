@@ -100,6 +100,7 @@ const CURVES: &[Case] = &[
     case("curves plan.yaml", "--results other", Omits("closed: a · mixed")),
     case("curves plan.yaml", "--class long", Prints("class long: figures cover only its requests")),
     case("curves plan.yaml --results other", "--plot", Prints("┄┄ objective ≤ 6ms")),
+    case("curves plan.yaml --results other --set \"slo={ ttft: { p99: 1s } }\"", "--verbose", Prints("299 needed")),
     case("curves plan.yaml --results other", "--explain", Prints("counting: the rules for requests")),
 ];
 
@@ -113,6 +114,7 @@ const CAPACITY: &[Case] = &[
     case("capacity plan.yaml", "--results other", Omits("closed: a · mixed")),
     case("capacity plan.yaml --results other", "--target-qps 200", Prints("to serve 200 requests/s")),
     case("capacity plan.yaml --results other --target-qps 200", "--headroom 50%", Prints("50 %")),
+    case("capacity plan.yaml --results other --set \"slo={ ttft: { p99: 1s } }\"", "--verbose", Prints("299 needed")),
     case("capacity plan.yaml --results other", "--explain", Prints("counting: the rules for requests")),
 ];
 
@@ -165,6 +167,7 @@ const RUNS: &[Case] = &[
     case("show {run}", "--plan plan.yaml", Prints("ttft_from_schedule p50 ≤ 6ms: holds")),
     case("show {run} --plan plan.yaml", "--set slo.ttft.p50=1ms", Prints("p50 ≤ 1ms: misses")),
     case("show {run} --plan inside/plan.yaml", "--allow-outside", Prints("verdict: valid")),
+    case("show {run} --plan plan.yaml --set \"slo={ ttft: { p99: 1s } }\"", "--verbose", Prints(" with none above it")),
     case("show {run}", "--definitions", Prints("cap wait: released − scheduled")),
     case("show {run}", "--format json", Prints("\"metrics\": {")),
     case("show {run}", "--results nowhere", Ends).ends(2),

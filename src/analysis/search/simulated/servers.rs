@@ -1,6 +1,8 @@
 //! Servers whose highest load within a limit is known, because the limit was taken from a long run at that
 //! load.
 
+use std::collections::BTreeMap;
+
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -10,7 +12,7 @@ use crate::analysis::saturation::{self, State};
 use crate::analysis::search::question::{Probe, Question};
 use crate::analysis::series::PARTS;
 use crate::analysis::slo::Answer;
-use crate::analysis::worth::{Sample, Turns};
+use crate::analysis::worth::{Evidence, Sample, Turns};
 
 /// The unusual behavior of a server.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -93,6 +95,10 @@ pub(super) struct Server {
     pub elapsed: f64,
     /// Number of requests, excluding those of a ladder.
     pub requests: u64,
+    /// The evidence of the runs so far, by the bits of their load.
+    seen: BTreeMap<u64, Vec<Evidence>>,
+    /// The evidence of the runs so far on whether the server keeps up, by the bits of their load.
+    flights: BTreeMap<u64, Vec<saturation::Evidence>>,
 }
 
 /// Number of requests in an ordinary run at the knee.
@@ -154,6 +160,8 @@ impl Server {
             rng,
             elapsed: 0.0,
             requests: 0,
+            seen: BTreeMap::new(),
+            flights: BTreeMap::new(),
         };
         server.place();
         server
@@ -249,21 +257,34 @@ impl Server {
         let flight = Flight { from, to: end, spans };
         let turns = if self.question.whole { Turns::CLOSED } else { Turns::of(&flight.averages(PARTS)) };
         let sample = Sample::new(values, turns);
-        let answer = if sample.n() == 0 {
-            Answer::Undecided
-        } else {
-            sample.evidence(self.limit, self.allowed).answer(self.allowed)
-        };
-        let state = if self.question.whole { None } else { saturation::Evidence::of(&flight).map(|seen| seen.state()) };
-        let answer = match (state, answer) {
-            (Some(State::Saturated), _) => Answer::Misses,
-            (Some(State::NotShown), Answer::Holds) => Answer::Undecided,
-            (_, answer) => answer,
-        };
+        let evidence = (sample.n() > 0).then(|| sample.evidence(self.limit, self.allowed));
+        let kept = if self.question.whole { None } else { saturation::Evidence::of(&flight) };
+        let answer = self.answer(evidence, kept);
+        let here = self.seen.entry(load.to_bits()).or_default();
+        here.extend(evidence);
+        let all = Evidence::together(here);
+        let flights = self.flights.entry(load.to_bits()).or_default();
+        flights.extend(kept);
+        let kept = saturation::Evidence::together(flights);
+        let together = self.answer(all, kept);
+        let is_open = together == Answer::Undecided && kept.is_none_or(|kept| kept.state() == State::KeptUp);
+        let met = all.filter(|all| is_open && all.met(self.allowed) == Some(true));
+        let grows = met.and_then(|all| all.would_do(self.allowed));
         let rising = sample.rising();
         let at = ((1.0 - self.allowed) * rising.len() as f64) as usize;
         let pressure = rising.get(at.min(rising.len().saturating_sub(1))).map(|value| value / self.limit);
-        Probe { load, confirms, own: true, answer: Some(answer), pressure, requests, short: None }
+        let (answer, together) = (Some(answer), Some(together));
+        Probe { load, confirms, own: true, answer, pressure, requests, short: None, together, grows }
+    }
+
+    /// Returns the result of a run, or of several together.
+    fn answer(&self, evidence: Option<Evidence>, kept: Option<saturation::Evidence>) -> Answer {
+        let answer = evidence.map_or(Answer::Undecided, |evidence| evidence.answer(self.allowed));
+        match (kept.map(|kept| kept.state()), answer) {
+            (Some(State::Saturated), _) => Answer::Misses,
+            (Some(State::NotShown), Answer::Holds) => Answer::Undecided,
+            (_, answer) => answer,
+        }
     }
 
     /// Simulates this many requests of an open loop, at a load in requests per mean service time.

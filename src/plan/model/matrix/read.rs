@@ -15,7 +15,7 @@ use crate::plan::model::matrix::{Axis, Condition, Filter, Item, List, Pick, What
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::model::table::Table;
-use crate::plan::model::take::{SweepMetric, Take, Use};
+use crate::plan::model::take::{Figure, SweepMetric, Take, Use};
 use crate::plan::text::alias::ALIASES;
 use crate::units::{Decimal, Forms};
 
@@ -107,7 +107,7 @@ impl Raw {
         let is_taken = self.is_taken();
         [
             (self.zip.is_some(), "`zip`"),
-            (self.value.is_some(), "`value`"),
+            (self.value.is_some() && self.figure().is_none(), "`value`"),
             (range && !is_taken, "a range"),
             (is_taken, "a value taken from another sweep"),
             (!self.fields.is_empty(), "axes by name"),
@@ -115,6 +115,14 @@ impl Raw {
         .into_iter()
         .filter_map(|(is, kind)| is.then_some(kind))
         .collect()
+    }
+
+    /// The figure of an earlier sweep that the table takes, if it names one.
+    fn figure(&self) -> Option<Figure> {
+        match self.value.as_deref() {
+            Some([Scalar::Text(word)]) if self.is_taken() && word == Figure::Shown.name() => Some(Figure::Shown),
+            _ => None,
+        }
     }
 
     /// Whether the table takes its value from an earlier sweep.
@@ -138,9 +146,9 @@ impl Raw {
             Raw { zip: Some(_), .. } => {
                 return Err("`zip` cannot be an element of a list: make it the whole axis".to_owned());
             }
+            raw if raw.is_taken() => What::Taken(taken(raw)?),
             Raw { value: Some(values), .. } => What::Values(values),
             Raw { fields, .. } if !fields.is_empty() => What::Fields(fields),
-            raw if raw.is_taken() => What::Taken(taken(raw)?),
             Raw { from: None, to: None, times: None, step: None, .. } => {
                 return Err("this table contains no value: write { value: 8, when: { endpoint: NAME } }".to_owned());
             }
@@ -155,6 +163,7 @@ impl Raw {
 
 /// Converts a table to a value that is taken from another sweep.
 fn taken(raw: Raw) -> Result<Take, String> {
+    let value = raw.figure();
     let Raw { from, to, times, step, take, over, uses, .. } = raw;
     let example = "{ from: limit, take: max_qps_under_slo, times: 0.8 }";
     let from = match (from, take) {
@@ -172,7 +181,8 @@ fn taken(raw: Raw) -> Result<Take, String> {
         return Err(format!("`{word}` belongs to a range, but this is a value of sweep `{from}`: write {example}"));
     }
     let Some(take) = take else { return Err(format!("the value to take from `{from}` is missing: write {example}")) };
-    Ok(Take { from, take, over: over.unwrap_or_default(), uses, times: times.unwrap_or(Decimal::from(1)) })
+    let (over, times) = (over.unwrap_or_default(), times.unwrap_or(Decimal::from(1)));
+    Ok(Take { from, take, value, over, uses, times })
 }
 
 fn range(

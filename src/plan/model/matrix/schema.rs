@@ -40,6 +40,10 @@ fn taken(metric: SweepMetric, when: &Value) -> Value {
                 "enum": [metric.name()],
                 "description": "The result to use: the highest load that meets the plan's `slo`.",
             },
+            "value": {
+                "enum": ["shown"],
+                "description": "`shown`: the highest load that the search shows to meet the `slo` at 95 %. By default, the load that the search found.",
+            },
             "over": {
                 "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }],
                 "description": "Axes of the earlier sweep to aggregate over, so that all values of these axes get the same load.",

@@ -10,8 +10,9 @@ use crate::analysis::capacity::Instance;
 use crate::analysis::curve;
 use crate::metrics;
 use crate::report::capacity::{
-    Answer, cheapest, cheapest_line, doubts, failed, notes, other, per_million_ends, priced,
+    Answer, Configuration, cheapest, cheapest_line, doubts, failed, notes, other, per_million_ends, priced,
 };
+use crate::report::curves::undecided;
 use crate::report::format::digits;
 
 const TITLE: &str = "Capacity and money";
@@ -40,7 +41,7 @@ pub(crate) fn capacity(sources: &Sources) -> Result<Found, PageError> {
         said.push("cannot determine the cheapest: declare hardware: { price_per_hour } or { owned } for every endpoint that holds".to_owned());
     }
     said.extend(failed(configurations).into_iter().map(|line| format!("errors: {line}")));
-    said.extend(notes(configurations, &holding, &name));
+    said.extend(notes(configurations, &holding, &name, false));
     if !holding.is_empty() {
         let one = Holding { sources, names: &names, holding: &holding, best: &best };
         let figures: Vec<Figure> = [one.limits()?, one.money()?].into_iter().flatten().collect();
@@ -51,6 +52,14 @@ pub(crate) fn capacity(sources: &Sources) -> Result<Found, PageError> {
     said.extend(configurations.iter().enumerate().filter_map(|(at, one)| other(one, &name(at))));
     if !said.is_empty() {
         blocks.push(Block::List { items: said });
+    }
+    let of = |(at, one): (usize, &Configuration)| {
+        let name = name(at);
+        undecided(one.curve, true).into_iter().map(move |line| format!("{name}: {line}"))
+    };
+    let why: Vec<String> = configurations.iter().enumerate().flat_map(of).collect();
+    if !why.is_empty() {
+        blocks.push(Block::Folded { title: "Why the objective is undecided at some loads".to_owned(), items: why });
     }
     Ok(Ok(Section { id: "capacity", title: TITLE, blocks }))
 }
@@ -69,6 +78,10 @@ struct Holding<'s, 'a> {
 /// One configuration that meets the objective at some load.
 struct One<'s> {
     name: String,
+    /// The highest load that met the objective in what was seen; `None` if it is not above the load that holds.
+    observed: Option<f64>,
+    /// Whether a search chose the loads.
+    is_search: bool,
     instance: &'s Instance,
     output: &'s curve::Figure,
     is_best: bool,
@@ -79,17 +92,21 @@ impl<'s> Holding<'s, '_> {
         self.holding.iter().filter_map(|at| {
             let one = &self.sources.configurations[*at];
             let Answer::Holds { instance, output, .. } = &one.answer else { return None };
-            Some(One { name: self.names.curve(one.curve), instance, output, is_best: self.best.contains(at) })
+            let observed = one.curve.highest().observed.filter(|observed| *observed > instance.holds);
+            let (name, is_search) = (self.names.curve(one.curve), one.curve.search.is_some());
+            Some(One { name, observed, is_search, instance, output, is_best: self.best.contains(at) })
         })
     }
 
     /// Builds the figure of limits: for each configuration, the range from the highest load that meets the
     /// objective to the lowest load that misses it.
     fn limits(&self) -> Result<Option<Figure>, PageError> {
-        let row = |One { name, instance, is_best, .. }: One| {
+        let row = |One { name, observed, is_search, instance, is_best, .. }: One| {
             let Instance { holds, misses, .. } = *instance;
             let missed = misses.map_or("no load is shown to miss".to_owned(), |load| format!("misses at {load}"));
-            let text = format!("{name}: holds up to qps {holds}, {missed}");
+            let held = if is_search { "shown" } else { "holds up to" };
+            let seen = observed.map(|load| format!(", observed qps {load}")).unwrap_or_default();
+            let text = format!("{name}: {held} qps {holds}{seen}, {missed}");
             Row {
                 name: format!("{name}: {missed}"),
                 value: holds,
@@ -108,11 +125,14 @@ impl<'s> Holding<'s, '_> {
              or beyond the measured ones.",
             "Each end rests on a test that is wrong in at most 5 % of cases.",
         ];
-        let mut table =
-            Table::new("Limits of one instance", &["configuration", "holds up to, qps#", "misses at, qps#"]);
-        for One { name, instance, .. } in self.each() {
+        let mut table = Table::new(
+            "Limits of one instance",
+            &["configuration", "shown, qps#", "observed, qps#", "misses at, qps#"],
+        );
+        for One { name, observed, instance, .. } in self.each() {
             let misses = instance.misses.map_or_else(|| Cell::number(None), Cell::exact);
-            table.rows.push(vec![Cell::text(&name), Cell::exact(instance.holds), misses]);
+            let observed = Cell::exact(observed.unwrap_or(instance.holds));
+            table.rows.push(vec![Cell::text(&name), Cell::exact(instance.holds), observed, misses]);
         }
         self.figure(("capacity-limit", "arrived_rate"), "offered rate, requests/s", (title, &caption), (rows, table))
     }
@@ -125,7 +145,7 @@ impl<'s> Holding<'s, '_> {
             "In {}, for an instance that runs at the highest load that holds.",
             currency.map_or_else(|| "the plan's currency".to_owned(), |currency| currency.to_string())
         );
-        let row = |One { name, instance, output, is_best }: One| {
+        let row = |One { name, instance, output, is_best, .. }: One| {
             let value = instance.per_million()?;
             let ends = per_million_ends(instance, output).unwrap_or([value, value]);
             let money = priced(digits(value), currency);
@@ -195,7 +215,8 @@ impl<'s> Holding<'s, '_> {
     fn table(&self) -> Table {
         let columns = [
             "configuration",
-            "holds up to, qps#",
+            "shown, qps#",
+            "observed, qps#",
             "misses at, qps#",
             "actual, requests/s#",
             "output, tokens/s#",
@@ -211,10 +232,11 @@ impl<'s> Holding<'s, '_> {
         let caption = "What one instance sustains: the limit lies between the load that holds and the one that misses (n/a: none missed); each end \
                    rests on a test that is wrong in at most 5 % of cases";
         let mut table = Table::new(caption, &columns);
-        for One { name, instance, output, is_best } in self.each() {
+        for One { name, observed, instance, output, is_best, .. } in self.each() {
             table.rows.push(vec![
                 Cell::text(&name),
                 Cell::exact(instance.holds),
+                Cell::exact(observed.unwrap_or(instance.holds)),
                 instance.misses.map_or_else(|| Cell::number(None), Cell::exact),
                 Cell::number(Some(instance.bears)),
                 Cell::number(Some(output.value)),

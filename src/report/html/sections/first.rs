@@ -16,7 +16,7 @@ use crate::plan::Slo;
 use crate::report::Trail;
 use crate::report::capacity::{Answer, Configuration, cheapest, cheapest_line, doubts, objective};
 use crate::report::comparison::{changed, conclusion, named};
-use crate::report::curves::{bracket, undecided_at};
+use crate::report::curves::{highest, undecided_at};
 use crate::report::format::{counts, digits, plain};
 use crate::report::spread;
 use crate::units::text::counted;
@@ -30,7 +30,8 @@ const MOST_MORE: usize = 8;
 /// Builds the first screen of the page.
 pub(crate) fn first(sources: &Sources) -> First {
     let names = Names::of(sources.curves);
-    let mut answers = with_searches(of_searches(sources), of_objective(sources, &names));
+    let mut answers = of_searches(sources);
+    answers.extend(of_objective(sources, &names));
     answers.extend(sources.comparison.map(of_comparison).unwrap_or_default());
     if answers.is_empty() {
         answers = of_loads(sources, &names);
@@ -96,26 +97,17 @@ fn of_searches(sources: &Sources) -> Vec<String> {
     searches.take(MOST).flat_map(of).collect()
 }
 
-/// Puts the results of searches before the results of single loads. A search fits a curve through all of
-/// its runs, so it may provide more information about a load than the test of that load's runs.
-fn with_searches(searches: Vec<String>, mut others: Vec<String>) -> Vec<String> {
-    if !searches.is_empty() {
-        others
-            .iter_mut()
-            .take(1)
-            .for_each(|first| *first = format!("Load by load, each tested by its own runs: {first}"));
-    }
-    searches.into_iter().chain(others).collect()
-}
-
 /// Describes the results for the objective: the cheapest configurations, and the load up to which each
 /// configuration meets the objective.
 fn of_objective(sources: &Sources, names: &Names) -> Vec<String> {
     let configurations = sources.configurations;
     let name = |at: usize| names.curve(configurations[at].curve);
     let limit = |at: usize| limit_of(&configurations[at], &name(at));
-    let all: Vec<usize> = (0..configurations.len()).collect();
-    if let [only] = all[..] {
+    // The results of searches come first, and are not repeated.
+    let (searched, all): (Vec<usize>, Vec<usize>) =
+        (0..configurations.len()).partition(|at| configurations[*at].curve.search.is_some());
+    if let ([only], true) = (&all[..], searched.is_empty()) {
+        let only = *only;
         let undecided = undecided(&configurations[only], &name(only));
         return std::iter::once(sentence(&limit(only))).chain(undecided).collect();
     }
@@ -150,7 +142,9 @@ fn of_objective(sources: &Sources, names: &Names) -> Vec<String> {
         }
         _ => {}
     }
-    answers.extend(all.iter().filter(|at| !said.contains(at)).map(|at| sentence(&limit(*at))));
+    let is_priced = |at: &&usize| matches!(configurations[**at].answer, Answer::Holds { .. });
+    let others = all.iter().chain(searched.iter().filter(is_priced));
+    answers.extend(others.filter(|at| !said.contains(at)).map(|at| sentence(&limit(*at))));
     answers.extend(all.iter().filter_map(|at| undecided(&configurations[*at], &name(*at))));
     answers
 }
@@ -170,13 +164,18 @@ fn limit_of(one: &Configuration, name: &str) -> String {
 
 fn limit_text(one: &Configuration) -> String {
     let axis = one.curve.axis.name().replace('_', " ");
+    let found = || highest(one.curve, &axis).unwrap_or_default();
     match &one.answer {
-        Answer::Holds { bracket: found, output, .. } => {
+        Answer::Holds { bracket, output, .. } => {
             let output = with_interval("output", output, "tok/s");
-            let at = found.holds.map(|holds| format!(" at {axis} {holds}")).unwrap_or_default();
-            format!("{}; {output}{at}", bracket(found, &axis))
+            let at = bracket.holds.map(|holds| format!(" at {axis} {holds}")).unwrap_or_default();
+            match one.curve.search {
+                // The results of searches come first.
+                Some(_) => format!("{output}{at}"),
+                None => format!("{}; {output}{at}", found()),
+            }
         }
-        Answer::Closed(found) => bracket(found, &axis),
+        Answer::Closed(_) => found(),
         Answer::Rejected(why) => why.clone(),
     }
 }
@@ -188,7 +187,7 @@ fn undecided(one: &Configuration, name: &str) -> Option<String> {
     let curve = one.curve;
     let above = |load: &&f64| found.holds.is_none_or(|holds| **load > holds);
     let rung = found.undecided.iter().find(above).and_then(|load| curve.rung(*load));
-    let said = rung.map(|rung| (rung.load, undecided_at(rung))).filter(|(_, why)| !why.is_empty());
+    let said = rung.map(|rung| (rung.load, undecided_at(rung, false))).filter(|(_, why)| !why.is_empty());
     let axis = curve.axis.name().replace('_', " ");
     said.map(|(load, why)| sentence(&format!("{name}, undecided at {axis} {load}: {}", why.join("; "))))
 }

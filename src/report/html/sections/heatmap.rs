@@ -258,11 +258,17 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
                 }
                 None => "n/a".to_owned(),
             };
-            let (sign, says) = match rung.answer() {
-                Some(Answer::Misses) => (Some(Sign::Missed), "; the objective is missed"),
-                Some(Answer::Undecided) => (Some(Sign::Undecided), "; the objective is undecided"),
-                Some(Answer::Holds) => (None, "; the objective holds"),
-                None => (None, ""),
+            let (sign, says) = match (rung.answer(), rung.seen().met) {
+                (Some(Answer::Misses), _) => (Some(Sign::Missed), "; the objective is missed"),
+                (Some(Answer::Undecided), Some(true)) => {
+                    (Some(Sign::Undecided), "; the objective was observed to hold, not proven")
+                }
+                (Some(Answer::Undecided), Some(false)) => {
+                    (Some(Sign::Undecided), "; the objective was observed to be missed, not proven")
+                }
+                (Some(Answer::Undecided), None) => (Some(Sign::Undecided), "; the objective is undecided"),
+                (Some(Answer::Holds), _) => (None, "; the objective holds"),
+                (None, _) => (None, ""),
             };
             let number = |figure: curve::Figure| {
                 let few = if figure.few_samples { "*" } else { "" };

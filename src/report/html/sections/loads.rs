@@ -51,7 +51,7 @@ pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
         }
         let sentences = group.members.iter().flat_map(|at| {
             let name = names.curve(&curves[*at]);
-            said(&curves[*at]).into_iter().map(move |line| format!("{name}: {line}"))
+            said(&curves[*at], false).into_iter().map(move |line| format!("{name}: {line}"))
         });
         blocks.push(Block::List { items: sentences.collect() });
     }

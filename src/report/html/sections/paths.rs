@@ -61,11 +61,15 @@ fn figure(trail: &Trail, number: usize) -> Result<Figure, PageError> {
     let x = Axis::of_places(format!("step of the {}", trail.chooses), count as f64 + 0.5, ticks);
     let most = trail.steps.iter().map(|step| step.load).fold(0.0, f64::max);
     let y = Axis::from_zero(axis_title(trail), most);
-    let found: Vec<Limit> = trail
-        .found
-        .map(|load| Limit { at: load, name: format!("found: {load} {}", trail.unit()), is_objective: true })
-        .into_iter()
-        .collect();
+    let line = |(name, load): (&str, Option<f64>)| {
+        let load = load?;
+        Some(Limit { at: load, name: format!("{name}: {load} {}", trail.unit()), is_objective: true })
+    };
+    let found = match trail.shown == trail.observed {
+        true => vec![("shown and observed", trail.shown)],
+        false => vec![("shown", trail.shown), ("observed", trail.observed)],
+    };
+    let found: Vec<Limit> = found.into_iter().filter_map(line).collect();
     let drawing = lines((&x, &y), &series(trail), &found)?;
     Ok(Figure {
         id: format!("path-{}", number + 1),
