@@ -12,7 +12,7 @@ use crate::cli::run::{self, RunArgs};
 use crate::cli::{import, stderr};
 use crate::import::{Fresh, FreshLoad, FreshSearch, fresh};
 use crate::plan::Percentile;
-use crate::units::{Decimal, Nanos, Share};
+use crate::units::{Decimal, Nanos, Share, regular_file};
 
 /// The minimum number of requests of a run. With fewer requests, a percentile is too imprecise to fit a
 /// curve that predicts the next load.
@@ -137,7 +137,7 @@ pub(super) fn run(args: SearchArgs) -> Result<Exit, Failure> {
     };
     let wish = Fresh { name: args.name.clone(), model, longest, server, load: FreshLoad::Search(search) };
     let text = fresh(&wish).map_err(|error| Failure::Usage(error.to_string()))?;
-    let is_there = std::fs::read_to_string(&args.output).is_ok_and(|there| there == text);
+    let is_there = regular_file::read_text(&args.output, text.len() as u64).is_ok_and(|there| there == text);
     if !is_there {
         import::save(&args.output, &text, args.force)?;
         stderr::complain(&format!("wrote {}", args.output.display()));

@@ -10,6 +10,7 @@ mod forms;
 mod nonce_seed;
 mod patience;
 mod proxy;
+pub mod regular_file;
 pub mod secrecy;
 mod share;
 #[cfg(test)]
