@@ -8,7 +8,7 @@ use std::process::Command;
 use lab::{Ended, Lab, peak_memory, wait_for};
 
 /// The most memory that the program may use, in bytes. Its own code and the largest of the limits need less.
-const MOST_MEMORY: u64 = 400 << 20;
+const MOST_MEMORY: u64 = 1 << 30;
 
 /// Fields of the plan's endpoint and model, which name the file `odd`.
 struct Named {
