@@ -129,9 +129,8 @@ fn shown(file: &Path) -> String {
 
 /// Returns a file's text, reading only up to the size limit of imports.
 fn text(path: &Path) -> Result<String, String> {
-    let wrong = |error: std::io::Error| {
-        format!("{} cannot be read: {error}; {}", shown(path), regular_file::remedy(&error))
-    };
+    let wrong =
+        |error: std::io::Error| format!("{} cannot be read: {error}; {}", shown(path), regular_file::remedy(&error));
     let mut bytes = Vec::new();
     let most = MOST_BYTES as u64 + 1;
     let read = match path == Path::new("-") {

@@ -9,6 +9,7 @@ use super::asked_server::{Asked, AskedServer};
 use crate::analysis::quantile;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::run::{self, RunArgs};
+use crate::cli::trust::NoExec;
 use crate::cli::{import, stderr};
 use crate::import::{Fresh, FreshLoad, FreshSearch, fresh};
 use crate::plan::Percentile;
@@ -59,6 +60,8 @@ pub struct SearchArgs {
     /// Write the plan without running it; `sweepline run PLAN` then runs the search
     #[arg(long)]
     plan_only: bool,
+    #[command(flatten)]
+    no_exec: NoExec,
     /// Results folder
     #[arg(long, value_name = "DIR", default_value = "results")]
     results: PathBuf,
@@ -157,6 +160,9 @@ fn as_run(args: &SearchArgs) -> Result<RunArgs, Failure> {
     }
     if args.quiet {
         typed.push("--quiet".into());
+    }
+    if args.no_exec.no_exec {
+        typed.push("--no-exec".into());
     }
     let matches = RunArgs::augment_args(Command::new("run")).try_get_matches_from(typed);
     let args = matches.and_then(|matches| RunArgs::from_arg_matches(&matches));

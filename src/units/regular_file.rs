@@ -131,7 +131,10 @@ mod tests {
             format!("{error}; {}", remedy(&error))
         };
         let write_it = "not a regular file; write its content to a regular file, and name that file";
-        assert_eq!(why(&at("file"), 7), "it is larger than 7 bytes, the limit for such a file; check that it is the right file");
+        assert_eq!(
+            why(&at("file"), 7),
+            "it is larger than 7 bytes, the limit for such a file; check that it is the right file"
+        );
         assert_eq!(why(&at("pipe"), 8), format!("it is a named pipe, {write_it}"));
         assert_eq!(why(&at("link to pipe"), 8), format!("it is a named pipe, {write_it}"));
         assert_eq!(why(&at("socket"), 8), format!("it is a socket, {write_it}"));

@@ -414,7 +414,8 @@ mod tests {
     #[test]
     fn base64_is_hidden_wherever_the_secret_begins_and_ends_in_it() {
         for (before, after) in (0..7).flat_map(|before| (0..5).map(move |after| (before, after))) {
-            for (last, is_padded) in [(['+', '/'], true), (['+', '/'], false), (['-', '_'], true), (['-', '_'], false)] {
+            for (last, is_padded) in [(['+', '/'], true), (['+', '/'], false), (['-', '_'], true), (['-', '_'], false)]
+            {
                 let bytes = [vec![b'u'; before].as_slice(), KEY.as_bytes(), &vec![b'v'; after]].concat();
                 let text = base64(&bytes, last, is_padded);
                 let from = 8 * before / 6;

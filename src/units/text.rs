@@ -116,7 +116,8 @@ pub(super) fn escape(text: &str) -> Option<(usize, char)> {
     let braced = text.strip_prefix("\\u{").and_then(|rest| rest.split_once('}')).map(|(digits, _)| digits);
     let forms = [(digits("\\u", 4), 2), (digits("\\x", 2), 2), (digits("\\U", 8), 2), (braced, 4)];
     let long = forms.into_iter().find_map(|(digits, more)| {
-        let digits = digits.filter(|digits| digits.len() <= 8 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+        let digits =
+            digits.filter(|digits| digits.len() <= 8 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
         Some((digits.len() + more, char::from_u32(u32::from_str_radix(digits, 16).ok()?)?))
     });
     let short = || {

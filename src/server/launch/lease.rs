@@ -111,6 +111,11 @@ impl LeftServer {
         &self.lease.endpoint
     }
 
+    /// Returns the command that this machine would execute to stop the server; `None` if there is none.
+    pub fn stop_command(&self) -> Option<&[String]> {
+        self.lease.stop.as_deref().filter(|_| self.lease.host == host_name())
+    }
+
     /// Returns the server of the lease at `path`; `None` if there is no lease or it cannot be read.
     pub(super) fn at(path: &Path) -> Option<LeftServer> {
         let lease = serde_json::from_slice(&regular_file::read(path, MOST_BYTES).ok()?).ok()?;
