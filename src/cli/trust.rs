@@ -146,7 +146,7 @@ impl Trust {
             commands.for_each(|command| self.add_command(PlanCommand::new(name, point.name(), command)));
         }
         let to = destination(endpoint);
-        for reference in &endpoint.api_key {
+        if let Some(reference) = &endpoint.api_key {
             self.add_secret(name, reference, "api_key".to_owned(), &to);
         }
         for (_, header, reference) in used.headers.iter().filter(|(of, ..)| *of == name) {

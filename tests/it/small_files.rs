@@ -5,25 +5,25 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use lab::{Ended, Lab, peak_memory, wait_for};
+use lab::{Ended, Lab, Server, peak_memory, wait_for};
 
 /// The most memory that the program may use, in bytes. Its own code and the largest of the limits need less.
 const MOST_MEMORY: u64 = 1 << 30;
 
 /// Fields of the plan's endpoint and model, which name the file `odd`.
-struct Named {
-    endpoint: &'static str,
-    model: &'static str,
+struct Named<'a> {
+    endpoint: &'a str,
+    model: &'a str,
 }
 
-const NOT_NAMED: Named = Named { endpoint: "engine: mock", model: "" };
+const NOT_NAMED: Named<'static> = Named { endpoint: "engine: mock", model: "" };
 
 fn plan(named: &Named) -> String {
     let Named { endpoint, model } = named;
     format!(
-        "sweepline: 1\nname: odd\nendpoints:\n  e: {{ retries: {{ runs: 0 }}, ready: {{ within: 0s }}, {endpoint} }}\n\
+        "sweepline: 1\nname: odd\nendpoints:\n  e: {{ {endpoint} }}\n\
          models: {{ m: {{ id: m{model} }} }}\nscenarios: {{ s: {{ base: B1, output_tokens: 4 }} }}\n\
-         phases: {{ fill: 0s, stabilize: 0s, measure: 50ms, drain: 1s }}\n\
+         phases: {{ fill: 0s, stabilize: 0s, measure: 200ms, drain: 1s }}\n\
          sweeps: {{ a: {{ matrix: {{ batch_size: [1] }} }} }}\n"
     )
 }
@@ -72,8 +72,8 @@ const ODD: [Odd; 5] = [
 fn a_file_that_is_not_regular_or_too_large_is_refused_by_name() {
     let lab = Lab::new();
     lab.write("good.yaml", &plan(&NOT_NAMED));
-    let secret = "engine: vllm, url: 'http://127.0.0.1:1/v1', api_key: { secret: 'file:odd' }";
-    let authority = "engine: vllm, url: 'https://127.0.0.1:1/v1', tls: { ca: odd }";
+    let secret = "engine: vllm, ready: { within: 0s }, url: 'http://127.0.0.1:1/v1', api_key: { secret: 'file:odd' }";
+    let authority = "engine: vllm, ready: { within: 0s }, url: 'https://127.0.0.1:1/v1', tls: { ca: odd }";
     lab.write("secret.yaml", &plan(&Named { endpoint: secret, model: "" }));
     lab.write("authority.yaml", &plan(&Named { endpoint: authority, model: "" }));
     lab.write("tokenizer.yaml", &plan(&Named { endpoint: "engine: mock", model: ", tokenizer: odd" }));
@@ -117,8 +117,9 @@ fn links_to_regular_files_are_followed() {
     symlink("key", lab.path().join("inner/second")).unwrap();
     symlink("inner/second", lab.path().join("key")).unwrap();
     lab.ok(&["check", "plan.yaml"]);
-    let secret = "engine: mock, api_key: { secret: 'file:key' }";
-    lab.write("secret.yaml", &plan(&Named { endpoint: secret, model: "" }));
+    let server = Server::start(&lab, &["--model", "m"]);
+    let secret = format!("engine: mock, url: '{}', api_key: {{ secret: 'file:key' }}", server.url());
+    lab.write("secret.yaml", &plan(&Named { endpoint: &secret, model: "" }));
     lab.ok(&["run", "secret.yaml"]);
     assert_eq!(lab.runs().len(), 1);
 }
