@@ -214,14 +214,18 @@ impl<'a> Used<'a> {
     }
 }
 
-/// Returns the headers with secrets among those that requests to an endpoint carry.
+/// Returns the headers with secrets among the headers that requests to an endpoint carry.
 fn secret_headers<'a>(
     endpoint: &'a str,
     headers: impl IntoIterator<Item = (&'a String, &'a TextOrSecret)>,
-) -> impl Iterator<Item = (&'a str, String, &'a SecretRef)> {
-    let secret =
-        |(name, value): (&'a String, &'a TextOrSecret)| Some((endpoint, name.to_ascii_lowercase(), value.secret()?));
-    headers.into_iter().filter_map(secret)
+) -> Vec<(&'a str, String, &'a SecretRef)> {
+    let mut found = Vec::new();
+    for (name, value) in headers {
+        if let TextOrSecret::Secret(reference) = value {
+            found.push((endpoint, name.to_ascii_lowercase(), reference));
+        }
+    }
+    found
 }
 
 /// Returns where the requests of an endpoint go.

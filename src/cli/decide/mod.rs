@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use document::Document;
-use record::{Record, Stale, whole};
+use record::{Record, Stale, bytes_of};
 use sha2::{Digest, Sha256};
 
 use super::replace::{Overwrite, cannot_write, replace};
@@ -196,7 +196,7 @@ fn file_name(path: &Path) -> String {
 }
 
 fn sha256(path: &Path) -> Result<String, Failure> {
-    Ok(hex(&Sha256::digest(whole(path)?)))
+    Ok(hex(&Sha256::digest(bytes_of(path)?)))
 }
 
 fn measured(readings: &Readings) -> Vec<MeasuredRun<'_>> {

@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 64 << 20;
 const MARK: &str = "<!-- sweepline:";
 
 /// Returns the bytes of a file.
-pub(super) fn whole(path: &Path) -> Result<Vec<u8>, Failure> {
+pub(super) fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
     regular_file::read(path, MOST_BYTES).map_err(|error| {
         let remedy = regular_file::remedy(&error);
         Failure::Usage(format!("cannot read {}: {error}; {remedy}", path.display()))
@@ -79,7 +79,7 @@ impl Record {
 
     /// Reads a record. Damaged markers are an error, with the line and the remedy.
     pub(super) fn read(path: &Path) -> Result<Record, Failure> {
-        let bytes = whole(path)?;
+        let bytes = bytes_of(path)?;
         let text = String::from_utf8(bytes)
             .map_err(|_| Failure::Usage(format!("{} is not UTF-8 text: save it as UTF-8", path.display())))?;
         Record::parse(text)
