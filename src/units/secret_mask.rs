@@ -450,7 +450,7 @@ mod tests {
     fn hostile_texts_take_no_longer_than_their_length() {
         let mask = SecretMask::new(["%%%%%%%%%%%%%%%%x", "aaaaaaaaaaaaaaaaaaaaaaaab"], "*");
         for piece in ["%", "%25", "&#37;", "a", "\u{200b}", "a\u{200b}", "\\u0025", "&", "\\"] {
-            let text = piece.repeat(20_000 / piece.len());
+            let text = piece.repeat(5_000 / piece.len());
             assert_eq!(mask.hide(&text), text);
         }
     }
