@@ -76,6 +76,7 @@ mod sweep_cell;
 mod trails;
 mod transfer;
 mod undivided;
+mod variant;
 mod verify;
 mod waiting;
 mod why;
