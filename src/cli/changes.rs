@@ -71,6 +71,12 @@ impl Changes {
         Changes { set: Vec::new(), ..self.clone() }
     }
 
+    /// Returns the changes with further values, each like `phases.measure=60s`.
+    pub(super) fn with_set(&self, more: &[String]) -> Changes {
+        let set = self.set.iter().chain(more).cloned().collect();
+        Changes { set, ..self.clone() }
+    }
+
     /// Rejects the changes if there is no plan to apply them to.
     pub(super) fn need(&self, plan: Option<&Path>) -> Result<(), Failure> {
         match plan {

@@ -77,6 +77,7 @@ mod trails;
 mod transfer;
 mod trust;
 mod undivided;
+mod variant;
 mod verify;
 mod waiting;
 mod why;

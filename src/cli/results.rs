@@ -11,6 +11,7 @@ use super::given_up::{Entry, GivenUpRuns, labels};
 use super::left_out::LeftOut;
 use super::mixed_servers;
 use super::selection::Selection;
+use super::variant;
 use super::workspace::Workspace;
 use crate::analysis::PlanMetrics;
 use crate::analysis::curve::{self, Point, Run};
@@ -242,15 +243,16 @@ fn typed(plan: &Path, changes: &Changes, folder: &Folder) -> String {
     format!("{}{}{}", quoted(&plan.to_string_lossy()), changes.typed(quoted), folder.typed())
 }
 
-/// Returns the error that a plan has no result in a folder, with the command that measures the plan and, if
-/// there are other results, the command that shows why they do not match.
+/// Returns the error that a plan has no result in a folder, with the command that measures the plan. If there
+/// are results of the plan with other values, the flags for them are named; for other results, the command
+/// that shows why they do not match.
 pub(crate) fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Failure {
     let asked = typed(plan, changes, folder);
     let others = folder.store().is_ok_and(|store| store.has_runs().is_ok_and(|has_runs| has_runs));
-    let why = if others {
-        format!("; `sweepline preview {asked}` shows how the results there differ from the plan")
-    } else {
-        String::new()
+    let why = match variant::of_folder(plan, changes, folder) {
+        Some(variant) => format!("; there are results {variant}"),
+        None if others => format!("; `sweepline preview {asked}` shows how the results there differ from the plan"),
+        None => String::new(),
     };
     let shown = folder.results.display();
     Failure::Usage(format!("no results of this plan in {shown}: run `sweepline run {asked}`{why}"))

@@ -16,6 +16,7 @@ use super::attempts::Tried;
 use super::changes::Changes;
 use super::selection::{matching_cells, matching_records};
 use super::sweep_cell::SweepCell;
+use super::variant;
 use super::waiting::WaitingCell;
 use super::workspace::{Workspace, warn_of_no_inventory};
 use crate::cli::failure::{Exit, Failure};
@@ -135,6 +136,9 @@ pub(super) fn run(args: WhyArgs) -> Result<Exit, Failure> {
     let told = match &args.plan {
         Some(plan) => {
             let workspace = Workspace::open(plan, &args.changes, &args.folder)?;
+            if !by_id {
+                variant::note(&workspace, plan, &args.changes, &args.folder);
+            }
             match SweepCell::named(&workspace, &args.run) {
                 Some(named) => {
                     let choices = named.choices(&workspace);
@@ -185,7 +189,7 @@ fn in_plan(args: &WhyArgs, workspace: &Workspace, by_id: bool) -> Result<Explain
         let (places, attempts) = (Places::new(workspace), Attempts::of(&workspace.store)?);
         let run = match find(workspace, &args.run)? {
             Some(run) => of_run(workspace, run, 1, &places, &attempts),
-            None => of_other(workspace, workspace.store.find(&args.run)?, &attempts),
+            None => of_other(args, workspace, workspace.store.find(&args.run)?, &attempts),
         };
         return Ok(Explained { runs: vec![run], waiting: Vec::new() });
     }
@@ -279,14 +283,17 @@ fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places
 }
 
 /// Returns the explanation of a committed run that the plan does not request.
-fn of_other(workspace: &Workspace, listed: Listed, attempts: &Attempts) -> ExplainedRun {
+fn of_other(args: &WhyArgs, workspace: &Workspace, listed: Listed, attempts: &Attempts) -> ExplainedRun {
+    let record = listed.record.as_slice();
+    let variant = args.plan.as_ref().and_then(|plan| variant::of_records(plan, &args.changes, record));
+    let variant = variant.map(|variant| format!("; it is a result {variant}")).unwrap_or_default();
     let file = workspace.loaded.file().display().to_string();
     let endpoint = listed.record.as_ref().map(|record| record.spec.endpoint.name.clone());
     let theirs = endpoint.filter(|endpoint| !workspace.plan().endpoints.contains_key(endpoint));
     let mut told = of_listed(&workspace.store, listed, attempts);
     told.state = "orphan";
     told.reason = match theirs {
-        None => format!("{} is committed, but not part of {file}", &told.id[..16]),
+        None => format!("{} is committed, but not part of {file}{variant}", &told.id[..16]),
         Some(endpoint) => {
             format!("{} is committed for a different plan: {file} has no endpoint `{endpoint}`", &told.id[..16])
         }

@@ -1,223 +1,195 @@
-//! Summarizes a comparison in one sentence per arm: latency, throughput and failures. The sentences claim
-//! only differences that were shown.
+//! Summarizes a comparison in one sentence per arm. The sentences say what is claimed about the arms
+//! (`comparison::claim`), and nothing else.
 
 use indexmap::IndexMap;
 
-use crate::analysis::comparison::{CellAnswer, Family, MarginAnswer, Outcome, Test, allowed, percent};
-use crate::analysis::metric;
-use crate::metrics::Unit;
-use crate::plan::MetricName;
+use crate::analysis::comparison::{Claim, Conclusion, ERRORS, Family, MarginAnswer, Shown, Unproven, allowed};
+use crate::units::text::counted;
 
 use super::estimate::titled;
 use super::format::plain;
 
-/// Latency metrics in order of preference: the total time of a request comes before its parts.
-const PACE: [&str; 7] = [
-    "e2e_from_schedule_p50",
-    "e2e_p50",
-    "ttft_from_schedule_p50",
-    "ttft_p50",
-    "tpot_p50",
-    "ttft_from_schedule_p99",
-    "ttft_p99",
-];
-
-/// Throughput metrics, in order of preference.
-const THROUGHPUT: [&str; 3] = ["output_throughput", "output_throughput_per_gpu", "request_throughput"];
-
-/// Maximum number of arms that get a sentence each. Further arms are only counted, except that a single
-/// further arm gets a sentence too, because a count would take as much space.
+/// Maximum number of arms that get a sentence each, unless they are worse. Further arms are only counted,
+/// except that a single further arm gets a sentence too, because a count would take as much space.
 const MOST: usize = 4;
 
-/// Returns one sentence for each arm of each family, in the order of the plan. If there are too many arms,
-/// the last sentence only gives the number of the others.
+/// Maximum number of metrics that are listed although nothing is proven.
+const MOST_UNPROVEN: usize = 3;
+
+/// Returns one sentence for each arm of each family: those that are worse in anything first, then in the
+/// order of the plan. If there are too many arms, the last sentence only counts the others.
 pub(crate) fn answers(families: &[Family]) -> Vec<String> {
-    let mut answers = Vec::new();
-    for family in families {
-        let mut arms: IndexMap<&str, Vec<&CellAnswer>> = IndexMap::new();
-        family.cells.iter().for_each(|cell| arms.entry(&cell.arm).or_default().push(cell));
-        answers.extend(arms.into_iter().map(|(arm, cells)| Arm { family, arm, cells }.sentence()));
-    }
-    let more = answers.len().saturating_sub(MOST);
-    if more > 1 {
-        answers.truncate(MOST);
-        answers.push(format!("{more} more arms below."));
-    }
-    answers
+    let arms = families.iter().flat_map(|family| family.claims.iter().map(move |claim| Arm { family, claim }));
+    let (worse, others): (Vec<Arm>, Vec<Arm>) = arms.partition(|arm| !arm.claim.worse.is_empty());
+    let room = match MOST.saturating_sub(worse.len()) {
+        room if others.len() == room + 1 => room + 1,
+        room => room,
+    };
+    let (told, counted) = others.split_at(room.min(others.len()));
+    let sentences = worse.iter().chain(told).map(Arm::sentence);
+    sentences.chain((!counted.is_empty()).then(|| more(counted))).collect()
 }
 
-/// An arm with all of its loads.
+/// Counts arms by their conclusions.
+fn more(arms: &[Arm]) -> String {
+    let said = [
+        (Conclusion::Better, "better"),
+        (Conclusion::WithinMargin, "within the margin"),
+        (Conclusion::Differs, "different"),
+        (Conclusion::NoDifferenceShown, "without a shown difference"),
+        (Conclusion::Undecided, "undecided"),
+    ];
+    let count = |conclusion| arms.iter().filter(|arm| arm.claim.conclusion == conclusion).count();
+    let parts = said.into_iter().map(|(conclusion, words)| (count(conclusion), words));
+    let parts: Vec<String> =
+        parts.filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
+    format!("{} more arms below: {}.", arms.len(), parts.join(", "))
+}
+
+/// An arm and what is claimed about it.
 struct Arm<'a> {
     family: &'a Family,
-    arm: &'a str,
-    cells: Vec<&'a CellAnswer>,
-}
-
-/// The result for one metric over all loads of an arm.
-enum Said {
-    /// A difference in one direction, with the number of loads that show it and the size of the change.
-    Shown { better: bool, loads: usize, by: Option<String> },
-    /// Differences in both directions, with the number of loads in each direction.
-    Mixed { better: usize, worse: usize },
-    /// A difference in a metric for which neither direction is better; contains the number of loads that show
-    /// it.
-    Differs(usize),
-    /// Shown to be within the margin at every load; contains the margin.
-    Within(f64),
-    /// Identical in every repeat of every load.
-    Same,
-    /// No difference was shown.
-    NotShown,
-    /// Undecided; contains the reason.
-    Undecided(&'static str),
+    claim: &'a Claim,
 }
 
 impl Arm<'_> {
     fn sentence(&self) -> String {
-        let (arm, baseline) = (quoted(self.arm), quoted(&self.family.baseline));
-        let pace = self.first_of(&PACE).or_else(|| self.first_time());
-        let throughput = self.first_of(&THROUGHPUT);
-        let parts: Vec<String> = match (pace, throughput) {
-            (None, None) => self.tests().first().map(|first| self.other(&first.metric)).into_iter().collect(),
-            (pace, throughput) => {
-                let pace = pace.map(|metric| self.pace(&metric));
-                let throughput = throughput.map(|metric| self.other(&metric));
-                pace.into_iter().chain(throughput).collect()
-            }
+        let Claim { arm, worse, better, differs, .. } = self.claim;
+        let lists = [("worse", worse), ("better", better), ("different", differs)];
+        let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
+        let lists = lists.map(|(word, list)| format!("{word}: {}", self.listed(list, word == "worse")));
+        let parts: Vec<String> = lists.chain(self.rest()).collect();
+        format!("{} against {}: {}.", quoted(arm), quoted(&self.family.baseline), parts.join("; "))
+    }
+
+    /// Describes each metric of a list once: `TTFT p50 slower by 6.9 to 10 % in 2 of 2 cells`.
+    /// With `with_margin`, the result for the margin follows.
+    fn listed(&self, list: &[Shown], with_margin: bool) -> String {
+        let mut metrics: IndexMap<&str, Vec<&Shown>> = IndexMap::new();
+        list.iter().for_each(|one| metrics.entry(&one.metric).or_default().push(one));
+        let part = |(metric, of): (&str, Vec<&Shown>)| {
+            let margin = if with_margin { margin(&of) } else { "" };
+            format!("{}{margin}", self.metric(metric, &of))
         };
-        if parts.is_empty() {
-            return format!("{arm} against {baseline}: nothing could be compared.");
-        }
-        let fails = self.fails().map(|text| format!("; {text}")).unwrap_or_default();
-        format!("{arm} against {baseline}: {}{fails}.", parts.join("; "))
+        metrics.into_iter().map(part).collect::<Vec<_>>().join(", ")
     }
 
-    fn tests(&self) -> Vec<&Test> {
-        self.cells.iter().flat_map(|cell| &cell.tests).collect()
-    }
-
-    /// Returns the first metric of `names` that could be tested at some load; if there is none, the first one
-    /// that was compared.
-    fn first_of(&self, names: &[&str]) -> Option<String> {
-        let tests = self.tests();
-        let tells = |test: &Test| !matches!(test.outcome, Outcome::Unknown | Outcome::Refused);
-        let is_told = |name: &&&str| tests.iter().any(|test| test.metric == **name && tells(test));
-        let is_there = |name: &&&str| tests.iter().any(|test| test.metric == **name);
-        names.iter().find(is_told).or_else(|| names.iter().find(is_there)).map(|name| (*name).to_owned())
-    }
-
-    /// Returns the first latency metric that was compared; `None` if there is none.
-    fn first_time(&self) -> Option<String> {
-        self.tests().iter().find(|test| is_time(&test.metric)).map(|test| test.metric.clone())
-    }
-
-    /// Describes the result for a latency: `responds 8 % faster (E2E p50, shown in 3 of 4 loads)`.
-    fn pace(&self, metric: &str) -> String {
-        let (name, of) = (self.named(metric), self.cells.len());
-        match self.said(metric) {
-            Said::Shown { better, loads, by } => {
-                let word = if better { "faster" } else { "slower" };
-                let by = by.map(|by| format!("{by} ")).unwrap_or_default();
-                format!("responds {by}{word} ({name}, {})", shown(loads, of))
+    /// Describes the differences of a metric, the largest first.
+    fn metric(&self, metric: &str, all: &[&Shown]) -> String {
+        let of_cells: Vec<&Shown> = all.iter().filter(|one| one.cell.is_some()).copied().collect();
+        let over_cells = all.iter().find(|one| one.cell.is_none()).map(|one| one.words.as_str());
+        let is_of_errors = metric == ERRORS;
+        let name = if is_of_errors { "failed requests".to_owned() } else { titled(metric, "") };
+        let of = self.cells_with(metric);
+        let cells = if of == 1 { String::new() } else { format!(" in {} of {of} cells", of_cells.len()) };
+        match (of_cells.as_slice(), over_cells) {
+            ([], over_cells) => {
+                format!("{name} {} on average over {}", over_cells.unwrap_or_default(), self.averaged(metric))
             }
-            Said::Mixed { better, worse } => {
-                format!("responds faster in {better} and slower in {worse} of {of} loads ({name})")
+            ([most, ..], _) if is_of_errors => {
+                let word = if most.change > 0.0 { "more" } else { "fewer" };
+                format!("{word} {name}{cells}")
             }
-            other => self.unshown(&other, &name),
-        }
-    }
-
-    /// Describes the result for a metric that is not a latency: `8 % more output throughput (shown in 3 of 4
-    /// loads)`, `error share worse (…)`.
-    fn other(&self, metric: &str) -> String {
-        let (name, of) = (self.named(metric), self.cells.len());
-        match self.said(metric) {
-            Said::Shown { better, loads, by } => {
-                let is_rate = THROUGHPUT.contains(&metric);
-                let word = match (is_rate, better) {
-                    (true, true) => "more",
-                    (true, false) => "less",
-                    (false, true) => "better",
-                    (false, false) => "worse",
-                };
-                let by = by.map(|by| format!("{by} ")).unwrap_or_default();
-                match is_rate {
-                    true => format!("{by}{word} {name} ({})", shown(loads, of)),
-                    false => format!("{name} {by}{word} ({})", shown(loads, of)),
-                }
+            ([most, .., least], over_cells) => {
+                let average = over_cells.map(|words| format!(", {} on average", size(words))).unwrap_or_default();
+                format!("{name} {}{cells}{average}", range(&least.words, &most.words))
             }
-            Said::Mixed { better, worse } => format!("{name} better in {better} and worse in {worse} of {of} loads"),
-            other => self.unshown(&other, &name),
+            ([only], over_cells) => {
+                let average = over_cells.map(|words| format!(", {} on average", size(words))).unwrap_or_default();
+                format!("{name} {}{cells}{average}", only.words)
+            }
         }
     }
 
-    /// Returns the phrase for a metric if no load shows which arm is better.
-    fn unshown(&self, said: &Said, name: &str) -> String {
-        let of = self.cells.len();
-        match said {
-            Said::Within(margin) => format!("{name} shown to be within the margin of {}", allowed(*margin)),
-            Said::Same => format!("equal {name}, the same in every repeat"),
-            Said::Differs(loads) => format!("{name} differs ({})", shown(*loads, of)),
-            Said::Undecided(why) => format!("undecided in {name}: {why}"),
-            _ => format!("no difference shown in {name}"),
+    /// Returns over how many cells a metric is averaged: `3 cells`.
+    fn averaged(&self, metric: &str) -> String {
+        let mut pooled = self.family.pooled.iter();
+        let cells = pooled.find(|one| one.arm == self.claim.arm && one.metric == metric).map_or(0, |one| one.cells);
+        counted(cells, "cell")
+    }
+
+    /// Returns the number of cells of the arm in which a metric is compared.
+    fn cells_with(&self, metric: &str) -> usize {
+        let of_arm = self.family.cells.iter().filter(|cell| cell.arm == self.claim.arm);
+        of_arm.filter(|cell| metric == ERRORS || cell.tests.iter().any(|test| test.metric == metric)).count()
+    }
+
+    /// Describes the tests that show no difference: how many are undecided, or else what all of them say.
+    fn rest(&self) -> Option<String> {
+        let Claim { tests, undecided, with_margin, equal, worse, better, differs, .. } = self.claim;
+        let (n, k) = (counted(*tests, "test"), *undecided);
+        let is_test = |one: &&Shown| one.metric != ERRORS;
+        let shown = worse.iter().chain(better).chain(differs).filter(is_test).count() as u32;
+        let rest = tests.saturating_sub(shown);
+        if *tests == 0 {
+            return Some("nothing could be compared".to_owned());
+        }
+        if k > 0 {
+            let margin = self.margin().filter(|_| *with_margin > 0);
+            let what = margin.map(|margin| format!(" not shown to be within {margin}")).unwrap_or_default();
+            return Some(format!("undecided: {k} of {n}{what}{}", self.unproven()));
+        }
+        let is_outside = |one: &Shown| one.margin == Some(MarginAnswer::Worse);
+        let outside = worse.iter().filter(|one| is_outside(one)).count() as u32;
+        match (self.margin(), *with_margin - outside) {
+            (Some(margin), within @ 1..) => Some(match (within == *tests, *tests) {
+                (true, 1) => format!("within {margin}"),
+                (true, _) => format!("within {margin} in all {n}"),
+                (false, _) => format!("within {margin} in {within} of {n}"),
+            }),
+            _ if rest == 0 => None,
+            _ if equal == tests => Some("equal in every repeat".to_owned()),
+            _ if rest == 1 && *tests == 1 => Some("no difference shown".to_owned()),
+            _ if rest == *tests => Some(format!("no difference shown in any of {n}")),
+            _ => Some(format!("no difference shown in the other {rest} of {n}")),
         }
     }
 
-    fn said(&self, metric: &str) -> Said {
-        let tests: Vec<&Test> = self.tests().into_iter().filter(|test| test.metric == metric).collect();
-        let count = |outcome: Outcome| tests.iter().filter(|test| test.outcome == outcome).count();
-        let all = |is: &dyn Fn(&Test) -> bool| !tests.is_empty() && tests.iter().all(|test| is(test));
-        let is_within = |test: &Test| test.margin.as_ref().is_some_and(|one| one.answer == MarginAnswer::Shown);
-        let is_equal = |test: &Test| test.outcome == Outcome::Constant && test.words == EQUAL;
-        match (count(Outcome::Better), count(Outcome::Worse), count(Outcome::Differs)) {
-            (0, 0, 0) if all(&is_equal) => Said::Same,
-            (0, 0, 0) if all(&is_within) => Said::Within(self.family.margin.unwrap_or_default()),
-            (0, 0, 0) if all(&|test| test.outcome == Outcome::Refused) => Said::Undecided("too few repeats to tell"),
-            (0, 0, 0) if all(&|test| test.outcome == Outcome::Unknown) => Said::Undecided("no values to compare"),
-            (0, 0, 0) => Said::NotShown,
-            (0, 0, loads) => Said::Differs(loads),
-            (better, 0, _) => Said::Shown { better: true, loads: better, by: by(&tests, Outcome::Better) },
-            (0, worse, _) => Said::Shown { better: false, loads: worse, by: by(&tests, Outcome::Worse) },
-            (better, worse, _) => Said::Mixed { better, worse },
+    /// Returns the margin in words: `the margin of 2 %`.
+    fn margin(&self) -> Option<String> {
+        self.family.margin.map(|margin| format!("the margin of {}", allowed(margin)))
+    }
+
+    /// Describes what was observed in too few repeats.
+    fn unproven(&self) -> String {
+        let all = &self.claim.unproven;
+        if all.is_empty() {
+            return String::new();
         }
-    }
-
-    /// States that the arm fails more requests than its baseline, if this was shown.
-    fn fails(&self) -> Option<String> {
-        let of = self.cells.len();
-        let worse = self.cells.iter().filter(|cell| cell.guardrail.outcome == Outcome::Worse).count();
-        (worse > 0).then(|| format!("fails more requests ({})", shown(worse, of)))
-    }
-
-    /// Returns the metric's name without its unit, because changes are given as percentages.
-    fn named(&self, metric: &str) -> String {
-        titled(metric, "")
+        let one = |unproven: &Unproven| format!("{} {}", titled(&unproven.metric, ""), unproven.words);
+        let more = match all.len().saturating_sub(MOST_UNPROVEN) {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        let listed: Vec<String> = all.iter().take(MOST_UNPROVEN).map(one).collect();
+        format!(" (observed, not proven: {}{more})", listed.join(", "))
     }
 }
 
-/// The verdict of a test whose values are identical in every repeat.
-const EQUAL: &str = "equal in every repeat";
-
-fn is_time(metric: &str) -> bool {
-    let known = metric.parse::<MetricName>().ok().and_then(|name| metric::find(name.key));
-    known.is_some_and(|metric| metric.unit == Unit::Millis)
+/// Returns the note on the margin of a metric that is worse; empty if there is none.
+fn margin(all: &[&Shown]) -> &'static str {
+    let is = |answer| all.iter().any(|one| one.margin == Some(answer));
+    match () {
+        () if is(MarginAnswer::Worse) => " (outside the margin)",
+        () if is(MarginAnswer::Shown) && !is(MarginAnswer::NotShown) => " (within the margin)",
+        () => "",
+    }
 }
 
-/// Returns the range of the change over the loads that show it, such as `3 to 8 %`; `None` if changes of the
-/// metric are not ratios.
-fn by(tests: &[&Test], outcome: Outcome) -> Option<String> {
-    let ratios = || {
-        let shown = tests.iter().filter(|test| test.outcome == outcome).filter_map(|test| test.change.as_ref());
-        shown.filter(|change| change.of == "ratio").map(|change| (change.value - 1.0).abs())
-    };
-    let (least, most) = (ratios().reduce(f64::min)?, ratios().reduce(f64::max)?);
-    let [least, most] = [least, most].map(percent);
-    Some(if least == most { most } else { format!("{} to {most}", least.trim_end_matches(" %")) })
+/// Returns the size in a description such as `slower by 3.1 %`.
+fn size(words: &str) -> &str {
+    words.split_once(" by ").map_or(words, |(_, size)| size)
 }
 
-/// Describes how many loads show a result: `shown`, `shown in 3 of 4 loads`.
-fn shown(loads: usize, of: usize) -> String {
-    if of == 1 { "shown".to_owned() } else { format!("shown in {loads} of {of} loads") }
+/// Returns two descriptions as one: `slower by 6.9 to 10 %`.
+fn range(least: &str, most: &str) -> String {
+    let Some((word, most_size)) = most.split_once(" by ") else { return most.to_owned() };
+    let (least_size, unit) = (size(least), most_size.split_once(' ').map(|(_, unit)| unit));
+    match least_size.split_once(' ') {
+        _ if least_size == most_size => most.to_owned(),
+        Some((number, own)) if Some(own) == unit => format!("{word} by {number} to {most_size}"),
+        _ => format!("{word} by {least_size} to {most_size}"),
+    }
 }
 
 fn quoted(name: &str) -> String {

@@ -4,7 +4,7 @@ use comfy_table::{Cell, ColumnConstraint, Width};
 use indexmap::IndexMap;
 
 use crate::analysis::comparison::{
-    Adjusted, CellAnswer, Change, Comparison, Family, LeftOut, MarginAnswer, Mean, Outcome, Test, allowed,
+    Adjusted, CellAnswer, Change, Comparison, Family, LeftOut, MarginAnswer, Mean, Outcome, Pooled, Test, allowed,
 };
 use crate::analysis::paired::power;
 use crate::units::text::counted;
@@ -54,8 +54,14 @@ pub fn text(comparison: &Comparison) -> String {
 /// Describes the cost of declaring many tests: the number of differences that would have been shown if each
 /// of them had been the only test. `None` if there are no such differences.
 fn hidden(comparison: &Comparison) -> Option<String> {
-    let shown_alone = |test: &&Test| test.outcome == Outcome::NotShown && test.p.is_some_and(|p| p <= power::LEVEL);
-    let of = |family: &Family| family.cells.iter().flat_map(|cell| &cell.tests).filter(shown_alone).count();
+    let shown_alone = |outcome: Outcome, p: Option<f64>| {
+        usize::from(outcome == Outcome::NotShown && p.is_some_and(|p| p <= power::LEVEL))
+    };
+    let of = |family: &Family| -> usize {
+        let tests = family.cells.iter().flat_map(|cell| &cell.tests);
+        let of_cells: usize = tests.map(|test| shown_alone(test.outcome, test.p)).sum();
+        of_cells + family.pooled.iter().map(|one| shown_alone(one.outcome, Some(one.p))).sum::<usize>()
+    };
     let hidden: usize = comparison.families.iter().map(of).sum();
     let tests: u32 = comparison.families.iter().filter(|family| of(family) > 0).map(|family| family.tests).sum();
     (hidden > 0).then(|| {
@@ -242,15 +248,26 @@ pub(super) fn changed(change: &Change) -> String {
     interval(change.of, [change.value, change.low, change.high])
 }
 
-/// Returns the conclusion: the number of tests with each verdict, for each arm.
+/// The outcome of a test, and its result for the margin.
+type Found = (Outcome, Option<MarginAnswer>);
+
+/// Returns the conclusion: the number of tests with each verdict, for each arm. Effects over all cells are
+/// tests too.
 pub(crate) fn conclusion(comparison: &Comparison) -> String {
-    let mut arms: IndexMap<(&str, &str), Vec<&Test>> = IndexMap::new();
+    let mut arms: IndexMap<(&str, &str), Vec<Found>> = IndexMap::new();
     for family in &comparison.families {
         for cell in &family.cells {
-            arms.entry((&cell.arm, &family.baseline)).or_default().extend(&cell.tests);
+            let tests = cell.tests.iter().filter(|test| test.in_family);
+            let of_cell = tests.map(|test| (test.outcome, test.margin.as_ref().map(|margin| margin.answer)));
+            arms.entry((&cell.arm, &family.baseline)).or_default().extend(of_cell);
+        }
+        for Pooled { arm, outcome, margin, .. } in &family.pooled {
+            arms.entry((arm, &family.baseline))
+                .or_default()
+                .push((*outcome, margin.as_ref().map(|margin| margin.answer)));
         }
     }
-    let counts = |tests: &[&Test]| {
+    let counts = |tests: &[Found]| {
         let said = [
             (Outcome::Worse, "worse"),
             (Outcome::Better, "better"),
@@ -260,7 +277,7 @@ pub(crate) fn conclusion(comparison: &Comparison) -> String {
             (Outcome::Refused, "refused"),
             (Outcome::Unknown, "n/a"),
         ];
-        let count = |outcome| tests.iter().filter(|test| test.outcome == outcome).count();
+        let count = |outcome| tests.iter().filter(|(own, _)| *own == outcome).count();
         let parts = said.into_iter().map(|(outcome, words)| (count(outcome), words)).filter(|(count, _)| *count > 0);
         parts.map(|(count, words)| format!("{count} {words}")).collect::<Vec<_>>().join(", ")
     };
@@ -276,14 +293,14 @@ pub(crate) fn conclusion(comparison: &Comparison) -> String {
         1 => "; more errors in 1 cell".to_owned(),
         cells => format!("; more errors in {cells} cells"),
     };
-    let tests: Vec<&Test> = arms.values().flatten().copied().collect();
+    let tests: Vec<Found> = arms.values().flatten().copied().collect();
     format!("{}{errors}{}", parts.join("; "), margins(&tests))
 }
 
 /// Formats the results for margins, like `; 3 of 4 shown to be within the margin, 1 outside it`. Empty if
 /// there is no margin.
-fn margins(tests: &[&Test]) -> String {
-    let answers: Vec<MarginAnswer> = tests.iter().filter_map(|test| Some(test.margin.as_ref()?.answer)).collect();
+fn margins(tests: &[Found]) -> String {
+    let answers: Vec<MarginAnswer> = tests.iter().filter_map(|(_, answer)| *answer).collect();
     let count = |wanted| answers.iter().filter(|answer| **answer == wanted).count();
     let (shown, worse) = (count(MarginAnswer::Shown), count(MarginAnswer::Worse));
     let of = shown + worse + count(MarginAnswer::NotShown);
@@ -342,240 +359,5 @@ fn mark(test: &Test) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::super::answer::answers;
-    use super::*;
-    use crate::analysis::FailureCount;
-    use crate::analysis::comparison::{Gate, Guardrail, Rules, RunValue, Sides, pooled, settle};
-
-    /// Returns the test of a metric whose value is `baseline` in every round of the baseline. `times`
-    /// contains the ratio of the arm to the baseline in each round.
-    fn test(metric: &str, baseline: f64, times: &[f64]) -> Test {
-        let side =
-            |of: &dyn Fn(f64) -> f64| -> Vec<RunValue> { times.iter().map(|one| RunValue::Known(of(*one))).collect() };
-        let (from, to) = (side(&|_| baseline), side(&|times| baseline * times));
-        let numbered =
-            |readings: &'static [RunValue]| -> BTreeMap<u32, &'static RunValue> { (0..).zip(readings).collect() };
-        let sides = Sides { baseline: numbered(from.leak()), arm: numbered(to.leak()) };
-        Test::new(metric.parse().expect("a metric"), &sides)
-    }
-
-    fn of(families: Vec<Family>) -> Comparison {
-        Comparison {
-            plan: "engines".into(),
-            answers: answers(&families),
-            class: None,
-            see: 0.05,
-            adjusted_by: Adjusted::Holm,
-            regressions: 3,
-            worse_errors: families[0].cells.iter().filter(|cell| cell.guardrail.outcome == Outcome::Worse).count()
-                as u32,
-            gate: Gate::of(&families),
-            families,
-        }
-    }
-
-    /// Returns a comparison of two metrics at three loads, with a margin.
-    fn with_a_margin() -> Comparison {
-        let cells = [1.0, 1.01, 1.02].map(|more| {
-            let times = [1.011, 1.009, 1.010, 1.013, 1.008, 1.011].map(|one| one * more);
-            let noisy = [1.1, 0.93, 1.02, 0.97, 1.04, 0.99];
-            let mut tests = vec![test("ttft_p50", 20.1, &times), test("output_throughput", 812.0, &noisy)];
-            let rules = Rules { margin: Some(0.02), ..Rules::seeing(0.05) };
-            settle(&mut tests.iter_mut().collect::<Vec<_>>(), &rules);
-            CellAnswer {
-                sweep: "load".into(),
-                cell: serde_json::Map::new(),
-                name: format!("{more} qps"),
-                arm: "sglang".into(),
-                left_out: Vec::new(),
-                notes: Vec::new(),
-                guardrail: Guardrail::of([&BTreeMap::new(), &BTreeMap::new()]),
-                tests,
-            }
-        });
-        let cells = cells.to_vec();
-        of(vec![Family {
-            by: "endpoint".into(),
-            baseline: "vllm".into(),
-            tests: 6,
-            margin: Some(0.02),
-            notes: Vec::new(),
-            pooled: pooled::over(&cells),
-            cells,
-        }])
-    }
-
-    fn some() -> Comparison {
-        let slower = [1.031, 1.029, 1.030, 1.033, 1.028, 1.031];
-        let noisy = [1.1, 0.93, 1.02, 0.97, 1.04, 0.99];
-        let missing = RunValue::Missing("n=212 < 368 requests".to_owned());
-        let sides = Sides { baseline: [(0, &missing)].into(), arm: [(0, &missing)].into() };
-        let mut tests = vec![
-            test("output_throughput", 812.0, &slower.map(|one| 1.0 / one)),
-            test("output_throughput_per_gpu", 101.5, &slower.map(|one| 1.0 / one)),
-            test("ttft_from_schedule_p50", 20.1, &slower),
-            Test::new("ttft_from_schedule_p99".parse().expect("a metric"), &sides),
-            test("tpot_p50", 4.01, &noisy),
-            test("requests", 400.0, &[1.0; 6]),
-            test("e2e_from_schedule_p50", 84.0, &noisy[..2]),
-        ];
-        settle(&mut tests.iter_mut().collect::<Vec<_>>(), &Rules::seeing(0.05));
-        let failing =
-            |failed| (0..6).map(|at| (at, FailureCount { requests: 400, failed, dispersion: None })).collect();
-        let cell = CellAnswer {
-            sweep: "load".into(),
-            cell: serde_json::Map::new(),
-            name: "llama-70b · chat · 5 qps".into(),
-            arm: "sglang".into(),
-            left_out: [1, 4]
-                .map(|repeat| LeftOut { arm: "sglang".into(), repeat, reason: "invalid: errors".into() })
-                .into(),
-            notes: vec!["client cores: `vllm` 16, `sglang` 8".into()],
-            guardrail: Guardrail::of([&failing(0), &failing(9)]),
-            tests,
-        };
-        let family = Family {
-            by: "endpoint".into(),
-            baseline: "vllm".into(),
-            tests: 4,
-            margin: None,
-            notes: vec!["`vllm` specifies max_num_seqs, but `sglang` does not (M014)".into()],
-            cells: vec![cell],
-            pooled: Vec::new(),
-        };
-        of(vec![family])
-    }
-
-    /// Returns the answers for one arm at several loads. Each load has these metrics: name, baseline, and the
-    /// ratio of the arm to the baseline in each round.
-    fn arm(margin: Option<f64>, loads: &[&[(&str, f64, &[f64])]]) -> Vec<String> {
-        let cell = |metrics: &&[(&str, f64, &[f64])]| {
-            let mut tests: Vec<Test> = metrics.iter().map(|(name, base, times)| test(name, *base, times)).collect();
-            let rules = Rules { margin, ..Rules::seeing(0.05) };
-            settle(&mut tests.iter_mut().collect::<Vec<_>>(), &rules);
-            CellAnswer { tests, ..some().families[0].cells[0].clone() }
-        };
-        let cells: Vec<CellAnswer> = loads.iter().map(cell).collect();
-        let cells = cells
-            .into_iter()
-            .map(|cell| CellAnswer { guardrail: Guardrail::of([&BTreeMap::new(), &BTreeMap::new()]), ..cell });
-        answers(&[Family { margin, cells: cells.collect(), ..some().families[0].clone() }])
-    }
-
-    #[test]
-    fn a_sentence_claims_what_was_shown_and_no_more() {
-        let fast = [0.921, 0.919, 0.920, 0.923, 0.918, 0.921];
-        let slow = fast.map(|one| 1.0 / one);
-        let noisy = [1.1, 0.93, 1.02, 0.97, 1.04, 0.99];
-        let same = [1.0; 6];
-        let near = [1.001, 0.999, 1.0, 1.0005, 0.9995, 1.0001];
-        let one =
-            |pace: &'static [f64], flow: &'static [f64]| [("e2e_p50", 80.0, pace), ("output_throughput", 800.0, flow)];
-        let [fast, slow, noisy, same, near]: [&'static [f64]; 5] =
-            [fast, slow, noisy, same, near].map(|times| &*times.to_vec().leak());
-        let told = |margin, loads: &[[(&'static str, f64, &'static [f64]); 2]]| {
-            let loads: Vec<&[(&str, f64, &[f64])]> = loads.iter().map(|load| &load[..]).collect();
-            let answers = arm(margin, &loads);
-            assert_eq!(answers.len(), 1);
-            answers[0].strip_prefix("`sglang` against `vllm`: ").expect("both arms").to_owned()
-        };
-        assert_eq!(
-            told(None, &[one(fast, noisy), one(fast, noisy), one(fast, noisy), one(noisy, noisy)]),
-            "responds 8.0 % faster (E2E p50, shown in 3 of 4 loads); no difference shown in output throughput."
-        );
-        assert_eq!(
-            told(None, &[one(slow, same), one(fast, same)]),
-            "responds faster in 1 and slower in 1 of 2 loads (E2E p50); equal output throughput, the same in \
-            every repeat."
-        );
-        assert_eq!(
-            told(None, &[one(noisy, slow)]),
-            "no difference shown in E2E p50; 8.7 % more output throughput (shown)."
-        );
-        assert_eq!(
-            told(None, &[one(&fast[..2], &noisy[..1])]),
-            "undecided in E2E p50: too few repeats to tell; undecided in output throughput: too few repeats to tell."
-        );
-        assert_eq!(
-            told(Some(0.02), &[one(fast, near)]),
-            "responds 8.0 % faster (E2E p50, shown); output throughput shown to be within the margin of 2 %."
-        );
-        // E2E is undecided here, so the sentence reports the difference that TTFT shows.
-        let tests: [(&str, f64, &[f64]); 2] = [("e2e_p50", 80.0, &fast[..2]), ("ttft_p50", 20.0, slow)];
-        assert_eq!(arm(None, &[&tests]), ["`sglang` against `vllm`: responds 8.7 % slower (TTFT p50, shown)."]);
-        assert_eq!(answers(&[]), [""; 0]);
-        // If the arm is shown to fail more requests, the sentence always states this.
-        assert!(some().answers[0].ends_with("; fails more requests (shown)."), "{:?}", some().answers);
-    }
-
-    #[test]
-    fn a_comparison_without_a_test_is_a_few_lines() {
-        let mut one = some();
-        let family = &mut one.families[0];
-        let few: Vec<Test> = family.cells[0]
-            .tests
-            .iter()
-            .filter(|test| matches!(test.outcome, Outcome::Refused | Outcome::Unknown))
-            .cloned()
-            .collect();
-        let cell = CellAnswer {
-            tests: few,
-            guardrail: Guardrail::of([&BTreeMap::new(), &BTreeMap::new()]),
-            ..family.cells[0].clone()
-        };
-        (family.tests, family.cells) = (0, vec![cell.clone(), cell.clone(), cell]);
-        let text = text(&one);
-        assert!(text.lines().all(|line| line.chars().count() <= crate::report::screen::columns()), "{text}");
-        assert!(text.lines().count() < 20, "{} lines: {text}", text.lines().count());
-        for said in [
-            "Why none of the 6 tests could be made",
-            "3: 2 repeats on both sides: too few for a test",
-            "3: TTFT from schedule p99: fewer than 368",
-        ] {
-            assert!(text.contains(said), "{said}: {text}");
-        }
-        let words = |one: &Comparison| super::text(one).split_whitespace().collect::<Vec<_>>().join(" ");
-        let redo = "measure them again with `run --redo invalid`; if there are still too few repeats, `repeats: 5` in";
-        assert!(words(&one).contains(redo), "{text}");
-        one.families[0].cells.iter_mut().for_each(|cell| cell.left_out.clear());
-        assert!(words(&one).contains("To do: `repeats: 5` in the plan"), "{}", words(&one));
-        // A single cell keeps its table, because it fits on a screen.
-        one.families[0].cells.truncate(1);
-        assert!(super::text(&one).contains("verdict"), "{}", super::text(&one));
-    }
-
-    #[test]
-    fn a_comparison_for_people() {
-        let text = text(&some());
-        assert!(text.lines().all(|line| line.chars().count() <= crate::report::screen::columns()), "{text}");
-        insta::assert_snapshot!(text);
-    }
-
-    #[test]
-    fn margins_and_the_effects_over_all_cells() {
-        let comparison = with_a_margin();
-        let text = text(&comparison);
-        assert!(text.lines().all(|line| line.chars().count() <= crate::report::screen::columns()), "{text}");
-        assert!(markdown(&comparison).contains("| sglang | TTFT p50 ms | 3 |"), "{}", markdown(&comparison));
-        insta::assert_snapshot!(text);
-    }
-
-    #[test]
-    fn means_of_few_samples_are_marked() {
-        let mut some = some();
-        assert!(!text(&some).contains('*') && !markdown(&some).contains("few samples"));
-        some.families[0].cells[0].tests[0].arm.as_mut().expect("a mean").few_samples = true;
-        for shown in [text(&some), markdown(&some)] {
-            assert!(shown.contains("788*") && shown.contains("* from few samples"), "{shown}");
-            assert!(!shown.contains("812*"), "{shown}");
-        }
-    }
-
-    #[test]
-    fn a_comparison_for_a_pull_request() {
-        insta::assert_snapshot!(markdown(&some()));
-    }
-}
+#[path = "comparison_tests.rs"]
+mod tests;

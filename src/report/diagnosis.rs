@@ -1,5 +1,5 @@
-//! Renders the diagnosis: the decoding speed compared with the limit of the memory bandwidth, and the table
-//! of symptoms.
+//! Renders the diagnosis: what was found, the decoding speed compared with the limit of the memory bandwidth,
+//! and the table of symptoms.
 
 use comfy_table::Cell;
 
@@ -8,7 +8,9 @@ use crate::rows::RunLabels;
 
 use super::format::{self, digits, plain};
 use super::grid::{self, right};
+use super::saturated::SaturatedLoad;
 use super::table::load;
+use crate::units::text::counted;
 
 /// The runs of a plan, compared with the limit that the memory bandwidth sets for decoding.
 pub struct Bound<'a> {
@@ -18,10 +20,19 @@ pub struct Bound<'a> {
     pub(crate) unpredicted: &'a [String],
 }
 
-/// Renders the whole diagnosis, at most 100 columns wide. Symptoms that were found come first, and checks
-/// that were not possible come last.
-pub(crate) fn diagnosis(bound: &Bound, diagnoses: &[Diagnosis], not_measured: &str) -> String {
-    let mut out = "decoding compared with the limit of memory bandwidth\n".to_owned();
+/// Maximum number of saturated loads that are listed.
+const MOST_SATURATED: usize = 8;
+
+/// Renders the whole diagnosis, at most 100 columns wide. It begins with what was found. Symptoms that were
+/// found come first, and checks that were not possible come last.
+pub(crate) fn diagnosis(
+    bound: &Bound,
+    saturated: &[SaturatedLoad],
+    diagnoses: &[Diagnosis],
+    not_measured: &str,
+) -> String {
+    let mut out = found(saturated, diagnoses);
+    out.push_str("\ndecoding compared with the limit of memory bandwidth\n");
     if !bound.predicted.is_empty() {
         out.push_str(&format!("\n{}\n", table(bound.predicted)));
         let text = "limit: bytes per second over the bytes that one step reads: all weights, and with `shape` \
@@ -48,6 +59,31 @@ pub(crate) fn diagnosis(bound: &Bound, diagnoses: &[Diagnosis], not_measured: &s
         out.push_str(&symptom(diagnosis));
     }
     out.push_str(&format::fill("\nnot measured: ", 2, not_measured));
+    out
+}
+
+/// Lists the saturated loads and the symptoms that were found.
+fn found(saturated: &[SaturatedLoad], diagnoses: &[Diagnosis]) -> String {
+    let mut out = String::new();
+    for SaturatedLoad { text, .. } in saturated.iter().take(MOST_SATURATED) {
+        out.push_str(&format::fill("saturated: ", 2, &plain(text)));
+    }
+    if saturated.len() > MOST_SATURATED {
+        out.push_str(&format!("saturated: {} more loads\n", saturated.len() - MOST_SATURATED));
+    }
+    let count = |is: fn(&Finding) -> bool| diagnoses.iter().filter(|one| is(&one.finding)).count();
+    let of = counted(diagnoses.len(), "symptom");
+    let unchecked = match count(|finding| matches!(finding, Finding::NotChecked(_))) {
+        0 => String::new(),
+        count => format!(" ({count} could not be checked)"),
+    };
+    let seen = diagnoses.iter().filter(|one| matches!(one.finding, Finding::Seen(_)));
+    let seen: Vec<&str> = seen.map(|one| one.symptom.title).collect();
+    let text = match seen.len() {
+        0 => format!("none of {of}{unchecked}"),
+        count => format!("{count} of {of}{unchecked}: {}", seen.join("; ")),
+    };
+    out.push_str(&format::fill("found: ", 2, &text));
     out
 }
 

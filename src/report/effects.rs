@@ -2,14 +2,14 @@
 
 use comfy_table::Cell;
 
-use crate::analysis::comparison::{CellAnswer, Family, Outcome, Pooled};
+use crate::analysis::comparison::{CellAnswer, Family, MarginAnswer, Outcome, Pooled};
 
 use super::estimate::{chance, interval, titled};
 use super::format::{escaped, plain};
 use super::grid::{self, right};
 
 /// Heading of the effects over all cells.
-const OVER_CELLS: &str = "over all cells, equally weighted";
+pub(crate) const OVER_CELLS: &str = "over all cells, equally weighted";
 
 /// Describes the failed requests of a cell: `none of 3140 requests failed, and none of the baseline's 2997`.
 pub(crate) fn guarded(cell: &CellAnswer) -> String {
@@ -37,17 +37,27 @@ pub(super) fn text(family: &Family) -> String {
     }
     let mut table = grid::table();
     let (arm, change) = (Cell::new("arm"), Cell::new("change, 95 %"));
-    table.set_header([arm, Cell::new("metric"), right("cells"), change, Cell::new("on average")]);
+    table.set_header([
+        arm,
+        Cell::new("metric"),
+        right("cells"),
+        change,
+        right("p"),
+        right("adj."),
+        Cell::new("on average"),
+    ]);
     for one in &family.pooled {
         table.add_row([
             Cell::new(plain(&one.arm)),
             Cell::new(titled(&one.metric, one.unit)),
             right(one.cells.to_string()),
             Cell::new(changed(one)),
-            Cell::new(&one.words),
+            right(chance(Some(one.p))),
+            right(chance(one.p_adjusted)),
+            Cell::new(on_average(one)),
         ]);
     }
-    format!("\n{OVER_CELLS}\n{}", grid::text(table, 2, &[0, 4]))
+    format!("\n{OVER_CELLS}\n{}", grid::text(table, 2, &[0, 6]))
 }
 
 /// Returns the same table as [`text`], in Markdown.
@@ -55,16 +65,29 @@ pub(super) fn markdown(family: &Family) -> String {
     if family.pooled.is_empty() {
         return String::new();
     }
-    let mut out =
-        format!("\n**{OVER_CELLS}**\n\n| arm | metric | cells | change, 95 % | on average |\n|---|---|--:|---|---|\n");
+    let mut out = format!(
+        "\n**{OVER_CELLS}**\n\n| arm | metric | cells | change, 95 % | p | adjusted | on average |\n\
+         |---|---|--:|---|--:|--:|---|\n"
+    );
     for one in &family.pooled {
         let (arm, metric) = (escaped(&one.arm), escaped(&titled(&one.metric, one.unit)));
-        let (change, words) = (changed(one), escaped(&one.words));
-        out.push_str(&format!("| {arm} | {metric} | {} | {change} | {words} |\n", one.cells));
+        let [p, adjusted] = [Some(one.p), one.p_adjusted].map(|p| chance(p).replace('<', "\\<"));
+        let (change, words) = (changed(one), escaped(&on_average(one)));
+        let mark = if one.outcome == Outcome::NotShown { "" } else { "**" };
+        let verdict = format!("{mark}{words}{mark}");
+        out.push_str(&format!("| {arm} | {metric} | {} | {change} | {p} | {adjusted} | {verdict} |\n", one.cells));
     }
     out
 }
 
-fn changed(pooled: &Pooled) -> String {
+/// Formats the change of an effect over all cells, with its interval.
+pub(crate) fn changed(pooled: &Pooled) -> String {
     interval(pooled.of, [pooled.value, pooled.low, pooled.high])
+}
+
+/// Returns the verdict of an effect over all cells, including the result for its margin.
+pub(crate) fn on_average(pooled: &Pooled) -> String {
+    let judged = pooled.margin.as_ref().filter(|margin| margin.answer != MarginAnswer::NotJudged);
+    let margin = judged.map(|margin| format!("; {}", margin.words)).unwrap_or_default();
+    format!("{}{margin}", pooled.words)
 }

@@ -3,7 +3,7 @@
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::analysis::comparison::{ADVISED, CellAnswer, Family, Outcome, Test, allowed};
+use crate::analysis::comparison::{ADVISED, CellAnswer, Family, LeftOut, Outcome, Test, allowed};
 use crate::units::text::counted;
 
 use super::estimate::titled;
@@ -38,13 +38,13 @@ pub(super) fn text(family: &Family, see: f64) -> String {
         let metrics = metrics.iter().map(|metric| metric.trim()).collect::<Vec<_>>().join(", ");
         out.push_str(&line(of.len(), &format!("{metrics}: {reason}")));
     }
-    let left_out: usize = family.cells.iter().map(|cell| cell.left_out.len()).sum();
-    if left_out > 0 {
-        out.push_str(&fill(
-            "",
-            2,
-            &format!("{} excluded: `--include-invalid` includes invalid ones", counted(left_out, "run")),
-        ));
+    let (invalid, without) = left_out(family);
+    if invalid > 0 {
+        let runs = counted(invalid, "run");
+        out.push_str(&fill("", 2, &format!("{runs} excluded as invalid: `--include-invalid` includes such runs")));
+    }
+    if without > 0 {
+        out.push_str(&fill("", 2, &format!("{} without a result", counted(without, "run"))));
     }
     let guards = || family.cells.iter().map(|cell| &cell.guardrail);
     let [arms, baselines] =
@@ -68,11 +68,27 @@ fn reason(words: &str) -> String {
     let bare = words.strip_prefix("n/a: ").unwrap_or(words);
     match bare.strip_prefix("n=").and_then(|rest| rest.split_once(" < ")) {
         Some((_, fewest)) => {
+            // A reason of some rounds ends like `36 requests, in 1 of 4 rounds`.
+            let (fewest, rounds) = fewest.split_once(", ").unwrap_or((fewest, ""));
+            let rounds = if rounds.is_empty() { String::new() } else { format!(", {rounds}") };
             let fewest = fewest.strip_suffix(" requests").unwrap_or(fewest);
-            format!("fewer than {fewest} requests in a run: a longer `phases: {{ measure }}` yields more")
+            format!("fewer than {fewest} requests in a run{rounds}: a longer `phases: {{ measure }}` yields more")
         }
         None => bare.to_owned(),
     }
+}
+
+/// Counts the runs that were excluded as invalid, and those without a result. The baseline's runs, with which
+/// several arms are compared, are counted once.
+fn left_out(family: &Family) -> (usize, usize) {
+    let of_cell = |cell: &CellAnswer| {
+        let place = (cell.sweep.clone(), cell.name.clone());
+        let one = move |run: &LeftOut| (place.clone(), run.arm.clone(), run.repeat, run.reason.starts_with("invalid"));
+        cell.left_out.iter().map(one).collect::<Vec<_>>()
+    };
+    let runs: IndexSet<_> = family.cells.iter().flat_map(of_cell).collect();
+    let invalid = runs.iter().filter(|(.., is_invalid)| *is_invalid).count();
+    (invalid, runs.len() - invalid)
 }
 
 /// Describes what would make tests possible, and how many repeats are needed to detect a difference of the
@@ -98,5 +114,18 @@ fn to_do(family: &Family, refused: &[&Test], see: f64) -> String {
              are still too few repeats, {more}"
         ),
         false => format!("To do: {more}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reason;
+
+    #[test]
+    fn a_reason_of_some_rounds_is_a_sentence() {
+        let more = "a longer `phases: { measure }` yields more";
+        assert_eq!(reason("n/a: n=3 < 6 requests"), format!("fewer than 6 requests in a run: {more}"));
+        let some = format!("fewer than 6 requests in a run, in 1 of 2 rounds: {more}");
+        assert_eq!(reason("n/a: n=3 < 6 requests, in 1 of 2 rounds"), some);
     }
 }

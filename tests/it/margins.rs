@@ -127,8 +127,8 @@ fn a_margin_is_shown_or_exceeded_or_takes_more_repeats() {
     earlier(&lab, &baseline, [1.05, 0.96, 1.04, 0.97, 0.99]);
     let open = gate(&[]);
     assert_eq!(open.code, Some(2), "{}{}", open.stdout, open.stderr);
-    let told = "--gate: 2 of 2 metrics are not shown to be within the margin, such as ttft_p50: within the margin of \
-                2 %: not shown";
+    let told = "--gate: 2 of 2 tests do not show the arm to be within the margin, such as ttft_p50: within the margin \
+                of 2 %: not shown";
     assert!(open.stderr.contains(told) && open.stderr.contains("repeats would suffice for all"), "{}", open.stderr);
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Better, Found, Outcome, SequenceLook, Test, margin, phrasing};
+use super::{CellAnswer, Found, Outcome, Pooled, SequenceLook, Test, margin, phrasing, pooled};
 use crate::analysis::paired::{self, benjamini::benjamini_hochberg, holm::holm, power};
 use crate::analysis::replicates::Scale;
 
@@ -56,28 +56,51 @@ impl Rules {
     }
 }
 
-/// Determines the outcomes of the tests of one family.
+/// Determines the outcomes of the tests of one family that has no effects over cells.
 pub fn settle(tests: &mut [&mut Test], rules: &Rules) {
+    settle_all(tests, &mut [], rules);
+}
+
+/// Determines the outcomes of the tests of all cells, and returns the effects over the cells. These effects
+/// belong to the same family.
+pub(super) fn settle_cells(cells: &mut [CellAnswer], rules: &Rules) -> Vec<Pooled> {
+    let mut pooled = pooled::over(cells);
+    let mut tests: Vec<&mut Test> = cells.iter_mut().flat_map(|cell| &mut cell.tests).collect();
+    settle_all(&mut tests, &mut pooled, rules);
+    margin::follow_from_cells(&mut pooled, cells);
+    pooled
+}
+
+fn settle_all(tests: &mut [&mut Test], pooled: &mut [Pooled], rules: &Rules) {
     let see = rules.see;
-    let tested: Vec<f64> = tests.iter().filter_map(|test| test.p).collect();
+    let of_cells = tests.iter().filter_map(|test| test.p);
+    let tested: Vec<f64> = of_cells.chain(pooled.iter().map(|one| one.p)).collect();
     let mut adjusted = rules.adjusted.adjust(&tested).into_iter();
     // Neither of the two adjustments is ever stricter than this level, so both detect the differences that
     // are detectable at this level.
     let mut known = Detectable::at(power::LEVEL / tested.len().max(1) as f64);
     for test in tests.iter_mut() {
+        test.in_family = rules.named || test.may_exist;
         test.p_adjusted = test.p.and_then(|_| adjusted.next());
         test.settle(&mut known, see);
         test.words = phrasing::of(test, see);
     }
+    pooled.iter_mut().for_each(|one| one.settle(adjusted.next()));
     if let Some(share) = rules.margin {
         let mut known = Detectable::at(margin::TWO_SIDED);
-        margin::settle(tests, share, rules.named, |wanted, measured, of| match measured.filter(|(sd, _)| *sd > 0.0) {
+        margin::settle(tests, pooled, share, |wanted, measured, of| match measured.filter(|(sd, _)| *sd > 0.0) {
             Some((sd, rounds)) => {
                 let needed = known.needed(wanted, sd, rounds, of)?;
                 Some(if rounds < paired::FEWEST { needed.max(ADVISED) } else { needed })
             }
             None => Some(ADVISED),
         });
+        // A difference above the margin is a difference, although its own test may be the stricter one.
+        for test in tests.iter_mut().filter(|test| test.is_beyond_margin() && test.outcome == Outcome::NotShown) {
+            test.outcome = Outcome::Worse;
+            test.words = phrasing::of(test, see);
+        }
+        pooled.iter_mut().filter(|one| one.is_beyond_margin()).for_each(Pooled::be_worse);
     }
 }
 
@@ -117,7 +140,7 @@ impl Detectable {
 
 impl Test {
     fn settle(&mut self, known: &mut Detectable, see: f64) {
-        let wanted = (self.scale == Scale::Log).then(|| see.ln_1p());
+        let wanted = (self.quantity.scale == Scale::Log).then(|| see.ln_1p());
         let of = self.sequence;
         self.outcome = match self.found.clone() {
             Found::Nothing(_) => Outcome::Unknown,
@@ -130,17 +153,12 @@ impl Test {
             }
             Found::Tested(t) => {
                 let least = known.with(t.n, of) * t.sd;
-                self.detectable = Some(if self.scale == Scale::Log { least.exp_m1() } else { least });
+                self.detectable = Some(if self.quantity.scale == Scale::Log { least.exp_m1() } else { least });
                 let is_shown = self.p_adjusted.is_some_and(|p| p <= power::LEVEL);
                 if !is_shown && wanted.is_some_and(|wanted| least > wanted) {
                     self.repeats_needed = wanted.and_then(|wanted| known.needed(wanted, t.sd, t.n, of));
                 }
-                match (is_shown, self.better) {
-                    (false, _) => Outcome::NotShown,
-                    (true, Better::Neither) => Outcome::Differs,
-                    (true, better) if (t.mean < 0.0) == (better == Better::Lower) => Outcome::Better,
-                    (true, _) => Outcome::Worse,
-                }
+                Outcome::of(is_shown, self.better, t.mean)
             }
         };
     }

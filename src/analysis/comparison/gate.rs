@@ -1,15 +1,18 @@
-//! The verdict of a gate on a comparison: passed, failed, or undecided.
+//! The verdict of a gate on a comparison: passed, failed, or undecided. It follows from what is claimed
+//! about each arm.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Family, MarginAnswer, Outcome, Test};
+use super::claim::{Member, members};
+use super::{CellAnswer, Claim, Conclusion, Family, MarginAnswer, Outcome, Shown};
 
 /// The verdict of a gate.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Gate {
-    /// Nothing is worse; with a margin, everything is shown to be no worse than the margin.
+    /// Every test was made and nothing is worse; with a margin, everything is shown to be no worse than the
+    /// margin.
     Passes,
     /// At least one metric or the share of failed requests is worse.
     Fails {
@@ -26,9 +29,9 @@ pub enum Gate {
 /// A failure of a gate.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Missed {
-    /// The sweep of the cell.
+    /// The sweep of the cell; for an effect over all cells, the names of their sweeps.
     pub sweep: String,
-    /// The cell's readable name.
+    /// The cell's readable name, or `all cells`.
     pub cell: String,
     /// The arm that is worse.
     pub arm: String,
@@ -39,72 +42,77 @@ pub struct Missed {
 }
 
 impl Gate {
-    /// Judges all declarations. An arm that fails more requests fails the gate, regardless of the
-    /// compared metrics. With a margin, a metric fails the gate if the arm is shown to be worse than the
-    /// margin, and passes it if the arm is shown not to be worse than the margin. Without a margin, or
-    /// for a metric that has no margin, the metric fails the gate if the arm is worse.
+    /// Judges all declarations by their claims. An arm that fails more requests fails the gate, regardless
+    /// of the compared metrics. With a margin, a metric fails the gate if the arm is shown to be worse than
+    /// the margin, and passes it if the arm is shown not to be worse than the margin. Without a margin, or
+    /// for a metric that has no margin, the metric fails the gate if the arm is worse, and passes it if a
+    /// test could be made.
     pub fn of(families: &[Family]) -> Gate {
         let missed: Vec<Missed> = families.iter().flat_map(missed).collect();
         if !missed.is_empty() {
             return Gate::Fails { missed };
         }
-        let tests = |has_margin: bool| {
-            let of = families.iter().filter(move |family| family.margin.is_some() == has_margin);
-            of.flat_map(|family| &family.cells).flat_map(|cell| &cell.tests).collect::<Vec<_>>()
-        };
-        let (with, without) = (tests(true), tests(false));
-        let open = match (with.is_empty(), without.is_empty()) {
-            (true, _) => untested(&without),
-            (false, true) => undecided(&with),
-            (false, false) => undecided(&with).or_else(|| untested(&without)),
-        };
-        match open {
-            Some(why) => Gate::Unanswered { why },
-            None => Gate::Passes,
+        let open = |family: &Family| family.claims.iter().any(|claim| claim.conclusion == Conclusion::Undecided);
+        let why: Vec<String> = families.iter().filter(|family| open(family)).map(why).collect();
+        match families.iter().all(|family| family.claims.is_empty()) {
+            true => Gate::Unanswered { why: "nothing could be tested (0 refused, 0 n/a)".to_owned() },
+            false if !why.is_empty() => Gate::Unanswered { why: why.join("; ") },
+            false => Gate::Passes,
         }
     }
 }
 
 fn missed(family: &Family) -> Vec<Missed> {
-    let mut missed = Vec::new();
-    for cell in &family.cells {
-        let mut miss = |what: String| {
-            let (sweep, name, arm) = (cell.sweep.clone(), cell.name.clone(), cell.arm.clone());
-            missed.push(Missed { sweep, cell: name, arm, baseline: family.baseline.clone(), what });
-        };
-        if cell.guardrail.outcome == Outcome::Worse {
-            miss(format!("errors: {}", cell.guardrail.words));
-        }
-        for test in &cell.tests {
-            match &test.margin {
-                Some(margin) if margin.answer == MarginAnswer::Worse => {
-                    miss(format!("{} {}", test.metric, margin.words))
-                }
-                Some(margin) if margin.answer != MarginAnswer::NotJudged => {}
-                _ if test.outcome == Outcome::Worse => miss(format!("{} {}", test.metric, test.words)),
-                _ => {}
-            }
-        }
-    }
-    missed
+    let of_claim = |claim: &Claim| {
+        let against = claim.worse.iter().filter(|one| one.margin.is_none_or(|answer| answer == MarginAnswer::Worse));
+        against.map(|one| of_shown(family, claim, one)).collect::<Vec<_>>()
+    };
+    family.claims.iter().flat_map(of_claim).collect()
 }
 
-/// Describes the metrics that are not shown to be within the margin, with the number of repeats that
-/// would suffice; `None` if all metrics are shown to be within it. If no metric has a margin, explains
-/// why nothing could be tested.
-fn undecided(tests: &[&Test]) -> Option<String> {
-    let judged = tests.iter().filter_map(|test| Some((*test, test.margin.as_ref()?)));
-    let judged: Vec<_> = judged.filter(|(_, margin)| margin.answer != MarginAnswer::NotJudged).collect();
-    if judged.is_empty() {
-        return untested(tests);
+fn of_shown(family: &Family, claim: &Claim, one: &Shown) -> Missed {
+    let sweeps = || {
+        let of_arm = family.cells.iter().filter(|cell| cell.arm == claim.arm).map(|cell| cell.sweep.as_str());
+        of_arm.collect::<indexmap::IndexSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+    };
+    let words = one.margin_words.as_ref().unwrap_or(&one.words);
+    let colon = if one.metric == super::claim::ERRORS { ":" } else { "" };
+    Missed {
+        sweep: one.sweep.clone().unwrap_or_else(sweeps),
+        cell: one.cell.clone().unwrap_or_else(|| "all cells".to_owned()),
+        arm: claim.arm.clone(),
+        baseline: family.baseline.clone(),
+        what: format!("{}{colon} {words}", one.metric),
     }
-    let open: Vec<_> = judged.iter().filter(|(_, margin)| margin.answer == MarginAnswer::NotShown).collect();
-    let (first, margin) = open.first()?;
-    let most = open.iter().filter_map(|(_, margin)| margin.repeats_needed).max();
-    let all = open.iter().all(|(_, margin)| margin.repeats_needed.is_some());
-    // The line contains two numbers of repeats, so each states the metrics to which it applies.
+}
+
+/// Describes the tests of a family that leave it undecided, with the number of repeats that would suffice.
+fn why(family: &Family) -> String {
+    let of_claim = |claim: &Claim| {
+        let cells: Vec<&CellAnswer> = family.cells.iter().filter(|cell| cell.arm == claim.arm).collect();
+        members(&claim.arm, &cells, &family.pooled)
+    };
+    let all: Vec<Member> = family.claims.iter().flat_map(of_claim).collect();
+    let open: Vec<&Member> = all.iter().filter(|member| member.is_open()).collect();
+    match all.iter().any(|member| member.judged().is_some()) {
+        true => outside(&open, all.len()),
+        false => untested(&open, all.len()),
+    }
+}
+
+/// Describes the tests that do not show the arm to be within the margin.
+fn outside(open: &[&Member], of: usize) -> String {
+    let Some(first) = open.iter().find(|member| member.judged().is_some()).or(open.first()) else {
+        return "nothing could be tested".to_owned();
+    };
+    let needed = |member: &&Member| member.margin.and_then(|margin| margin.repeats_needed);
+    // The effects over all cells need no repeats of their own.
+    let of_cells = || open.iter().copied().filter(|member| member.is_of_cell());
+    let most = of_cells().filter_map(|member| needed(&member)).max();
+    let all = of_cells().all(|member| needed(&member).is_some());
+    // The line contains two numbers of repeats, so each states the tests to which it applies.
     let repeats = match most.filter(|_| all && open.len() > 1) {
-        Some(most) if margin.repeats_needed == Some(most) => " for all".to_owned(),
+        Some(most) if needed(first) == Some(most) => " for all".to_owned(),
         Some(most) => format!(" for it, and {most} repeats would suffice for all"),
         None => String::new(),
     };
@@ -112,22 +120,23 @@ fn undecided(tests: &[&Test]) -> Option<String> {
         Outcome::Unknown => format!(" ({}; measure longer, or choose other metrics)", first.words),
         _ => String::new(),
     };
-    let (count, of) = (open.len(), judged.len());
-    Some(format!(
-        "{count} of {of} metrics are not shown to be within the margin, such as {}: {}{repeats}{unknown}",
-        first.metric, margin.words
-    ))
+    let words = first.margin.filter(|_| first.judged().is_some()).map_or(first.words, |margin| margin.words.as_str());
+    let count = open.len();
+    format!(
+        "{count} of {of} tests do not show the arm to be within the margin, such as {}: {words}{repeats}{unknown}",
+        first.metric
+    )
 }
 
-/// Returns a sentence that explains why nothing could be tested; `None` if any test was possible. A gate
-/// does not pass if nothing could be tested.
-fn untested(tests: &[&Test]) -> Option<String> {
-    let count = |outcome| tests.iter().filter(|test| test.outcome == outcome).count();
+/// Describes the tests that could not be made. A gate does not pass if any could not be made.
+fn untested(open: &[&Member], of: usize) -> String {
+    let count = |outcome| open.iter().filter(|member| member.outcome == outcome).count();
     let (refused, unknown) = (count(Outcome::Refused), count(Outcome::Unknown));
-    if refused + unknown < tests.len() {
-        return None;
-    }
-    let first = tests.iter().find(|test| test.outcome == Outcome::Refused).or_else(|| tests.first());
-    let first = first.map_or_else(String::new, |test| format!(", such as {}: {}", test.metric, test.words));
-    Some(format!("nothing could be tested ({refused} refused, {unknown} n/a){first}"))
+    let first = open.iter().find(|member| member.outcome == Outcome::Refused).or(open.first());
+    let first = first.map_or_else(String::new, |member| format!(", such as {}: {}", member.metric, member.words));
+    let what = match open.len() {
+        all if all == of => "nothing could be tested".to_owned(),
+        some => format!("{some} of {of} tests could not be made"),
+    };
+    format!("{what} ({refused} refused, {unknown} n/a){first}")
 }

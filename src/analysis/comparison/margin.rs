@@ -5,19 +5,18 @@
 //! within the margin. A gate passes if this is shown for every metric. No adjustment is needed, because
 //! each metric must pass individually (intersection–union). The opposite bound shows that an arm is
 //! worse than the margin. A single such result fails the gate, so these tests are adjusted by Holm's
-//! method.
+//! method. Effects over all cells are tested in the same way, and are within the margin wherever each of
+//! their cells is.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::reading::NOT_KNOWN;
-use super::{Better, Found, SequenceLook, Test, phrasing};
-use crate::analysis::metric::{self, Unit};
+use super::{CellAnswer, Found, Pooled, Quantity, SequenceLook, Test, phrasing};
 use crate::analysis::paired::{self, PairedT, holm::holm, power};
 use crate::analysis::replicates::Scale;
 use crate::analysis::student;
 
-/// The result of a metric's margin test.
+/// The result of a margin test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MarginAnswer {
@@ -70,10 +69,10 @@ struct Worsening {
 }
 
 impl Worsening {
-    fn of(test: &Test, t: &PairedT, limit: f64) -> Worsening {
-        let mean = sign(test.better) * t.mean;
+    fn of(quantity: &Quantity, t: &PairedT, sequence: Option<SequenceLook>, limit: f64) -> Worsening {
+        let mean = quantity.sign() * t.mean;
         let (error, df) = (t.sd / (t.n as f64).sqrt(), (t.n - 1) as f64);
-        Worsening { mean, error, df, sd: t.sd, limit, sequence: test.sequence }
+        Worsening { mean, error, df, sd: t.sd, limit, sequence }
     }
 
     /// Returns the upper and lower bounds on how much worse the arm is, each at 95 %.
@@ -91,30 +90,100 @@ impl Worsening {
         let beyond = self.sequence.map_or(both, |look| look.p(self.df as usize + 1, both)) / 2.0;
         if t > 0.0 { beyond } else { 1.0 - beyond }
     }
+
+    /// Describes a bound on how much worse the arm is: `slower by 1.1 % at most`.
+    fn end(quantity: &Quantity, worse: f64, word: &str) -> String {
+        let word = match (worse > 0.0, word) {
+            (true, word) => word,
+            (false, "most") => "least",
+            (false, _) => "most",
+        };
+        format!("{} at {word}", phrasing::moved(quantity, quantity.sign() * worse))
+    }
 }
 
-/// Tests every metric of a family against the margin. `named` states whether the metrics were requested
-/// by name. `needed` returns how many rounds show an effect, given a deviation and the number of rounds
-/// that measured it; without a deviation, it returns the recommended minimum.
+/// Tests every metric of a family, and every effect over cells, against the margin. `needed` returns how
+/// many rounds show an effect, given a deviation and the number of rounds that measured it; without a
+/// deviation, it returns the recommended minimum.
 pub(super) fn settle(
     tests: &mut [&mut Test],
+    pooled: &mut [Pooled],
     margin: f64,
-    named: bool,
     mut needed: impl FnMut(f64, Option<(f64, usize)>, Option<SequenceLook>) -> Option<u32>,
 ) {
-    let tested: Vec<Option<Worsening>> = tests.iter().map(|test| tested(test, margin)).collect();
-    let mut adjusted = holm(&tested.iter().flatten().map(Worsening::p_worse).collect::<Vec<_>>()).into_iter();
-    for (test, worsening) in tests.iter_mut().zip(tested) {
-        let is_worse = worsening.and_then(|_| adjusted.next()).is_some_and(|p| p <= power::LEVEL);
-        test.margin = Some(answer(test, margin, (worsening, is_worse), named, &mut needed));
+    let of_cells: Vec<Option<Worsening>> = tests.iter().map(|test| tested(test, margin)).collect();
+    let of_pooled = pooled.iter().map(|one| {
+        let limit = one.quantity.limit(margin)?;
+        Some(Worsening::of(&one.quantity, &one.t, None, limit))
+    });
+    let of_pooled: Vec<Option<Worsening>> = of_pooled.collect();
+    let tested = of_cells.iter().chain(&of_pooled).flatten();
+    let mut adjusted = holm(&tested.map(Worsening::p_worse).collect::<Vec<_>>()).into_iter();
+    let mut is_worse =
+        |worsening: Option<Worsening>| worsening.and_then(|_| adjusted.next()).is_some_and(|p| p <= power::LEVEL);
+    for (test, worsening) in tests.iter_mut().zip(of_cells) {
+        let is_worse = is_worse(worsening);
+        test.margin = Some(answer(test, margin, (worsening, is_worse), &mut needed));
+    }
+    for (one, worsening) in pooled.iter_mut().zip(of_pooled) {
+        let is_worse = is_worse(worsening);
+        one.margin = Some(answer_over_cells(one, margin, worsening, is_worse));
     }
 }
 
 fn tested(test: &Test, margin: f64) -> Option<Worsening> {
-    let limit = limit(test, margin)?;
+    let limit = test.quantity.limit(margin)?;
     match &test.found {
-        Found::Tested(t) => Some(Worsening::of(test, t, limit)),
+        Found::Tested(t) => Some(Worsening::of(&test.quantity, t, test.sequence, limit)),
         _ => None,
+    }
+}
+
+fn answer_over_cells(one: &Pooled, margin: f64, worsening: Option<Worsening>, is_worse: bool) -> Margin {
+    let Some(worsening) = worsening else { return Margin::none(margin) };
+    let quantity = &one.quantity;
+    let size = size(quantity, margin);
+    let (most, least) = worsening.bounds();
+    let [at_most, at_least] = [(most, "most"), (least, "least")].map(|(end, word)| Worsening::end(quantity, end, word));
+    let (answer, words) = if most < worsening.limit {
+        (MarginAnswer::Shown, format!("within the margin of {size}: shown ({at_most})"))
+    } else if is_worse {
+        (MarginAnswer::Worse, format!("outside the margin of {size}: shown ({at_least})"))
+    } else {
+        (MarginAnswer::NotShown, format!("within the margin of {size}: not shown ({at_most})"))
+    };
+    let bound = Some(quantity.scale.leave(quantity.sign() * most));
+    Margin { margin, bound, answer, repeats_needed: None, words }
+}
+
+/// States that an effect over cells is within the margin if each of its cells is shown to be. The mean of
+/// these cells cannot exceed all of them, even if they differ too much for an interval over cells to show
+/// it.
+pub(super) fn follow_from_cells(pooled: &mut [Pooled], cells: &[CellAnswer]) {
+    for one in pooled {
+        let Pooled { arm, metric, quantity, margin: Some(margin), .. } = one else { continue };
+        let of_arm = cells.iter().filter(|cell| cell.arm == *arm).flat_map(|cell| &cell.tests);
+        let mut own = of_arm.filter(|test| test.metric == *metric && test.p.is_some());
+        let is_within = |test: &Test| test.margin.as_ref().is_some_and(|margin| margin.answer == MarginAnswer::Shown);
+        if margin.answer == MarginAnswer::NotShown && own.all(is_within) {
+            margin.answer = MarginAnswer::Shown;
+            margin.words = format!("within the margin of {}: shown in every cell", size(quantity, margin.margin));
+        }
+    }
+}
+
+impl Margin {
+    /// Returns the result for a metric without a margin.
+    fn none(margin: f64) -> Margin {
+        let (answer, words) = (MarginAnswer::NotJudged, "has no margin".to_owned());
+        Margin { margin, bound: None, answer, repeats_needed: None, words }
+    }
+}
+
+impl Test {
+    /// Whether the arm is shown to be worse than the margin.
+    pub(super) fn is_beyond_margin(&self) -> bool {
+        self.margin.as_ref().is_some_and(|margin| margin.answer == MarginAnswer::Worse)
     }
 }
 
@@ -122,21 +191,16 @@ fn answer(
     test: &Test,
     margin: f64,
     (worsening, is_worse): (Option<Worsening>, bool),
-    named: bool,
     needed: &mut impl FnMut(f64, Option<(f64, usize)>, Option<SequenceLook>) -> Option<u32>,
 ) -> Margin {
-    let size = size(test, margin);
+    let quantity = &test.quantity;
+    let size = size(quantity, margin);
     let bare = |answer, words| Margin { margin, bound: None, answer, repeats_needed: None, words };
-    let Some(limit) = limit(test, margin) else {
-        return bare(MarginAnswer::NotJudged, "has no margin".to_owned());
-    };
+    let Some(limit) = quantity.limit(margin).filter(|_| test.in_family) else { return Margin::none(margin) };
     let not_shown = format!("within the margin of {size}: not shown");
     match (&test.found, worsening) {
-        (Found::Nothing(why), _) if !named && why.starts_with(NOT_KNOWN) => {
-            bare(MarginAnswer::NotJudged, "has no margin".to_owned())
-        }
         (Found::Nothing(_), _) => bare(MarginAnswer::NotShown, not_shown),
-        (Found::Same(difference), _) if sign(test.better) * difference <= limit => {
+        (Found::Same(difference), _) if quantity.sign() * difference <= limit => {
             bare(MarginAnswer::Shown, format!("within the margin of {size}: shown"))
         }
         (Found::Same(_), _) => bare(MarginAnswer::Worse, format!("outside the margin of {size}: shown")),
@@ -146,19 +210,10 @@ fn answer(
             Margin { repeats_needed: repeats, ..bare(MarginAnswer::NotShown, words) }
         }
         (Found::Tested(t), worsening) => {
-            let worsening = worsening.unwrap_or_else(|| Worsening::of(test, t, limit));
+            let worsening = worsening.unwrap_or_else(|| Worsening::of(quantity, t, test.sequence, limit));
             let (most, least) = worsening.bounds();
-            let leave = |worse: f64| test.scale.leave(sign(test.better) * worse);
-            let end = |worse: f64, word: &str| {
-                let word = if worse > 0.0 {
-                    word
-                } else if word == "most" {
-                    "least"
-                } else {
-                    "most"
-                };
-                format!("{} at {word}", phrasing::moved(test, sign(test.better) * worse))
-            };
+            let leave = |worse: f64| quantity.scale.leave(quantity.sign() * worse);
+            let end = |worse: f64, word: &str| Worsening::end(quantity, worse, word);
             if most < limit {
                 let words = format!("within the margin of {size}: shown ({})", end(most, "most"));
                 return Margin { bound: Some(leave(most)), ..bare(MarginAnswer::Shown, words) };
@@ -194,25 +249,8 @@ pub fn tolerated(margin: f64, rounds: u32, sequential: bool) -> Option<f64> {
     (rounds >= paired::FEWEST).then(|| (margin.ln_1p() / power::detectable(rounds, level)).exp_m1())
 }
 
-/// Returns 1 if a higher value of the metric is worse, and -1 if a lower value is worse.
-pub(super) fn sign(better: Better) -> f64 {
-    if better == Better::Lower { 1.0 } else { -1.0 }
-}
-
-/// Returns the margin on the metric's scale, as a positive number; `None` for a metric that has no
-/// margin.
-pub(super) fn limit(test: &Test, margin: f64) -> Option<f64> {
-    let unit = metric::find(test.name.key).map(|metric| metric.unit);
-    match (test.better, test.scale) {
-        (Better::Neither, _) => None,
-        (Better::Lower, Scale::Log) => Some(margin.ln_1p()),
-        (Better::Higher, Scale::Log) => Some(-(-margin).ln_1p()),
-        (_, Scale::Plain) => (unit == Some(Unit::Share)).then_some(margin),
-    }
-}
-
 /// Formats the margin of a metric: `2 %`, or `2 points` for a share.
-fn size(test: &Test, margin: f64) -> String {
+fn size(quantity: &Quantity, margin: f64) -> String {
     let percent = phrasing::allowed(margin);
-    if test.scale == Scale::Log { percent } else { percent.replace('%', "points") }
+    if quantity.scale == Scale::Log { percent } else { percent.replace('%', "points") }
 }

@@ -87,8 +87,6 @@ fn too_few_rounds_and_missing_values_show_nothing() {
 
 fn family(tests: Vec<Test>, margin: Option<f64>, failed: u64) -> Family {
     let failing = |failed| (0..3).map(|at| (at, FailureCount { requests: 1_000, failed, dispersion: None })).collect();
-    let mut tests = tests;
-    settle(&mut tests.iter_mut().collect::<Vec<_>>(), &Rules { margin, ..Rules::seeing(0.05) });
     let cell = CellAnswer {
         sweep: "load".to_owned(),
         cell: Map::new(),
@@ -99,8 +97,8 @@ fn family(tests: Vec<Test>, margin: Option<f64>, failed: u64) -> Family {
         guardrail: Guardrail::of([&failing(0), &failing(failed)]),
         tests,
     };
-    let (by, baseline) = ("endpoint".to_owned(), "old".to_owned());
-    Family { by, baseline, tests: 1, margin, notes: Vec::new(), cells: vec![cell], pooled: Vec::new() }
+    let declaration = Declaration { by: "endpoint".to_owned(), baseline: "old".to_owned(), notes: Vec::new() };
+    Family::settled(declaration, vec![cell], &Rules { margin, ..Rules::seeing(0.05) })
 }
 
 #[test]
@@ -127,7 +125,7 @@ fn a_gate_passes_where_margins_are_shown_and_fails_where_errors_are() {
     match gate(noisy, Some(0.02), 0) {
         Gate::Unanswered { why } => {
             assert!(
-                why.starts_with("1 of 1 metrics are not shown to be within the margin, such as ttft_p50:"),
+                why.starts_with("1 of 1 tests do not show the arm to be within the margin, such as ttft_p50:"),
                 "{why}"
             );
             assert!(why.ends_with("repeats would suffice"), "{why}");

@@ -2,10 +2,12 @@
 //! been detected. The code is pure; another module decides which runs are paired.
 //!
 //! The test is a paired t over rounds (`analysis::paired`), on logarithms if the metric is compared as a
-//! ratio. All tests of one declaration form one family: Holm's method keeps the chance of any false
-//! finding among them at 5 %. Failed requests are not part of the family, because they are a guardrail
-//! of every comparison.
+//! ratio. All tests of one declaration, including the effects over all of its cells, form one family:
+//! Holm's method keeps the chance of any false finding among them at 5 %. Failed requests are not part of
+//! the family, because they are a guardrail of every comparison. What is said about an arm follows from
+//! all of its tests (`claim`).
 
+mod claim;
 pub mod errors;
 mod family;
 mod gate;
@@ -13,10 +15,13 @@ pub mod guardrail;
 mod margin;
 mod phrasing;
 pub mod pooled;
+mod quantity;
 mod reading;
 mod sequence;
 mod undecided;
 
+#[cfg(test)]
+mod claim_tests;
 #[cfg(test)]
 mod error_tests;
 #[cfg(test)]
@@ -28,6 +33,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+pub use claim::{Claim, Conclusion, ERRORS, Shown, Unproven};
 pub use family::{ADVISED, Adjusted, Rules, settle};
 pub use gate::{Gate, Missed};
 pub use guardrail::Guardrail;
@@ -35,6 +41,7 @@ pub(crate) use margin::Margin;
 pub use margin::{MarginAnswer, tolerated};
 pub use phrasing::{allowed, percent};
 pub use pooled::Pooled;
+pub(crate) use quantity::Quantity;
 pub use reading::{Better, RunValue, all_names, expand, read, read_class};
 pub use sequence::SequenceLook;
 pub use undecided::undecided;
@@ -65,6 +72,36 @@ pub enum Outcome {
     Refused,
     /// There are no values to compare; `words` contains the reason.
     Unknown,
+}
+
+impl Outcome {
+    /// Returns the outcome of a test by its mean difference on the metric's scale.
+    fn of(is_shown: bool, better: Better, mean: f64) -> Outcome {
+        match (is_shown, better) {
+            (false, _) => Outcome::NotShown,
+            (true, Better::Neither) => Outcome::Differs,
+            (true, better) if (mean < 0.0) == (better == Better::Lower) => Outcome::Better,
+            (true, _) => Outcome::Worse,
+        }
+    }
+}
+
+/// The number of rounds in which the arm's value is higher than, lower than or equal to the baseline's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Observed {
+    /// Rounds in which the arm's value is higher.
+    pub higher: u32,
+    /// Rounds in which the arm's value is lower.
+    pub lower: u32,
+    /// Rounds in which both values are equal.
+    pub equal: u32,
+}
+
+impl Observed {
+    fn of(differences: &[f64]) -> Observed {
+        let count = |is: fn(f64) -> bool| differences.iter().filter(|one| is(**one)).count() as u32;
+        Observed { higher: count(|one| one > 0.0), lower: count(|one| one < 0.0), equal: count(|one| one == 0.0) }
+    }
 }
 
 /// A mean over the runs of one arm.
@@ -115,8 +152,13 @@ pub struct Test {
     pub unit: &'static str,
     /// Which direction is better.
     pub better: Better,
+    /// Whether the test is one of the declaration's tests. It is not if neither arm can have the metric
+    /// and the metric was not requested by name: a response that is not streamed has no TPOT.
+    pub in_family: bool,
     /// Number of rounds: repeats in which both arms have a value.
     pub rounds: u32,
+    /// In how many of the rounds the arm's value is higher or lower than the baseline's.
+    pub observed: Observed,
     /// The baseline over all rounds that were measured on both arms; null if the baseline has no value
     /// in one of these rounds.
     pub baseline: Option<Mean>,
@@ -150,11 +192,12 @@ pub struct Test {
     /// rounds was fixed in advance.
     pub sequence: Option<SequenceLook>,
     #[serde(skip)]
-    name: MetricName,
-    #[serde(skip)]
-    scale: Scale,
+    quantity: Quantity,
     #[serde(skip)]
     found: Found,
+    /// Whether an arm has a value in any round, or could have one.
+    #[serde(skip)]
+    may_exist: bool,
     /// Whether any round was measured on both arms.
     #[serde(skip)]
     has_rounds: bool,
@@ -213,7 +256,7 @@ pub struct Family {
     /// The axis value with which all other values are compared; for a comparison with earlier results, the
     /// location of these results.
     pub baseline: String,
-    /// Number of tests made; p-values are adjusted for all of them.
+    /// Number of tests made, including effects over all cells; p-values are adjusted for all of them.
     pub tests: u32,
     /// How much worse an arm may be (0.02: 2 %, or 2 percentage points for a share); null without a
     /// margin.
@@ -224,6 +267,32 @@ pub struct Family {
     pub cells: Vec<CellAnswer>,
     /// Mean effects over all cells, one for each arm and metric that was tested in three or more cells.
     pub pooled: Vec<Pooled>,
+    /// What is claimed about each arm, in the order of the cells. Headline, gate and pages follow from it.
+    pub claims: Vec<Claim>,
+}
+
+/// What is compared in one declaration.
+#[derive(Debug, Clone)]
+pub struct Declaration {
+    /// The axis that is compared; `time` for a comparison with earlier results.
+    pub by: String,
+    /// The value of the axis with which all other values are compared.
+    pub baseline: String,
+    /// Notes on how to read the numbers of all cells.
+    pub notes: Vec<String>,
+}
+
+impl Family {
+    /// Determines the outcomes of all tests of a declaration, and what they claim. The guardrails of the
+    /// cells are settled before.
+    pub fn settled(declaration: Declaration, mut cells: Vec<CellAnswer>, rules: &Rules) -> Family {
+        let pooled = family::settle_cells(&mut cells, rules);
+        let made = cells.iter().flat_map(|cell| &cell.tests).filter(|test| test.p.is_some()).count();
+        let Declaration { by, baseline, notes } = declaration;
+        let claims = claim::claims(&cells, &pooled);
+        let tests = (made + pooled.len()) as u32;
+        Family { by, baseline, tests, margin: rules.margin, notes, cells, pooled, claims }
+    }
 }
 
 /// The output of `compare --format json`.
@@ -241,7 +310,7 @@ pub struct Comparison {
     pub see: f64,
     /// How p-values are adjusted within a declaration.
     pub adjusted_by: Adjusted,
-    /// Number of tests in which an arm is worse than its baseline.
+    /// Number of tests in which an arm is worse than its baseline, including effects over all cells.
     pub regressions: u32,
     /// Number of cells in which an arm fails more requests than its baseline.
     pub worse_errors: u32,
@@ -274,7 +343,8 @@ impl Test {
 
     fn of(name: MetricName, sides: &Sides, at_most: Option<u32>) -> Test {
         let metric = metric::find(name.key).expect("metric names are those of the table");
-        let scale = metric.scale;
+        let quantity = Quantity::of(name, metric);
+        let scale = quantity.scale;
         let pairs = Pairs::of(sides, scale);
         let found = pairs.found(at_most);
         let test = match &found {
@@ -291,9 +361,11 @@ impl Test {
         let ratio = scale == Scale::Log;
         Test {
             metric: name.to_string(),
-            unit: metric.unit.symbol(),
-            better: metric.better,
+            unit: quantity.unit,
+            better: quantity.better,
+            in_family: true,
             rounds: pairs.differences.len() as u32,
+            observed: Observed::of(&pairs.differences),
             baseline: mean(0),
             arm: mean(1),
             change: test.map(|test| Change {
@@ -316,9 +388,9 @@ impl Test {
             words: String::new(),
             margin: None,
             sequence: at_most.map(|at_most| SequenceLook { round: pairs.differences.len() as u32, at_most }),
-            name,
-            scale,
+            quantity,
             found,
+            may_exist: pairs.rounds == 0 || pairs.may_exist,
             has_rounds: pairs.rounds > 0,
         }
     }
@@ -355,6 +427,8 @@ struct Pairs {
     /// Number of rounds in which a value lies among failures. Excluding these rounds would favor the arm
     /// whose requests fail.
     failed: usize,
+    /// Whether a run has a value, or lacks it for another reason than that it could never have one.
+    may_exist: bool,
 }
 
 impl Pairs {
@@ -366,6 +440,7 @@ impl Pairs {
             differences: Vec::new(),
             missing: None,
             failed: 0,
+            may_exist: false,
         };
         for (repeat, baseline) in &sides.baseline {
             let Some(arm) = sides.arm.get(repeat) else { continue };
@@ -379,6 +454,7 @@ impl Pairs {
         for (side, reading) in [baseline, arm].into_iter().enumerate() {
             self.values[side].extend(reading.number());
             self.few[side] |= matches!(reading, RunValue::Few(_));
+            self.may_exist |= !reading.is_impossible();
         }
         if let Some((a, b)) = baseline.number().zip(arm.number()) {
             let Some((from, to)) = scale.enter(a).zip(scale.enter(b)) else {

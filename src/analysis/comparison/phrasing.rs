@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::{Found, Outcome, Test};
-use crate::analysis::metric::{self, Unit};
+use super::{Found, Observed, Outcome, Quantity, Test};
+use crate::analysis::metric::Unit;
 use crate::analysis::paired::power;
 use crate::analysis::replicates::Scale;
 use crate::units::text::counted;
@@ -15,11 +15,11 @@ pub(super) fn of(test: &Test, see: f64) -> String {
         (Found::Nothing(why), _) => format!("n/a: {why}"),
         (Found::Same(0.0), _) => "equal in every repeat".to_owned(),
         (Found::Same(difference), _) => {
-            format!("{} in every repeat: no variation to test against", moved(test, *difference))
+            format!("{} in every repeat: no variation to test against", moved(&test.quantity, *difference))
         }
         (Found::Few(_), _) => {
-            let repeats = counted(test.rounds, "repeat");
-            format!("refused: {repeats}; {} would suffice", test.repeats_needed.unwrap_or_default())
+            let repeats = counted(test.repeats_needed.unwrap_or_default(), "repeat");
+            format!("{}, not proven; {repeats} would suffice", seen_in(&test.quantity, test.observed))
         }
         (Found::Tested(_), Outcome::NotShown) => {
             let among = test.p.filter(|p| *p <= power::LEVEL).map_or("", |_| ", adjusted for other tests,");
@@ -30,21 +30,34 @@ pub(super) fn of(test: &Test, see: f64) -> String {
             };
             format!("no difference shown{among} at this power (would detect {would}{more})")
         }
-        (Found::Tested(t), _) => moved(test, t.mean),
+        (Found::Tested(t), _) => moved(&test.quantity, t.mean),
     }
 }
 
 /// Describes a difference: `slower by 3.1 %`, `higher by 0.4 points`.
-pub(super) fn moved(test: &Test, difference: f64) -> String {
-    let is_time = metric::find(test.name.key).is_some_and(|metric| metric.unit == Unit::Millis);
-    let word = match (is_time, difference > 0.0) {
+pub(super) fn moved(quantity: &Quantity, difference: f64) -> String {
+    let by = if quantity.scale == Scale::Log { difference.exp_m1().abs() } else { difference.abs() };
+    format!("{} by {}", word(quantity, difference > 0.0), size(quantity, by, ""))
+}
+
+fn word(quantity: &Quantity, is_higher: bool) -> &'static str {
+    match (quantity.measured_in == Unit::Millis, is_higher) {
         (true, true) => "slower",
         (true, false) => "faster",
         (false, true) => "higher",
         (false, false) => "lower",
-    };
-    let by = if test.scale == Scale::Log { difference.exp_m1().abs() } else { difference.abs() };
-    format!("{word} by {}", size(test, by, ""))
+    }
+}
+
+/// Describes what was observed in the rounds: `slower in 2 of 2 repeats`.
+pub(super) fn seen_in(quantity: &Quantity, observed: Observed) -> String {
+    let Observed { higher, lower, equal } = observed;
+    let of = counted(higher + lower + equal, "repeat");
+    match (higher, lower) {
+        (0, 0) => format!("equal in {equal} of {of}"),
+        (higher, lower) if higher >= lower => format!("{} in {higher} of {of}", word(quantity, true)),
+        (_, lower) => format!("{} in {lower} of {of}", word(quantity, false)),
+    }
 }
 
 /// Formats the smallest difference that would have been detected. For runs that differ widely, the difference
@@ -52,22 +65,21 @@ pub(super) fn moved(test: &Test, difference: f64) -> String {
 /// are not stated exactly either.
 fn seen(test: &Test, least: f64) -> String {
     match least {
-        least if test.scale != Scale::Log => size(test, least, "≥ "),
+        least if test.quantity.scale != Scale::Log => size(&test.quantity, least, "≥ "),
         least if least > 1e3 => "> 1000×".to_owned(),
         least if least >= 1.0 => format!("≥ {}×", short(1.0 + least)),
         least if least < 1e-5 => "any above 0.001 %".to_owned(),
-        least => size(test, least, "≥ "),
+        least => size(&test.quantity, least, "≥ "),
     }
 }
 
 /// Formats the size of a difference: a percentage for a ratio, points for shares. `before` precedes the
 /// number.
-pub(super) fn size(test: &Test, by: f64, before: &str) -> String {
-    let unit = metric::find(test.name.key).map(|metric| metric.unit);
-    match (test.scale, unit) {
+pub(super) fn size(quantity: &Quantity, by: f64, before: &str) -> String {
+    match (quantity.scale, quantity.measured_in) {
         (Scale::Log, _) => format!("{before}{}", percent(by)),
-        (Scale::Plain, Some(Unit::Share)) => format!("{before}{} points", short(by * 100.0)),
-        (Scale::Plain, _) => format!("{before}{} {}", short(by), test.unit),
+        (Scale::Plain, Unit::Share) => format!("{before}{} points", short(by * 100.0)),
+        (Scale::Plain, _) => format!("{before}{} {}", short(by), quantity.unit),
     }
 }
 

@@ -10,14 +10,15 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CellAnswer, Found, Test, phrasing};
-use crate::analysis::paired::{self, moments};
+use super::{Better, CellAnswer, Found, Margin, MarginAnswer, Outcome, Quantity, Test, phrasing};
+use crate::analysis::paired::{self, PairedT, moments, power};
 use crate::analysis::replicates::Scale;
 
 /// Minimum number of cells; two cells barely determine a deviation.
 pub const FEWEST: usize = 3;
 
-/// One metric of an arm compared with its baseline over all cells.
+/// One metric of an arm compared with its baseline over all cells. It is one of the tests of its
+/// declaration, like those of the cells.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Pooled {
     /// The arm: a value of the axis.
@@ -26,6 +27,8 @@ pub struct Pooled {
     pub metric: String,
     /// Unit; empty for shares, ratios and money.
     pub unit: &'static str,
+    /// Which direction is better.
+    pub better: Better,
     /// Number of cells in which the metric was tested.
     pub cells: u32,
     /// `ratio`: the arm divided by the baseline. `difference`: the arm minus the baseline, in the
@@ -40,8 +43,20 @@ pub struct Pooled {
     /// How much the true changes of cells differ: their standard deviation beyond what the rounds
     /// explain; for a ratio, its excess over 1. 0 if the rounds explain everything.
     pub(crate) between_cells: f64,
+    /// Two-sided p-value of the t test over cells.
+    pub p: f64,
+    /// The p-value adjusted for all tests of the family.
+    pub p_adjusted: Option<f64>,
+    /// The outcome: `better`, `worse`, `differs` or `not_shown`.
+    pub outcome: Outcome,
     /// The effect in words.
     pub words: String,
+    /// Whether the arm is shown to be worse by no more than the margin; null without a margin.
+    pub margin: Option<Margin>,
+    #[serde(skip)]
+    pub(super) quantity: Quantity,
+    #[serde(skip)]
+    pub(super) t: PairedT,
 }
 
 /// Returns every combination of arm and metric that was tested in enough cells, in the order of the
@@ -75,6 +90,8 @@ pub(crate) struct RandomEffects {
     pub high: f64,
     /// Standard deviation of the true changes.
     pub between: f64,
+    /// The test of whether the mean is zero.
+    pub t: PairedT,
 }
 
 /// Computes the mean over cells from the mean change of each cell and its variance; `None` for fewer cells
@@ -85,7 +102,7 @@ pub(crate) fn random_effects(cells: &[(f64, f64)]) -> Option<RandomEffects> {
     let explained = cells.iter().map(|(_, variance)| variance).sum::<f64>() / cells.len() as f64;
     let (_, sd) = moments(&means)?;
     let between = (sd * sd - explained).max(0.0).sqrt();
-    Some(RandomEffects { mean: test.mean, low: test.low, high: test.high, between })
+    Some(RandomEffects { mean: test.mean, low: test.low, high: test.high, between, t: test })
 }
 
 impl Pooled {
@@ -96,27 +113,61 @@ impl Pooled {
         };
         let effects = random_effects(&tests.iter().filter_map(change).collect::<Vec<_>>())?;
         let first = tests.first()?;
-        let leave = |value: f64| first.scale.leave(value);
-        let is_ratio = first.scale == Scale::Log;
-        let between = if is_ratio { effects.between.exp_m1() } else { effects.between };
-        let mut words = phrasing::moved(first, effects.mean);
-        if effects.low <= 0.0 && effects.high >= 0.0 {
-            words = "no difference shown on average".to_owned();
-        }
-        if between > 0.0 {
-            words += &format!("; cells differ by ±{}", phrasing::size(first, between, ""));
-        }
+        let quantity = first.quantity;
+        let leave = |value: f64| quantity.scale.leave(value);
+        let between = if quantity.scale == Scale::Log { effects.between.exp_m1() } else { effects.between };
         Some(Pooled {
             arm: arm.to_owned(),
             metric: first.metric.clone(),
-            unit: first.unit,
+            unit: quantity.unit,
+            better: quantity.better,
             cells: tests.len() as u32,
-            of: if is_ratio { "ratio" } else { "difference" },
+            of: quantity.change(),
             value: leave(effects.mean),
             low: leave(effects.low),
             high: leave(effects.high),
             between_cells: between,
-            words,
+            p: effects.t.p,
+            p_adjusted: None,
+            outcome: Outcome::NotShown,
+            words: String::new(),
+            margin: None,
+            quantity,
+            t: effects.t,
         })
+    }
+
+    /// Sets the outcome from the adjusted p-value.
+    pub(super) fn settle(&mut self, p_adjusted: Option<f64>) {
+        self.p_adjusted = p_adjusted;
+        let is_shown = p_adjusted.is_some_and(|p| p <= power::LEVEL);
+        self.outcome = Outcome::of(is_shown, self.better, self.t.mean);
+        self.words = self.worded();
+    }
+
+    fn worded(&self) -> String {
+        let words = match self.outcome {
+            Outcome::NotShown if self.p <= power::LEVEL => "no difference shown, adjusted for other tests".to_owned(),
+            Outcome::NotShown => "no difference shown".to_owned(),
+            _ => phrasing::moved(&self.quantity, self.t.mean),
+        };
+        match self.between_cells > 0.0 {
+            true => {
+                let differ = phrasing::size(&self.quantity, self.between_cells, "");
+                format!("{words}; cells differ by ±{differ}")
+            }
+            false => words,
+        }
+    }
+
+    /// Whether the arm is shown to be worse than the margin.
+    pub(super) fn is_beyond_margin(&self) -> bool {
+        self.margin.as_ref().is_some_and(|margin| margin.answer == MarginAnswer::Worse)
+    }
+
+    /// States that the arm is worse, because it is worse than the margin.
+    pub(super) fn be_worse(&mut self) {
+        self.outcome = Outcome::Worse;
+        self.words = self.worded();
     }
 }

@@ -32,6 +32,11 @@ impl RunValue {
             RunValue::Failed | RunValue::Missing(_) => None,
         }
     }
+
+    /// Whether the run could never have the metric.
+    pub(super) fn is_impossible(&self) -> bool {
+        matches!(self, RunValue::Missing(why) if why.starts_with(NOT_KNOWN))
+    }
 }
 
 /// The metrics that are compared if a plan names none: in an open loop, latencies are measured from the
@@ -76,7 +81,7 @@ pub fn all_names() -> Vec<MetricName> {
 
 /// Prefix of the reason why a run could never have a metric, such as a missing declaration or token
 /// count.
-pub(super) const NOT_KNOWN: &str = "not known: ";
+const NOT_KNOWN: &str = "not known: ";
 
 /// Returns the value of a metric over the requests of one class in a run. Values that depend on the plan's
 /// prices and thresholds or on the batch size exist only for whole runs.

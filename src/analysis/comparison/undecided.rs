@@ -5,7 +5,7 @@
 //! level is also shown by Holm's method, whatever the results of the other cells. Stopping therefore
 //! depends only on the cell's own rounds.
 
-use super::margin::{self, TWO_SIDED, sign};
+use super::margin::TWO_SIDED;
 use super::{Found, Test};
 use crate::analysis::paired::{PairedT, power};
 use crate::analysis::student;
@@ -30,7 +30,7 @@ impl Test {
             Found::Nothing(_) => !self.has_rounds,
             Found::Few(_) => true,
             Found::Same(_) => false,
-            Found::Tested(t) => match margin.and_then(|margin| margin::limit(self, margin)) {
+            Found::Tested(t) => match margin.and_then(|margin| self.quantity.limit(margin)) {
                 Some(limit) => self.is_margin_open(t, level, limit),
                 None => t.p > level,
             },
@@ -43,7 +43,7 @@ impl Test {
             let level = self.sequence.map_or(level, |look| look.nominal(t.n, level));
             student::critical(level, df) * error
         };
-        let worsening = sign(self.better) * t.mean;
+        let worsening = self.quantity.sign() * t.mean;
         let is_not_worse = worsening + half(TWO_SIDED) < limit;
         let is_not_better = worsening - half(TWO_SIDED) > -limit;
         let is_worse = worsening - half(2.0 * level) > limit;

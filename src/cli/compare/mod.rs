@@ -21,8 +21,8 @@ use super::results::{Readings, no_results};
 use super::selection::Selection;
 use super::workspace::Workspace;
 use crate::analysis::comparison::{
-    Adjusted, CellAnswer, Comparison, Family, Gate, Guardrail, Outcome, Rules, Sides, Test, expand, guardrail, pooled,
-    settle,
+    Adjusted, CellAnswer, Comparison, Declaration, Family, Gate, Guardrail, Outcome, Rules, Sides, Test, expand,
+    guardrail,
 };
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::Folder;
@@ -69,9 +69,9 @@ pub struct CompareArgs {
     /// by more than this margin
     #[arg(long, value_name = "SHARE", value_parser = margin, allow_hyphen_values = true)]
     margin: Option<Share>,
-    /// Exit with 4 if an arm is worse than its baseline, or if more of its requests fail. With a margin, exit
-    /// with 0 if every arm is shown to be within the margin, with 4 if an arm is shown to be outside it, and
-    /// otherwise with 2
+    /// Exit with 4 if an arm is worse than its baseline, or if more of its requests fail, and otherwise with 2
+    /// if a test could not be made. With a margin, exit with 0 if every arm is shown to be within the margin,
+    /// with 4 if an arm is shown to be outside it, and otherwise with 2
     #[arg(long)]
     gate: bool,
     /// Adjust p-values by the method of Benjamini and Hochberg instead of Holm's. This detects more
@@ -279,7 +279,9 @@ fn compare(
         families.push(family(one, arms, asked));
     }
     let tests = families.iter().flat_map(|family| &family.cells).flat_map(|cell| &cell.tests);
-    let regressions = tests.filter(|test| test.outcome == Outcome::Worse).count() as u32;
+    let over_cells = families.iter().flat_map(|family| &family.pooled).map(|one| one.outcome);
+    let outcomes = tests.map(|test| test.outcome).chain(over_cells);
+    let regressions = outcomes.filter(|outcome| *outcome == Outcome::Worse).count() as u32;
     let cells = families.iter().flat_map(|family| &family.cells);
     let worse_errors = cells.filter(|cell| cell.guardrail.outcome == Outcome::Worse).count() as u32;
     Comparison {
@@ -302,11 +304,8 @@ const SEQUENTIAL: &str = "group-sequential: the p-values and intervals of change
 /// Returns the result of one declared comparison.
 fn family(declared: &Declared, arms: Vec<Arms>, asked: ComparisonRequest) -> Family {
     let mut cells: Vec<CellAnswer> = arms.into_iter().map(|arms| cell(declared, arms, asked)).collect();
-    let mut tests: Vec<&mut Test> = cells.iter_mut().flat_map(|cell| &mut cell.tests).collect();
     let margin = declared.margin.map(Share::to_f64);
     let rules = Rules { see: asked.see, adjusted: asked.adjusted, margin, named: !declared.metrics.is_empty() };
-    settle(&mut tests, &rules);
-    let tests = tests.iter().filter(|test| test.p.is_some()).count() as u32;
     guardrail::settle(&mut cells.iter_mut().map(|cell| &mut cell.guardrail).collect::<Vec<_>>());
     let mut notes = notes::common(&mut cells.iter_mut().map(|cell| &mut cell.notes).collect::<Vec<_>>());
     if declared.by.is_none() {
@@ -315,8 +314,7 @@ fn family(declared: &Declared, arms: Vec<Arms>, asked: ComparisonRequest) -> Fam
     }
     notes.extend(cells.iter().any(|cell| cell.look().is_some()).then(|| SEQUENTIAL.to_owned()));
     let by = declared.by.clone().unwrap_or_else(|| "time".to_owned());
-    let pooled = pooled::over(&cells);
-    Family { by, baseline: declared.baseline.clone(), tests, margin, notes, cells, pooled }
+    Family::settled(Declaration { by, baseline: declared.baseline.clone(), notes }, cells, &rules)
 }
 
 fn cell(declared: &Declared, mut arms: Arms, asked: ComparisonRequest) -> CellAnswer {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::super::given_up::Entry;
 use super::super::results::Readings;
 use crate::analysis::diagnosis::{Diagnosis, Evidence, Finding, Predicted, memory_busy};
-use crate::report::Bound;
+use crate::report::{Bound, SaturatedLoad};
 
 /// Decode speed compared with the bound set by memory bandwidth, and symptoms.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -20,6 +20,8 @@ pub(crate) struct Document {
     /// Notes on endpoints whose results come from several engines, releases or served models; empty if the
     /// results of each endpoint come from one.
     mixed_servers: Vec<String>,
+    /// The loads at which the server was saturated; empty if there are none.
+    saturated: Vec<Evidence>,
     /// The runs for which the plan declares enough to compute the bound, each compared with its bound.
     predictions: Vec<Prediction>,
     /// The reasons why other runs have no bound, each listed once.
@@ -84,12 +86,20 @@ struct OneDiagnosis {
 
 impl Document {
     /// Builds the document from the results that were read.
-    pub(crate) fn of(readings: &Readings, bound: &Bound, diagnoses: &[Diagnosis], not_measured: String) -> Document {
+    pub(crate) fn of(
+        readings: &Readings,
+        bound: &Bound,
+        saturated: &[SaturatedLoad],
+        diagnoses: &[Diagnosis],
+        not_measured: String,
+    ) -> Document {
+        let evidence = |one: &SaturatedLoad| Evidence { runs: one.runs.clone(), text: one.text.clone() };
         Document {
             plan: readings.plan.name.clone(),
             missing: readings.missing,
             given_up: readings.given_up_entries(),
             mixed_servers: readings.mixed_servers(),
+            saturated: saturated.iter().map(evidence).collect(),
             predictions: bound.predicted.iter().map(Prediction::of).collect(),
             not_predicted: bound.unpredicted.to_vec(),
             symptoms: diagnoses.iter().map(OneDiagnosis::of).collect(),

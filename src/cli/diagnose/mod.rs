@@ -32,15 +32,16 @@ pub(super) fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
     let curves = curve::curves(&points, args.asked.include_invalid);
     let Looked { predicted, unpredicted, diagnoses, not_measured } = look(&readings, &points, &curves);
     let bound = Bound { predicted: &predicted, unpredicted: &unpredicted };
+    let saturated = report::saturated(&curves);
     match args.asked.format {
         TextOrJson::Text => {
-            let mut text = report::diagnosis(&bound, &diagnoses, &not_measured);
+            let mut text = report::diagnosis(&bound, &saturated, &diagnoses, &not_measured);
             if let Some(said) = readings.said_of_missing(&report::left_out(&curves)) {
                 text.push_str(&format!("\n{said}\n"));
             }
             output::print_fitted(&text)?;
         }
-        TextOrJson::Json => output::json(&Document::of(&readings, &bound, &diagnoses, not_measured))?,
+        TextOrJson::Json => output::json(&Document::of(&readings, &bound, &saturated, &diagnoses, not_measured))?,
     }
     Ok(readings.left_out.exit(Exit::Done))
 }

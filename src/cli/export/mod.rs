@@ -18,6 +18,7 @@ use source::Source;
 use super::changes::Changes;
 use super::replace::{Overwrite, cannot_write, replace};
 use super::selection::Selection;
+use super::variant;
 use super::workspace::{Workspace, warn_of_no_inventory};
 use crate::analysis::ANALYSIS;
 use crate::cli::export::kind::Rows;
@@ -145,6 +146,7 @@ pub(super) fn run(args: ExportArgs) -> Result<Exit, Failure> {
     let source = Source::of(&store, workspace.as_ref().map(|workspace| (workspace, &picked[..])), &args.folder)?;
     if let (Some(plan), Some(workspace)) = (&args.plan, &workspace) {
         say_missing((plan, workspace), &picked, &args, source.given_up());
+        variant::note(workspace, plan, &args.changes, &args.folder);
     }
     let few = matches!(written, Written::Csv | Written::Xlsx | Written::Markdown);
     let columns = Columns { patterns: &args.columns, wide: args.wide, few, marked: written == Written::Markdown };

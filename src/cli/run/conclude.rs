@@ -11,6 +11,7 @@ use crate::cli::failure::{Exit, Failure};
 use crate::cli::gate::Gate;
 use crate::cli::{answers, gate, gate_page, shared, stages, stderr};
 use crate::expand::{PlannedRun, Waits};
+use crate::plan::{Plan, Slo};
 use crate::report::calibration;
 use crate::report::format::plain;
 use crate::report::progress::Screen;
@@ -71,6 +72,7 @@ pub(super) fn conclude(
                 invalid: invalid > 0 && shared::address(&args.folder.results).is_none(),
                 chosen: workspace.expansion.pools.first().map(|pool| plain(&pool.sweep)),
                 calibrate: wanting,
+                answer: Answer::of(workspace.plan(), all.len()),
             },
         );
     }
@@ -211,6 +213,42 @@ struct Hints {
     chosen: Option<String>,
     /// Whether no calibration shows the generator's own error.
     calibrate: bool,
+    /// The command that answers the plan's question; `None` for a single run, which answers nothing but
+    /// itself.
+    answer: Option<Answer>,
+}
+
+/// The command that answers the question of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// The plan declares a comparison.
+    Compare,
+    /// The plan declares an objective.
+    Capacity,
+    /// The plan declares neither.
+    Report,
+}
+
+impl Answer {
+    fn of(plan: &Plan, runs: usize) -> Option<Answer> {
+        let compares = plan.sweeps.values().any(|sweep| plan.compared(sweep).is_some());
+        let has_objective = plan.slo.as_ref().is_some_and(|slo| !Slo::is_empty(slo));
+        match (compares, has_objective, runs) {
+            (true, ..) => Some(Answer::Compare),
+            (_, true, _) => Some(Answer::Capacity),
+            (_, _, 0 | 1) => None,
+            _ => Some(Answer::Report),
+        }
+    }
+
+    /// Returns what the command shows, and its name.
+    fn named(self) -> (&'static str, &'static str) {
+        match self {
+            Answer::Compare => ("how the arms differ", "compare"),
+            Answer::Capacity => ("loads within the slo", "capacity"),
+            Answer::Report => ("charts and answers", "report"),
+        }
+    }
 }
 
 /// Suggests the next commands. Each command is at the end of its line, so that it can be copied however
@@ -232,13 +270,17 @@ fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
         }
         false => String::new(),
     };
+    let answer = hints.answer.map_or(String::new(), |answer| {
+        let (shows, command) = answer.named();
+        format!("  {shows:<24}{program} {command} {plan}{folder}\n")
+    });
     let rows = match shared::address(&args.folder.results) {
         Some(url) => format!("{url}, fetched when they are read"),
         None => format!("{}/runs/*/requests.parquet (one row per request)", args.folder.results.display()),
     };
     screen.line(&format!(
         "\nrows: {rows}\n\
-         next:\n  \
+         next:\n{answer}  \
          {show:<24}{program} show {} --plan {plan}{folder}{again}{chosen}\n  \
          {:<24}{program} export {plan}{folder} -o runs.csv\n  \
          {:<24}edit {plan}, then run it again{calibrate}",

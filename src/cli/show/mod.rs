@@ -14,7 +14,7 @@ use crate::analysis::{saturation, undecided};
 use crate::cli::colour::Colour;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, TextOrJson, Why};
-use crate::cli::{answers, output, stderr, workspace};
+use crate::cli::{answers, output, stderr, variant, workspace};
 use crate::expand::{Expansion, expand};
 use crate::plan::ResolvedPlan;
 use crate::report::format::{fill, plain};
@@ -66,8 +66,10 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
     if let (Some(path), Some(plan)) = (&args.plan, plan)
         && !holds(&store, plan, &record)
     {
+        let variant = variant::of_records(path, &args.changes, std::slice::from_ref(&record));
+        let variant = variant.map(|variant| format!("; it is a result {variant}")).unwrap_or_default();
         stderr::complain(&format!(
-            "note: {} is not a run of {}, but is judged by that plan's thresholds, objective and prices",
+            "note: {} is not a run of {}, but is judged by that plan's thresholds, objective and prices{variant}",
             &record.id[..record.id.len().min(16)],
             path.display()
         ));

@@ -1,10 +1,11 @@
 //! Renders the outcome next to the hypothesis: the tests of `compare`, unchanged.
 
 use super::evidence::Evidence;
-use super::markdown::{code, inert, prose, sentence, table};
+use super::markdown::{code, inert, list, prose, sentence, table};
 use crate::analysis::comparison::{Comparison, Family, Test};
 use crate::report::comparison::{changed, conclusion, left_out, named, verdict};
-use crate::report::estimate::chance;
+use crate::report::effects;
+use crate::report::estimate::{chance, titled};
 
 /// Maximum number of tests that the record lists.
 const MOST: usize = 80;
@@ -24,7 +25,10 @@ pub(super) fn text(evidence: &Evidence) -> String {
 }
 
 fn tests(comparison: &Comparison) -> String {
-    let mut out = format!("{}\n", sentence(&capital(&inert(&conclusion(comparison)))));
+    let answers: Vec<String> = comparison.answers.iter().map(|answer| prose(answer)).collect();
+    let counts = sentence(&capital(&inert(&conclusion(comparison))));
+    let mut out = if answers.is_empty() { String::new() } else { format!("{}\n", list(&answers)) };
+    out.push_str(&format!("{counts}\n"));
     let mut left = MOST;
     for family in &comparison.families {
         out.push_str(&format!("\nBy {}, against {}:\n\n", inert(&family.by), code(&family.baseline)));
@@ -63,6 +67,16 @@ fn of_family(family: &Family, left: &mut usize) -> String {
         }
         *left = left.saturating_sub(cell.tests.len());
     }
+    rows.extend(family.pooled.iter().map(|one| {
+        vec![
+            "all cells".to_owned(),
+            code(&one.arm),
+            titled(&one.metric, one.unit),
+            inert(&effects::changed(one)),
+            inert(&chance(one.p_adjusted)),
+            inert(&effects::on_average(one)),
+        ]
+    }));
     if rows.is_empty() { "Nothing could be tested.\n".to_owned() } else { table(&headings, &rows) }
 }
 

@@ -8,7 +8,8 @@ use crate::analysis::comparison::{CellAnswer, Family, Outcome, Test};
 use crate::metrics;
 use crate::plan::MetricName;
 use crate::report::comparison::{changed, conclusion, heading, left_out, named, verdict};
-use crate::report::effects::guarded;
+use crate::report::effects::{self, guarded};
+use crate::report::estimate::titled;
 use crate::report::format::plain;
 use crate::units::text::counted;
 
@@ -59,6 +60,7 @@ pub(crate) fn comparison(sources: &Sources) -> Result<Found, PageError> {
         if !figures.is_empty() {
             blocks.push(Block::Figures { figures });
         }
+        blocks.extend(over_cells(family));
         blocks.push(failures(family));
     }
     if left > 0 {
@@ -252,6 +254,33 @@ impl One<'_, '_> {
         }
         table
     }
+}
+
+/// Returns a table of the effects over all cells; `None` if there are too few cells.
+fn over_cells(family: &Family) -> Option<Block> {
+    let columns =
+        ["arm", "metric", "cells#", "change is a", "change#", "low#", "high#", "p#", "p adjusted#", "on average"];
+    let mut table = Table::new(format!("Effects {}", effects::OVER_CELLS), &columns);
+    for one in &family.pooled {
+        let tone = match one.outcome {
+            Outcome::Better => tone("better"),
+            Outcome::Worse => tone("worse"),
+            _ => "plain",
+        };
+        table.rows.push(vec![
+            Cell::text(&one.arm),
+            Cell::text(&titled(&one.metric, one.unit)),
+            Cell::count(u64::from(one.cells)),
+            Cell::text(one.of),
+            Cell::number(Some(one.value)),
+            Cell::number(Some(one.low)),
+            Cell::number(Some(one.high)),
+            Cell::number(Some(one.p)),
+            Cell::number(one.p_adjusted),
+            Cell::toned(&effects::on_average(one), tone),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(Block::Table { table })
 }
 
 /// Returns a table of the failed requests of both arms, for the cells in which any request failed. If there

@@ -7,7 +7,7 @@ use super::super::naming::{Names, load_of};
 use super::super::sources::{MeasuredRun, Sources};
 use super::super::view::{Cell, First, Table};
 use super::caveats::caveats;
-use crate::analysis::comparison::{Comparison, Family, Outcome, Test};
+use crate::analysis::comparison::{Comparison, Family, Outcome, Pooled, Test};
 use crate::analysis::curve::{Axis, Curve, Figure, Ordinate, Rung};
 use crate::analysis::quantile;
 use crate::analysis::saturation::State as Saturation;
@@ -32,12 +32,21 @@ pub(crate) fn first(sources: &Sources) -> First {
     let names = Names::of(sources.curves);
     let mut answers = of_searches(sources);
     answers.extend(of_objective(sources, &names));
-    answers.extend(sources.comparison.map(of_comparison).unwrap_or_default());
+    // What is claimed about the arms is never left out.
+    let claims = sources.comparison.map(|one| one.answers.clone()).unwrap_or_default();
+    let room = (MOST_MORE + 1).saturating_sub(claims.len()).max(1);
+    let mut left = answers.len().saturating_sub(room);
+    answers.truncate(room);
+    answers.extend(claims);
+    let details = sources.comparison.map(of_comparison).unwrap_or_default();
+    let room = (MOST_MORE + 1).saturating_sub(answers.len());
+    left += details.len().saturating_sub(room);
+    answers.extend(details.into_iter().take(room));
     if answers.is_empty() {
         answers = of_loads(sources, &names);
+        left = answers.len().saturating_sub(MOST_MORE + 1);
+        answers.truncate(MOST_MORE + 1);
     }
-    let left = answers.len().saturating_sub(MOST_MORE + 1);
-    answers.truncate(MOST_MORE + 1);
     if left > 0 {
         answers.push(format!("{} more below", counted(left, "sentence")));
     }
@@ -192,11 +201,10 @@ fn undecided(one: &Configuration, name: &str) -> Option<String> {
     said.map(|(load, why)| sentence(&format!("{name}, undecided at {axis} {load}: {}", why.join("; "))))
 }
 
-/// Describes the results of a comparison: the answer for each arm, the number of loads with each outcome for
-/// each arm and metric, and the conclusion over all tests.
+/// Describes the results of a comparison in more detail than its answers: the number of loads with each
+/// outcome for each arm and metric, and the conclusion over all tests.
 fn of_comparison(comparison: &Comparison) -> Vec<String> {
-    let mut answers: Vec<String> = comparison.answers.clone();
-    answers.extend(comparison.families.iter().flat_map(of_family));
+    let mut answers: Vec<String> = comparison.families.iter().flat_map(of_family).collect();
     let tests = comparison.families.iter().map(|family| family.tests).sum::<u32>();
     let all = match tests {
         0 => format!("No test was possible: {}", conclusion(comparison)),
@@ -214,8 +222,13 @@ fn of_family(family: &Family) -> Vec<String> {
         }
     }
     let of_arm = |(arm, metrics): (&str, IndexMap<&str, Vec<&Test>>)| {
+        let over_cells = |metric: &str| {
+            let is_its = |one: &&Pooled| one.arm == arm && one.metric == metric;
+            family.pooled.iter().find(is_its).map_or(String::new(), |one| format!("; on average {}", one.words))
+        };
+        let told = metrics.iter().filter(|(_, tests)| !all_unknown(tests));
         let parts: Vec<String> =
-            metrics.values().filter(|tests| !all_unknown(tests)).map(|tests| of_metric(tests)).collect();
+            told.map(|(metric, tests)| format!("{}{}", of_metric(tests), over_cells(metric))).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let what = if parts.is_empty() { "nothing could be tested".to_owned() } else { listed(&parts) };
         sentence(&format!("{} against {}: {what}", plain(arm), plain(&family.baseline)))
