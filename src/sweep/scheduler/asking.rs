@@ -14,9 +14,10 @@ use crate::plan::Engine;
 use crate::server::{Found, Unready};
 use crate::sweep::event::Event;
 use crate::sweep::first_look::FirstLook;
-use crate::sweep::live::Live;
+use crate::sweep::live::{Live, target};
 use crate::sweep::ready::{Asking, LOOK_UP, ProbeOutcome, Waiting};
-use crate::sweep::{hooks, perform};
+use crate::sweep::{perform, preflight};
+
 /// How long the result of a server's first probe remains valid, so that the server is not probed again
 /// before its first run.
 const FRESH: Duration = Duration::from_secs(30);
@@ -30,8 +31,10 @@ impl<'a> Scheduler<'a, '_> {
     /// ready, the sweep waits for them before their runs.
     pub(super) fn first_look(&mut self) -> Result<(), SweepError> {
         let mut names: Vec<String> = self.runs_left.keys().cloned().collect();
-        let mut wrong = self.wrong_launches(&names);
-        wrong.extend(self.wrong_hooks());
+        let mut wrong = self.unmet(&names);
+        if !wrong.is_empty() {
+            return Err(SweepError::Endpoints(wrong));
+        }
         names.retain(|name| self.sweep.plan.endpoints[name].is_served_elsewhere());
         names.sort_by_key(|name| self.sweep.plan.endpoints.get_index_of(name));
         let mut look =
@@ -63,22 +66,22 @@ impl<'a> Scheduler<'a, '_> {
         if wrong.is_empty() { Ok(()) } else { Err(SweepError::Endpoints(wrong)) }
     }
 
-    /// Checks the hooks before anything is sent. Returns the first problem of each endpoint as the
-    /// endpoint's name and the reason.
-    pub(super) fn wrong_hooks(&self) -> Vec<(String, String)> {
+    /// Checks that this machine has what the runs need, and that the secrets of servers to launch can be read.
+    /// Otherwise, each start would be in vain. Returns each problem as the endpoint's name and the reason.
+    fn unmet(&self, names: &[String]) -> Vec<(String, String)> {
         let Sweep { plan, folder, expansion, todo, .. } = self.sweep;
-        let mut wrong: Vec<(String, String)> = Vec::new();
-        for (run, _) in expansion.runs.iter().zip(todo).filter(|(_, todo)| **todo) {
-            let name = &run.spec.endpoint.name;
-            let endpoint = &plan.endpoints[name];
-            if wrong.iter().any(|(other, _)| other == name) || endpoint.hooks.is_empty() {
-                continue;
-            }
-            if let Err(reason) = hooks::look(endpoint, folder, run) {
-                wrong.push((name.clone(), reason));
-            }
+        let runs = expansion.runs.iter().zip(todo).filter(|(_, todo)| **todo).map(|(run, _)| run);
+        let found = preflight::unmet(plan, folder, runs);
+        if !found.is_empty() {
+            return found.into_iter().map(|unmet| (unmet.endpoint, unmet.reason)).collect();
         }
-        wrong
+        let unreadable = |name: &String| {
+            let endpoint = plan.endpoints.get(name).filter(|endpoint| endpoint.launch.is_some())?;
+            let url = endpoint.launched_url(endpoint.launch_port().unwrap_or(1))?;
+            let error = target(endpoint, &url, &perform::secrets_of(self.specs(name)), folder).err()?;
+            Some((name.clone(), error.to_string()))
+        };
+        names.iter().filter_map(unreadable).collect()
     }
 
     /// Returns the data for probing an endpoint before runs like `spec`. If `all_models` is set, the probe
@@ -259,7 +262,7 @@ impl<'a> Scheduler<'a, '_> {
             // A server's failure to start with its settings is a result too, so the search continues with
             // the next settings.
             Err(unready) if unready.has_ended && !unready.is_final && self.changed.contains(&at) => {
-                self.changed_in_vain(node, at, unready.reason);
+                self.changed_in_vain(node, at, unready);
             }
             Err(unready) => {
                 let is_final = unready.is_final;
