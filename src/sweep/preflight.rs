@@ -1,11 +1,11 @@
 //! Checks, before anything is sent or started, that this machine has what the runs of a sweep need: secrets,
-//! certificates, programs and folders. Commands that print tokens are not executed here, and pipes are not read,
-//! because they can be read only once.
+//! certificates, programs and folders. Pipes are not read, because they can be read only once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use indexmap::IndexMap;
+use tokio::sync::watch;
 
 use crate::expand::launch::concrete;
 use crate::expand::{PlannedRun, RunSpec};
@@ -15,7 +15,7 @@ use crate::server::launch::find_program;
 use super::hooks;
 use super::live::route;
 use super::perform::secrets_of;
-use super::secrets::{ResolveError, Use, resolve_secret};
+use super::secrets::{ResolveError, Use, resolve_secret, resolve_until};
 
 /// A port for expressions that need one before a port is chosen.
 const ANY_PORT: u16 = 1;
@@ -32,8 +32,19 @@ pub(crate) struct Unmet {
 }
 
 /// Returns what the endpoints of `runs` need and this machine lacks, in the order of the plan's endpoints. `folder`
-/// is the plan's folder.
+/// is the plan's folder. Commands that print tokens are not executed.
 pub(crate) fn unmet<'r>(plan: &Plan, folder: &Path, runs: impl Iterator<Item = &'r PlannedRun>) -> Vec<Unmet> {
+    unmet_until(plan, folder, runs, None)
+}
+
+/// Like [`unmet`], but also executes the commands that print tokens for servers to launch, until `stop` becomes true.
+/// The tokens are kept for the sweep.
+pub(super) fn unmet_until<'r>(
+    plan: &Plan,
+    folder: &Path,
+    runs: impl Iterator<Item = &'r PlannedRun>,
+    stop: Option<&watch::Receiver<bool>>,
+) -> Vec<Unmet> {
     let mut of_endpoint: IndexMap<&str, Vec<&PlannedRun>> = IndexMap::new();
     for run in runs {
         of_endpoint.entry(run.spec.endpoint.name.as_str()).or_default().push(run);
@@ -41,7 +52,7 @@ pub(crate) fn unmet<'r>(plan: &Plan, folder: &Path, runs: impl Iterator<Item = &
     of_endpoint.sort_by_cached_key(|name, _| plan.endpoints.get_index_of(*name));
     let mut unmet = Vec::new();
     for (name, runs) in of_endpoint {
-        let mut needs = Needs { plan, name, endpoint: &plan.endpoints[name], folder, unmet: Vec::new() };
+        let mut needs = Needs { plan, name, endpoint: &plan.endpoints[name], folder, stop, unmet: Vec::new() };
         needs.access();
         needs.headers(&runs);
         needs.launch(&runs);
@@ -57,14 +68,16 @@ struct Needs<'a> {
     name: &'a str,
     endpoint: &'a Endpoint,
     folder: &'a Path,
+    /// Becomes true when the sweep is stopped; `None` if no command is executed.
+    stop: Option<&'a watch::Receiver<bool>>,
     unmet: Vec<Unmet>,
 }
 
 impl Needs<'_> {
     /// Adds a problem with a field of the endpoint.
     fn add(&mut self, field: &[&str], reason: impl ToString) {
-        let at = ["endpoints", self.name].iter().chain(field).map(|key| Step::from(*key));
-        self.add_at(at.collect(), reason);
+        let at = ["endpoints", self.name].iter().chain(field).map(|key| Step::from(*key)).collect();
+        self.add_at(at, reason);
     }
 
     /// Adds a problem with a part of the plan. Runs with different settings may share a problem, which is
@@ -130,7 +143,7 @@ impl Needs<'_> {
         for (field, variables) in [("env", &launch.env), ("host_env", &launch.host_env)] {
             for (name, value) in variables {
                 if let Some(Err(error)) = value.secret().map(|secret| self.readable(Use::Variable, secret)) {
-                    self.add(&["launch", field, name], error);
+                    self.add(&["launch", field, name.as_str()], error);
                 }
             }
         }
@@ -140,7 +153,8 @@ impl Needs<'_> {
             let reason = format!("cannot start its server in {shown}: folder not found; correct `launch.folder`");
             return self.add(&["launch", "folder"], reason);
         }
-        for run in runs {
+        let mut seen = HashSet::new();
+        for run in runs.iter().filter(|run| seen.insert((&run.spec.endpoint.launch, &run.spec.model.id))) {
             self.command(launch, &run.spec, &folder);
         }
     }
@@ -173,14 +187,14 @@ impl Needs<'_> {
 
     /// Checks that a secret can be read.
     fn readable(&self, used: Use, reference: &SecretRef) -> Result<(), ResolveError> {
-        let can_be_read_again = match reference {
-            SecretRef::Env(_) => true,
-            SecretRef::File(path) => {
-                let file = self.folder.join(path);
-                file.is_file() || !file.exists()
-            }
-            SecretRef::Command(_) => false,
-        };
-        if can_be_read_again { resolve_secret(used, reference, self.folder).map(drop) } else { Ok(()) }
+        let file = |path: &str| self.folder.join(path);
+        match (reference, self.stop) {
+            (SecretRef::File(path), _) if file(path).exists() && !file(path).is_file() => Ok(()),
+            (SecretRef::Command(_), None) => Ok(()),
+            // The servers of other endpoints are probed at the same time, each with its own token.
+            (SecretRef::Command(_), Some(_)) if self.endpoint.launch.is_none() => Ok(()),
+            (SecretRef::Command(_), Some(stop)) => resolve_until(used, reference, self.folder, stop).map(drop),
+            (SecretRef::Env(_) | SecretRef::File(_), _) => resolve_secret(used, reference, self.folder).map(drop),
+        }
     }
 }

@@ -30,6 +30,7 @@ pub(crate) struct Costs {
     change: Change,
     /// The rule by which each figure is computed.
     rules: Rules,
+    /// The cost of the added runs that are executed regardless of the results of other runs.
     #[serde(skip)]
     added: Cost,
 }

@@ -4,14 +4,13 @@ use super::super::finding::{Finding, Scope};
 use super::super::view::{View, steps};
 use crate::expand::launch::{FLAGS_OF_SERVER, switch};
 use crate::plan::model::axis::server_flag;
-use crate::plan::{Endpoint, Fact, Launch, Scalar, Step};
+use crate::plan::{Fact, Launch, Scalar, Step};
 use crate::units::with_point;
 
 /// M035: a flag is set to `yes` or `no`, or to a number with a decimal comma.
 pub(crate) fn text_flags(view: &View) -> Vec<Finding> {
     let mut found = Vec::new();
-    let launched = |endpoint: &&Endpoint| endpoint.launch.is_some();
-    for (name, endpoint) in view.plan.endpoints.iter().filter(|(_, endpoint)| launched(endpoint)) {
+    for (name, endpoint) in &view.plan.endpoints {
         let (Some(launch), Some(Fact::Many(flags))) = (&endpoint.launch, endpoint.server.get(FLAGS_OF_SERVER)) else {
             continue;
         };

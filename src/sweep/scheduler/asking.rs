@@ -14,7 +14,7 @@ use crate::plan::Engine;
 use crate::server::{Found, Unready};
 use crate::sweep::event::Event;
 use crate::sweep::first_look::FirstLook;
-use crate::sweep::live::{Live, target};
+use crate::sweep::live::Live;
 use crate::sweep::ready::{Asking, LOOK_UP, ProbeOutcome, Waiting};
 use crate::sweep::{perform, preflight};
 
@@ -31,9 +31,13 @@ impl<'a> Scheduler<'a, '_> {
     /// ready, the sweep waits for them before their runs.
     pub(super) fn first_look(&mut self) -> Result<(), SweepError> {
         let mut names: Vec<String> = self.runs_left.keys().cloned().collect();
-        let mut wrong = self.unmet(&names);
-        if !wrong.is_empty() {
-            return Err(SweepError::Endpoints(wrong));
+        let unmet = self.unmet();
+        self.look_for_stop();
+        if self.halted() {
+            return Ok(());
+        }
+        if !unmet.is_empty() {
+            return Err(SweepError::Endpoints(unmet));
         }
         names.retain(|name| self.sweep.plan.endpoints[name].is_served_elsewhere());
         names.sort_by_key(|name| self.sweep.plan.endpoints.get_index_of(name));
@@ -53,7 +57,7 @@ impl<'a> Scheduler<'a, '_> {
                 }
             }
         }
-        wrong.extend(std::mem::take(&mut look.wrong));
+        let mut wrong = std::mem::take(&mut look.wrong);
         for (name, (target, found)) in look.ready {
             if let Err(reason) = self.guard.take(&name, None, &found.said, &self.sweep.expansion.runs) {
                 wrong.push((name, reason));
@@ -66,22 +70,12 @@ impl<'a> Scheduler<'a, '_> {
         if wrong.is_empty() { Ok(()) } else { Err(SweepError::Endpoints(wrong)) }
     }
 
-    /// Checks that this machine has what the runs need, and that the secrets of servers to launch can be read.
-    /// Otherwise, each start would be in vain. Returns each problem as the endpoint's name and the reason.
-    fn unmet(&self, names: &[String]) -> Vec<(String, String)> {
+    /// Returns what the runs need and this machine lacks, as the endpoint's name and the reason.
+    fn unmet(&self) -> Vec<(String, String)> {
         let Sweep { plan, folder, expansion, todo, .. } = self.sweep;
         let runs = expansion.runs.iter().zip(todo).filter(|(_, todo)| **todo).map(|(run, _)| run);
-        let found = preflight::unmet(plan, folder, runs);
-        if !found.is_empty() {
-            return found.into_iter().map(|unmet| (unmet.endpoint, unmet.reason)).collect();
-        }
-        let unreadable = |name: &String| {
-            let endpoint = plan.endpoints.get(name).filter(|endpoint| endpoint.launch.is_some())?;
-            let url = endpoint.launched_url(endpoint.launch_port().unwrap_or(1))?;
-            let error = target(endpoint, &url, &perform::secrets_of(self.specs(name)), folder).err()?;
-            Some((name.clone(), error.to_string()))
-        };
-        names.iter().filter_map(unreadable).collect()
+        let unmet = preflight::unmet_until(plan, folder, runs, Some(&self.stop));
+        unmet.into_iter().map(|unmet| (unmet.endpoint, unmet.reason)).collect()
     }
 
     /// Returns the data for probing an endpoint before runs like `spec`. If `all_models` is set, the probe
