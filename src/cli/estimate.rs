@@ -8,12 +8,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::expand::launch::declared;
-use crate::expand::{Course, Expansion, PlannedRun, RunSpec};
+use crate::expand::{Course, Expansion, PlannedRun, RunId, RunSpec};
+use crate::graph::build;
 use crate::plan::Plan;
 use crate::plan::model::content::{Content, Reuse};
+use crate::report::format::duration;
+use crate::report::progress::Outlook;
 use crate::sweep::event::{RunView, may_be_prolonged, window_ns};
 use crate::sweep::on_disk::OnDisk;
 use crate::units::Currency;
+use crate::units::text::counted;
 use crate::workload::lengths::{Expected, expected};
 
 /// The rule by which requests are counted.
@@ -26,13 +30,15 @@ pub(crate) const REQUESTS_RULE: &str = "in an open loop, the rate multiplied by 
 pub(crate) const TOKENS_RULE: &str = "the lengths that the scenario requests, on average if they vary, including a \
                                       conversation's history; an output may be shorter";
 /// The rule by which time is estimated.
-pub(crate) const TIME_RULE: &str = "idle, fill, stabilize, measure and the cooldown of each run, without drain; with \
+pub(crate) const TIME_RULE: &str = "the starts of servers, each as long as the median of earlier starts, and idle, \
+                                    fill, stabilize, measure and the cooldown of each run, without drain; with \
                                     min_requests, an open loop's window is the longer of `for` and the expected time \
                                     of that many requests, up to `at_most`; a closed loop's window counts as `for`, \
                                     because its speed depends on the server; runs on one resource are sequential, and \
                                     up to --jobs resources run in parallel";
 /// The rule by which money is estimated.
-pub(crate) const MONEY_RULE: &str = "price_per_hour of the endpoint times the duration of its runs and their cooldowns";
+pub(crate) const MONEY_RULE: &str = "price_per_hour of the endpoint times the duration of its runs, their cooldowns \
+                                     and the starts of its servers";
 
 /// The cost of a group of runs that will be executed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -52,8 +58,18 @@ pub(crate) struct Cost {
     /// Maximum number of output tokens that the requests counted by `requests` allow, according to the
     /// scenarios.
     pub output_tokens: u64,
-    /// Time until the last of the runs has ended, in seconds.
+    /// Time until the last of the runs has ended, in seconds, including the starts of servers whose duration
+    /// is known.
     pub seconds: f64,
+    /// How long all resources are busy in total, in seconds; more than `seconds` if resources work in
+    /// parallel.
+    #[serde(skip)]
+    pub busy: f64,
+    /// Number of times that a server is started for the runs.
+    pub starts: usize,
+    /// Number of starts of unknown duration, because no earlier result shows how long a start takes. Their
+    /// time is not included in `seconds` and `money`.
+    pub starts_of_unknown_length: usize,
     /// Number of runs of unknown duration, because they measure a start and no earlier result shows
     /// how long a start takes.
     pub runs_of_unknown_length: usize,
@@ -69,6 +85,41 @@ pub(crate) struct Cost {
     pub without_price: BTreeSet<String>,
 }
 
+impl Cost {
+    /// Whether the duration of every run and of every start is known.
+    pub(crate) fn has_known_time(&self) -> bool {
+        self.runs_of_unknown_length == 0 && self.starts_of_unknown_length == 0
+    }
+
+    /// Returns the time, including what is unknown about it: `about 4m30s, with 2 server starts` or `about 45s,
+    /// plus 21 server starts, not yet measured`.
+    pub(crate) fn time_words(&self) -> String {
+        let unknown = self.starts_of_unknown_length;
+        let known = self.starts - unknown;
+        let starts = counted(unknown, "server start");
+        if unknown > 0 && self.seconds == 0.0 {
+            return format!("{starts}, not yet measured");
+        }
+        let mut words = format!("about {}", duration(self.seconds.ceil() as u64));
+        if known > 0 {
+            words.push_str(&format!(", with {}", counted(known, "server start")));
+        }
+        if unknown > 0 {
+            words.push_str(&format!(", plus {starts}, not yet measured"));
+        }
+        words
+    }
+}
+
+/// One start of a server that the plan launches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// The first run that needs the server, as a position in the runs of the expansion.
+    pub run: usize,
+    /// Whether the run measures this start, so that the duration of the run is that of the start.
+    is_measured: bool,
+}
+
 /// Estimates the cost of runs, based on the plan and on the earlier results in a folder.
 pub(crate) struct Estimator<'a> {
     plan: &'a Plan,
@@ -82,16 +133,61 @@ impl<'a> Estimator<'a> {
         Estimator { plan, expansion, disk }
     }
 
-    /// Returns the cost of `runs` if at most `jobs` of them are executed at once. Each run is counted once,
-    /// and not at all if its id is in `seen`. The ids of the counted runs are added to `seen`.
-    pub(super) fn cost<'r>(
+    /// Returns the cost of the runs at these positions of the expansion, including the starts of their servers,
+    /// if at most `jobs` runs are executed at once. Every command that states a duration uses this estimate.
+    pub(super) fn total(&self, todo: &HashSet<usize>, jobs: u16) -> Cost {
+        self.part(todo, &self.starts(todo), jobs, &mut HashSet::new())
+    }
+
+    /// Returns the cost of those runs at the positions `todo` whose id is not in `seen`, and of `starts`. The ids
+    /// of the counted runs are added to `seen`.
+    pub(super) fn part(&self, todo: &HashSet<usize>, starts: &[Start], jobs: u16, seen: &mut HashSet<RunId>) -> Cost {
+        let mut positions: Vec<usize> = todo.iter().copied().collect();
+        positions.sort_unstable();
+        let runs = positions.iter().map(|at| &self.expansion.runs[*at]);
+        let mut spans = Spans::default();
+        let mut cost = self.of_runs(runs, &mut spans, seen);
+        for start in starts {
+            self.add_start(*start, &mut cost, &mut spans);
+        }
+        cost.finished(&spans, jobs)
+    }
+
+    /// Returns the cost of `runs` without the starts of their servers if the runs are executed one after another.
+    /// Each run is counted once.
+    pub(super) fn without_starts<'r>(&self, runs: impl Iterator<Item = &'r PlannedRun>) -> Cost {
+        let mut spans = Spans::default();
+        let cost = self.of_runs(runs, &mut spans, &mut HashSet::new());
+        cost.finished(&spans, 1)
+    }
+
+    /// Returns the starts of servers that the runs at these positions need, in the order of `run`. If the graph
+    /// cannot be built, `run` rejects the plan with its own message.
+    pub(super) fn starts(&self, todo: &HashSet<usize>) -> Vec<Start> {
+        let runs = &self.expansion.runs;
+        if todo.iter().all(|at| runs[*at].spec.endpoint.launch.is_none()) {
+            return Vec::new();
+        }
+        let Ok(graph) = build(self.expansion, &|at| todo.contains(&at)) else { return Vec::new() };
+        let start = |run: usize| Start { run, is_measured: runs[run].spec.start };
+        graph.launches(self.expansion).map(start).collect()
+    }
+
+    /// Returns the expectations about a sweep of the runs with this cost.
+    pub(super) fn outlook(&self, cost: &Cost) -> Outlook {
+        let history = self.disk.history();
+        let known = self.plan.endpoints.keys().map(|name| (name.clone(), history.starts(name).to_vec()));
+        Outlook { pace: if cost.busy > 0.0 { cost.seconds / cost.busy } else { 1.0 }, starts: known.collect() }
+    }
+
+    /// Returns the requests, tokens and money of `runs`, and adds their durations to `spans`.
+    fn of_runs<'r>(
         &self,
         runs: impl Iterator<Item = &'r PlannedRun>,
-        jobs: u16,
-        seen: &mut HashSet<crate::expand::RunId>,
+        spans: &mut Spans<'a>,
+        seen: &mut HashSet<RunId>,
     ) -> Cost {
         let mut cost = Cost { currency: self.plan.currency, ..Cost::default() };
-        let mut spans = Spans::default();
         for run in runs.filter(|run| seen.insert(run.id)) {
             cost.runs += 1;
             cost.runs_that_may_be_prolonged += usize::from(may_be_prolonged(&run.spec.phases, &run.spec.load));
@@ -99,12 +195,7 @@ impl<'a> Estimator<'a> {
                 cost.runs_of_unknown_length += 1;
                 0
             });
-            let endpoint = &run.spec.endpoint.name;
-            spans.add(&self.expansion.resources[endpoint], ns);
-            match self.price(&run.spec) {
-                Some(price) => *cost.money.get_or_insert(0.0) += price * ns as f64 / 3.6e12,
-                None => drop(cost.without_price.insert(endpoint.clone())),
-            }
+            self.add_time(&run.spec, ns, &mut cost, spans);
             let Some((requests, source)) = self.requests(&run.spec) else {
                 cost.runs_with_unknown_requests += 1;
                 continue;
@@ -115,17 +206,43 @@ impl<'a> Estimator<'a> {
             cost.prompt_tokens += (requests as f64 * prompt).round() as u64;
             cost.output_tokens += (requests as f64 * output).round() as u64;
         }
-        cost.seconds = spans.side_by_side(jobs) as f64 / 1e9;
         cost
+    }
+
+    /// Adds the time and the money of a start.
+    fn add_start(&self, start: Start, cost: &mut Cost, spans: &mut Spans<'a>) {
+        let spec = &self.expansion.runs[start.run].spec;
+        cost.starts += 1;
+        match self.start_ns(&spec.endpoint.name) {
+            None => cost.starts_of_unknown_length += 1,
+            Some(_) if start.is_measured => {}
+            Some(ns) => self.add_time(spec, ns, cost, spans),
+        }
+    }
+
+    /// Adds a time during which a run, or the start of its server, occupies the server's resource.
+    fn add_time(&self, spec: &RunSpec, ns: u64, cost: &mut Cost, spans: &mut Spans<'a>) {
+        let endpoint = &spec.endpoint.name;
+        spans.add(&self.expansion.resources[endpoint], ns);
+        match self.price(spec) {
+            Some(price) => *cost.money.get_or_insert(0.0) += price * ns as f64 / 3.6e12,
+            None => drop(cost.without_price.insert(endpoint.clone())),
+        }
     }
 
     /// Returns the duration of a run, in nanoseconds. A run that measures a start is assumed to take
     /// the median time of earlier results; `None` if there are none.
-    pub(super) fn expected_ns(&self, run: &PlannedRun) -> Option<u64> {
+    fn expected_ns(&self, run: &PlannedRun) -> Option<u64> {
         if !run.spec.start {
             return Some(RunView::new(0, run).expected_ns());
         }
-        let seconds = self.disk.history().starts(&run.spec.endpoint.name);
+        self.start_ns(&run.spec.endpoint.name)
+    }
+
+    /// Returns the median duration of the earlier starts of an endpoint's servers, in nanoseconds; `None` if
+    /// there are none.
+    fn start_ns(&self, endpoint: &str) -> Option<u64> {
+        let seconds = self.disk.history().starts(endpoint);
         Some((seconds.get(seconds.len() / 2)? * 1e9).round() as u64)
     }
 
@@ -155,26 +272,35 @@ impl<'a> Estimator<'a> {
     }
 }
 
+impl Cost {
+    /// Adds the time, which is known once all runs and starts have been added.
+    fn finished(mut self, spans: &Spans, jobs: u16) -> Cost {
+        self.seconds = spans.side_by_side(jobs) as f64 / 1e9;
+        self.busy = spans.one_after_another() as f64 / 1e9;
+        self
+    }
+}
+
 /// How long each resource is busy, in nanoseconds.
 #[derive(Debug, Default)]
-pub(crate) struct Spans<'a> {
+struct Spans<'a> {
     on_resource: HashMap<&'a str, u64>,
 }
 
 impl<'a> Spans<'a> {
     /// Adds a run that keeps `resource` busy for `ns` nanoseconds.
-    pub(super) fn add(&mut self, resource: &'a str, ns: u64) {
+    fn add(&mut self, resource: &'a str, ns: u64) {
         *self.on_resource.entry(resource).or_default() += ns;
     }
 
     /// Returns the total time if all runs are executed one after another, in nanoseconds.
-    pub(super) fn one_after_another(&self) -> u64 {
+    fn one_after_another(&self) -> u64 {
         self.on_resource.values().sum()
     }
 
     /// Returns the total time if at most `jobs` runs are executed at once and resources work in
     /// parallel, in nanoseconds.
-    pub(super) fn side_by_side(&self, jobs: u16) -> u64 {
+    fn side_by_side(&self, jobs: u16) -> u64 {
         let longest = self.on_resource.values().copied().max().unwrap_or(0);
         longest.max(self.one_after_another() / u64::from(jobs))
     }
@@ -219,6 +345,18 @@ mod tests {
             spans.add(resource, ns);
         }
         assert_eq!([1, 2, 3, 9].map(|jobs| spans.side_by_side(jobs)), [18, 10, 10, 10]);
+    }
+
+    #[test]
+    fn a_time_states_its_starts_and_which_of_them_are_unknown() {
+        let words = |seconds: f64, starts, starts_of_unknown_length| {
+            Cost { seconds, starts, starts_of_unknown_length, ..Cost::default() }.time_words()
+        };
+        assert_eq!(words(45.0, 0, 0), "about 45s");
+        assert_eq!(words(577.0, 21, 0), "about 9m37s, with 21 server starts");
+        assert_eq!(words(45.0, 21, 21), "about 45s, plus 21 server starts, not yet measured");
+        assert_eq!(words(45.0, 3, 1), "about 45s, with 2 server starts, plus 1 server start, not yet measured");
+        assert_eq!(words(0.0, 4, 4), "4 server starts, not yet measured");
     }
 
     #[test]

@@ -21,7 +21,7 @@ const MOST_BYTES: u64 = 64 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// The environment variable is not set.
-    #[error("environment variable {variable} is not set, but {names} refers to it")]
+    #[error("environment variable {variable} is not set, but {names} refers to it; set it first")]
     NoVariable {
         /// The variable.
         variable: String,

@@ -83,6 +83,7 @@ pub fn remedy(error: &io::Error) -> &'static str {
         Some(Refused::Folder) => "name a file in it",
         Some(Refused::Kind(_)) => "write its content to a regular file, and name that file",
         Some(Refused::TooLarge(_)) => "check that it is the right file",
+        None if error.kind() == ErrorKind::NotFound => "create the file, or correct the path",
         None => "check the path and its permissions",
     }
 }

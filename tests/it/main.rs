@@ -123,6 +123,7 @@ mod shell;
 mod small_files;
 mod smoke;
 mod staged;
+mod starts;
 mod store_errors;
 mod telemetry;
 mod terminal;
