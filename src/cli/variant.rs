@@ -132,7 +132,8 @@ fn nearest(loaded: &Loaded, runs: &[(&PlannedRun, Fields)], result: &Fields) -> 
     }
     let mut values = BTreeMap::new();
     for field in fields {
-        values.insert(place(&origin(&loaded.plan, run, field))?, result.get(field)?.clone());
+        let written = origin(&loaded.plan, run, field);
+        values.insert(place(loaded.settable(&written))?, result.get(field)?.clone());
     }
     Some(values)
 }

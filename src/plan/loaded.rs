@@ -100,6 +100,14 @@ impl Loaded {
         is_there.then(|| self.origin(path))?
     }
 
+    /// The path at which `--set` replaces the value at `path`: where a single value is written instead of a
+    /// table or a list, as in `measure: 60s`, it is the place of that value.
+    pub fn settable<'p>(&self, path: &'p [Step]) -> &'p [Step] {
+        let found = self.tree.walk(path);
+        let is_leaf = !matches!(found.node.value, tree::Value::List(_) | tree::Value::Map(_));
+        if is_leaf && found.depth > 0 { &path[..found.depth] } else { path }
+    }
+
     /// Creates an error at the value at `path`, for a problem that shows only when the plan is expanded into
     /// runs.
     pub fn refuse(&self, path: &[Step], code: Code, message: String, remedy: &str) -> PlanErrors {

@@ -133,6 +133,7 @@ fn the_quickstart_says_what_the_readme_quotes() {
     insta::assert_snapshot!(hints.trim(), @r"
     rows: results/runs/*/requests.parquet (one row per request)
     next:
+      charts and answers      sweepline report plans/quickstart.yaml
       one run in full         sweepline show <run> --plan plans/quickstart.yaml
       all runs as a table     sweepline export plans/quickstart.yaml -o runs.csv
       other values            edit plans/quickstart.yaml, then run it again

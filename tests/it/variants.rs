@@ -9,7 +9,7 @@ endpoints: { a: { engine: mock, mock: { ttft: 5ms, itl: 1ms } } }
 models: { m: { id: tiny } }
 scenarios: { short: { base: B1, output_tokens: 4 } }
 vars: { measure: 400ms }
-phases: { fill: 0s, stabilize: 0s, measure: \"{{ vars.measure }}\", drain: 5s }
+phases: { fill: 0s, stabilize: 0s, measure: \"{{ measure }}\", drain: 5s }
 slo: { ttft: { p50: 1s } }
 compare: { by: batch_size, baseline: 1, metrics: [ttft_p50] }
 sweeps:

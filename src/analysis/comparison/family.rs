@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CellAnswer, Found, Outcome, Pooled, SequenceLook, Test, margin, phrasing, pooled};
+use super::quantity::Effect;
+use super::{CellAnswer, Family, Found, Outcome, Pooled, SequenceLook, Test, claim, margin, phrasing, pooled};
 use crate::analysis::paired::{self, benjamini::benjamini_hochberg, holm::holm, power};
 use crate::analysis::replicates::Scale;
 
@@ -56,6 +57,30 @@ impl Rules {
     }
 }
 
+/// What is compared in one declaration.
+#[derive(Debug, Clone)]
+pub struct Declaration {
+    /// The axis that is compared; `time` for a comparison with earlier results.
+    pub by: String,
+    /// The value of the axis with which all other values are compared.
+    pub baseline: String,
+    /// Notes on how to read the numbers of all cells.
+    pub notes: Vec<String>,
+}
+
+impl Family {
+    /// Determines the outcomes of all tests of a declaration, and what they claim. The guardrails of the
+    /// cells are settled before.
+    pub fn settled(declaration: Declaration, mut cells: Vec<CellAnswer>, rules: &Rules) -> Family {
+        let pooled = settle_cells(&mut cells, rules);
+        let made = cells.iter().flat_map(|cell| &cell.tests).filter(|test| test.p.is_some()).count();
+        let Declaration { by, baseline, notes } = declaration;
+        let claims = claim::claims(&cells, &pooled);
+        let tests = (made + pooled.len()) as u32;
+        Family { by, baseline, tests, margin: rules.margin, notes, cells, pooled, claims }
+    }
+}
+
 /// Determines the outcomes of the tests of one family that has no effects over cells.
 pub fn settle(tests: &mut [&mut Test], rules: &Rules) {
     settle_all(tests, &mut [], rules);
@@ -63,11 +88,11 @@ pub fn settle(tests: &mut [&mut Test], rules: &Rules) {
 
 /// Determines the outcomes of the tests of all cells, and returns the effects over the cells. These effects
 /// belong to the same family.
-pub(super) fn settle_cells(cells: &mut [CellAnswer], rules: &Rules) -> Vec<Pooled> {
+fn settle_cells(cells: &mut [CellAnswer], rules: &Rules) -> Vec<Pooled> {
     let mut pooled = pooled::over(cells);
     let mut tests: Vec<&mut Test> = cells.iter_mut().flat_map(|cell| &mut cell.tests).collect();
     settle_all(&mut tests, &mut pooled, rules);
-    margin::follow_from_cells(&mut pooled, cells);
+    pooled::follow_from_cells(&mut pooled, cells);
     pooled
 }
 
@@ -88,13 +113,18 @@ fn settle_all(tests: &mut [&mut Test], pooled: &mut [Pooled], rules: &Rules) {
     pooled.iter_mut().for_each(|one| one.settle(adjusted.next()));
     if let Some(share) = rules.margin {
         let mut known = Detectable::at(margin::TWO_SIDED);
-        margin::settle(tests, pooled, share, |wanted, measured, of| match measured.filter(|(sd, _)| *sd > 0.0) {
-            Some((sd, rounds)) => {
-                let needed = known.needed(wanted, sd, rounds, of)?;
-                Some(if rounds < paired::FEWEST { needed.max(ADVISED) } else { needed })
-            }
-            None => Some(ADVISED),
-        });
+        let effects: Vec<Effect> = pooled.iter().map(Pooled::effect).collect();
+        let margins =
+            margin::settle(tests, &effects, share, |wanted, measured, of| match measured.filter(|(sd, _)| *sd > 0.0) {
+                Some((sd, rounds)) => {
+                    let needed = known.needed(wanted, sd, rounds, of)?;
+                    Some(if rounds < paired::FEWEST { needed.max(ADVISED) } else { needed })
+                }
+                None => Some(ADVISED),
+            });
+        for (one, margin) in pooled.iter_mut().zip(margins) {
+            one.margin = Some(margin);
+        }
         // A difference above the margin is a difference, although its own test may be the stricter one.
         for test in tests.iter_mut().filter(|test| test.is_beyond_margin() && test.outcome == Outcome::NotShown) {
             test.outcome = Outcome::Worse;

@@ -11,7 +11,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CellAnswer, Found, Pooled, Quantity, SequenceLook, Test, phrasing};
+use super::quantity::Effect;
+use super::{Found, Quantity, SequenceLook, Test, phrasing};
 use crate::analysis::paired::{self, PairedT, holm::holm, power};
 use crate::analysis::replicates::Scale;
 use crate::analysis::student;
@@ -102,22 +103,19 @@ impl Worsening {
     }
 }
 
-/// Tests every metric of a family, and every effect over cells, against the margin. `needed` returns how
-/// many rounds show an effect, given a deviation and the number of rounds that measured it; without a
-/// deviation, it returns the recommended minimum.
+/// Tests every metric of a family against the margin, and returns the results for its effects over cells.
+/// `needed` returns how many rounds show an effect, given a deviation and the number of rounds that measured
+/// it; without a deviation, it returns the recommended minimum.
 pub(super) fn settle(
     tests: &mut [&mut Test],
-    pooled: &mut [Pooled],
+    effects: &[Effect],
     margin: f64,
     mut needed: impl FnMut(f64, Option<(f64, usize)>, Option<SequenceLook>) -> Option<u32>,
-) {
+) -> Vec<Margin> {
     let of_cells: Vec<Option<Worsening>> = tests.iter().map(|test| tested(test, margin)).collect();
-    let of_pooled = pooled.iter().map(|one| {
-        let limit = one.quantity.limit(margin)?;
-        Some(Worsening::of(&one.quantity, &one.t, None, limit))
-    });
-    let of_pooled: Vec<Option<Worsening>> = of_pooled.collect();
-    let tested = of_cells.iter().chain(&of_pooled).flatten();
+    let of_effect = |one: &Effect| Some(Worsening::of(&one.quantity, &one.t, None, one.quantity.limit(margin)?));
+    let of_effects: Vec<Option<Worsening>> = effects.iter().map(of_effect).collect();
+    let tested = of_cells.iter().chain(&of_effects).flatten();
     let mut adjusted = holm(&tested.map(Worsening::p_worse).collect::<Vec<_>>()).into_iter();
     let mut is_worse =
         |worsening: Option<Worsening>| worsening.and_then(|_| adjusted.next()).is_some_and(|p| p <= power::LEVEL);
@@ -125,10 +123,11 @@ pub(super) fn settle(
         let is_worse = is_worse(worsening);
         test.margin = Some(answer(test, margin, (worsening, is_worse), &mut needed));
     }
-    for (one, worsening) in pooled.iter_mut().zip(of_pooled) {
+    let of_effect = |(one, worsening): (&Effect, Option<Worsening>)| {
         let is_worse = is_worse(worsening);
-        one.margin = Some(answer_over_cells(one, margin, worsening, is_worse));
-    }
+        answer_over_cells(&one.quantity, margin, worsening, is_worse)
+    };
+    effects.iter().zip(of_effects).map(of_effect).collect()
 }
 
 fn tested(test: &Test, margin: f64) -> Option<Worsening> {
@@ -139,9 +138,8 @@ fn tested(test: &Test, margin: f64) -> Option<Worsening> {
     }
 }
 
-fn answer_over_cells(one: &Pooled, margin: f64, worsening: Option<Worsening>, is_worse: bool) -> Margin {
+fn answer_over_cells(quantity: &Quantity, margin: f64, worsening: Option<Worsening>, is_worse: bool) -> Margin {
     let Some(worsening) = worsening else { return Margin::none(margin) };
-    let quantity = &one.quantity;
     let size = size(quantity, margin);
     let (most, least) = worsening.bounds();
     let [at_most, at_least] = [(most, "most"), (least, "least")].map(|(end, word)| Worsening::end(quantity, end, word));
@@ -156,27 +154,17 @@ fn answer_over_cells(one: &Pooled, margin: f64, worsening: Option<Worsening>, is
     Margin { margin, bound, answer, repeats_needed: None, words }
 }
 
-/// States that an effect over cells is within the margin if each of its cells is shown to be. The mean of
-/// these cells cannot exceed all of them, even if they differ too much for an interval over cells to show
-/// it.
-pub(super) fn follow_from_cells(pooled: &mut [Pooled], cells: &[CellAnswer]) {
-    for one in pooled {
-        let Pooled { arm, metric, quantity, margin: Some(margin), .. } = one else { continue };
-        let of_arm = cells.iter().filter(|cell| cell.arm == *arm).flat_map(|cell| &cell.tests);
-        let mut own = of_arm.filter(|test| test.metric == *metric && test.p.is_some());
-        let is_within = |test: &Test| test.margin.as_ref().is_some_and(|margin| margin.answer == MarginAnswer::Shown);
-        if margin.answer == MarginAnswer::NotShown && own.all(is_within) {
-            margin.answer = MarginAnswer::Shown;
-            margin.words = format!("within the margin of {}: shown in every cell", size(quantity, margin.margin));
-        }
-    }
-}
-
 impl Margin {
     /// Returns the result for a metric without a margin.
     fn none(margin: f64) -> Margin {
         let (answer, words) = (MarginAnswer::NotJudged, "has no margin".to_owned());
         Margin { margin, bound: None, answer, repeats_needed: None, words }
+    }
+
+    /// States that an effect over cells is within the margin, because each of its cells is.
+    pub(super) fn follow_from_cells(&mut self, quantity: &Quantity) {
+        self.answer = MarginAnswer::Shown;
+        self.words = format!("within the margin of {}: shown in every cell", size(quantity, self.margin));
     }
 }
 

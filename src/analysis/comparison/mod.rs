@@ -34,7 +34,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use claim::{Claim, Conclusion, ERRORS, Shown, Unproven};
-pub use family::{ADVISED, Adjusted, Rules, settle};
+pub use family::{ADVISED, Adjusted, Declaration, Rules, settle};
 pub use gate::{Gate, Missed};
 pub use guardrail::Guardrail;
 pub(crate) use margin::Margin;
@@ -269,30 +269,6 @@ pub struct Family {
     pub pooled: Vec<Pooled>,
     /// What is claimed about each arm, in the order of the cells. Headline, gate and pages follow from it.
     pub claims: Vec<Claim>,
-}
-
-/// What is compared in one declaration.
-#[derive(Debug, Clone)]
-pub struct Declaration {
-    /// The axis that is compared; `time` for a comparison with earlier results.
-    pub by: String,
-    /// The value of the axis with which all other values are compared.
-    pub baseline: String,
-    /// Notes on how to read the numbers of all cells.
-    pub notes: Vec<String>,
-}
-
-impl Family {
-    /// Determines the outcomes of all tests of a declaration, and what they claim. The guardrails of the
-    /// cells are settled before.
-    pub fn settled(declaration: Declaration, mut cells: Vec<CellAnswer>, rules: &Rules) -> Family {
-        let pooled = family::settle_cells(&mut cells, rules);
-        let made = cells.iter().flat_map(|cell| &cell.tests).filter(|test| test.p.is_some()).count();
-        let Declaration { by, baseline, notes } = declaration;
-        let claims = claim::claims(&cells, &pooled);
-        let tests = (made + pooled.len()) as u32;
-        Family { by, baseline, tests, margin: rules.margin, notes, cells, pooled, claims }
-    }
 }
 
 /// The output of `compare --format json`.

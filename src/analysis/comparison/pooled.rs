@@ -10,6 +10,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::quantity::Effect;
 use super::{Better, CellAnswer, Found, Margin, MarginAnswer, Outcome, Quantity, Test, phrasing};
 use crate::analysis::paired::{self, PairedT, moments, power};
 use crate::analysis::replicates::Scale;
@@ -78,6 +79,22 @@ pub fn over(cells: &[CellAnswer]) -> Vec<Pooled> {
     all.iter().filter_map(|(arm, tests)| Pooled::of(arm, tests)).collect()
 }
 
+/// States that an effect over cells is within the margin if each of its cells is shown to be. The mean of
+/// these cells cannot exceed all of them, even if they differ too much for an interval over cells to show
+/// it.
+pub(super) fn follow_from_cells(pooled: &mut [Pooled], cells: &[CellAnswer]) {
+    let is_within = |margin: &Option<Margin>| margin.as_ref().is_some_and(|one| one.answer == MarginAnswer::Shown);
+    for one in pooled {
+        let of_arm = cells.iter().filter(|cell| cell.arm == one.arm).flat_map(|cell| &cell.tests);
+        let mut own = of_arm.filter(|test| test.metric == one.metric && test.p.is_some());
+        let are_within = own.all(|test| is_within(&test.margin));
+        if let Some(margin) = one.margin.as_mut().filter(|margin| are_within && margin.answer == MarginAnswer::NotShown)
+        {
+            margin.follow_from_cells(&one.quantity);
+        }
+    }
+}
+
 /// The mean of changes drawn from a distribution, with the uncertainty due to the limited rounds of each
 /// cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -135,6 +152,11 @@ impl Pooled {
             quantity,
             t: effects.t,
         })
+    }
+
+    /// Returns the effect and its test.
+    pub(super) fn effect(&self) -> Effect {
+        Effect { quantity: self.quantity, t: self.t }
     }
 
     /// Sets the outcome from the adjusted p-value.

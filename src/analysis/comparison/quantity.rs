@@ -2,6 +2,7 @@
 
 use super::Better;
 use crate::analysis::metric::{Metric, Unit};
+use crate::analysis::paired::PairedT;
 use crate::analysis::replicates::Scale;
 use crate::plan::MetricName;
 
@@ -18,6 +19,15 @@ pub(crate) struct Quantity {
     pub(super) better: Better,
     /// Whether differences are those of logarithms.
     pub(super) scale: Scale,
+}
+
+/// A mean difference of a metric over cells.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Effect {
+    /// The metric.
+    pub(super) quantity: Quantity,
+    /// The test of whether the mean over cells is zero, on the metric's scale.
+    pub(super) t: PairedT,
 }
 
 impl Quantity {
