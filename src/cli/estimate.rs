@@ -30,15 +30,13 @@ pub(crate) const REQUESTS_RULE: &str = "in an open loop, the rate multiplied by 
 pub(crate) const TOKENS_RULE: &str = "the lengths that the scenario requests, on average if they vary, including a \
                                       conversation's history; an output may be shorter";
 /// The rule by which time is estimated.
-pub(crate) const TIME_RULE: &str = "the starts of servers, each as long as the median of earlier starts, and idle, \
-                                    fill, stabilize, measure and the cooldown of each run, without drain; with \
+pub(crate) const TIME_RULE: &str = "idle, fill, stabilize, measure and the cooldown of each run, without drain; with \
                                     min_requests, an open loop's window is the longer of `for` and the expected time \
                                     of that many requests, up to `at_most`; a closed loop's window counts as `for`, \
                                     because its speed depends on the server; runs on one resource are sequential, and \
                                     up to --jobs resources run in parallel";
 /// The rule by which money is estimated.
-pub(crate) const MONEY_RULE: &str = "price_per_hour of the endpoint times the duration of its runs, their cooldowns \
-                                     and the starts of its servers";
+pub(crate) const MONEY_RULE: &str = "price_per_hour of the endpoint times the duration of its runs and their cooldowns";
 
 /// The cost of a group of runs that will be executed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -68,7 +66,7 @@ pub(crate) struct Cost {
     /// Number of times that a server is started for the runs.
     pub starts: usize,
     /// Number of starts of unknown duration, because no earlier result shows how long a start takes. Their
-    /// time is not included in `seconds` and `money`.
+    /// time is not included in `seconds`.
     pub starts_of_unknown_length: usize,
     /// Number of runs of unknown duration, because they measure a start and no earlier result shows
     /// how long a start takes.
@@ -139,26 +137,32 @@ impl<'a> Estimator<'a> {
         self.part(todo, &self.starts(todo), jobs, &mut HashSet::new())
     }
 
+    /// Like [`Estimator::total`], but without requests and tokens, for which all results may have to be read.
+    pub(super) fn time(&self, todo: &HashSet<usize>, jobs: u16) -> Cost {
+        self.timed(Cost::default(), &self.unique(todo, &mut HashSet::new()), &self.starts(todo), jobs)
+    }
+
     /// Returns the cost of those runs at the positions `todo` whose id is not in `seen`, and of `starts`. The ids
     /// of the counted runs are added to `seen`.
     pub(super) fn part(&self, todo: &HashSet<usize>, starts: &[Start], jobs: u16, seen: &mut HashSet<RunId>) -> Cost {
-        let mut positions: Vec<usize> = todo.iter().copied().collect();
-        positions.sort_unstable();
-        let runs = positions.iter().map(|at| &self.expansion.runs[*at]);
-        let mut spans = Spans::default();
-        let mut cost = self.of_runs(runs, &mut spans, seen);
-        for start in starts {
-            self.add_start(*start, &mut cost, &mut spans);
-        }
-        cost.finished(&spans, jobs)
+        let runs = self.unique(todo, seen);
+        self.timed(self.amounts(&runs), &runs, starts, jobs)
     }
 
     /// Returns the cost of `runs` without the starts of their servers if the runs are executed one after another.
     /// Each run is counted once.
     pub(super) fn without_starts<'r>(&self, runs: impl Iterator<Item = &'r PlannedRun>) -> Cost {
-        let mut spans = Spans::default();
-        let cost = self.of_runs(runs, &mut spans, &mut HashSet::new());
-        cost.finished(&spans, 1)
+        let mut seen = HashSet::new();
+        let runs: Vec<&PlannedRun> = runs.filter(|run| seen.insert(run.id)).collect();
+        self.timed(self.amounts(&runs), &runs, &[], 1)
+    }
+
+    /// Returns the runs at these positions whose id is not in `seen`, each once, in the order of execution.
+    fn unique(&self, todo: &HashSet<usize>, seen: &mut HashSet<RunId>) -> Vec<&'a PlannedRun> {
+        let mut positions: Vec<usize> = todo.iter().copied().collect();
+        positions.sort_unstable();
+        let runs = positions.into_iter().map(|at| &self.expansion.runs[at]);
+        runs.filter(|run| seen.insert(run.id)).collect()
     }
 
     /// Returns the starts of servers that the runs at these positions need, in the order of `run`. If the graph
@@ -175,27 +179,16 @@ impl<'a> Estimator<'a> {
 
     /// Returns the expectations about a sweep of the runs with this cost.
     pub(super) fn outlook(&self, cost: &Cost) -> Outlook {
-        let history = self.disk.history();
-        let known = self.plan.endpoints.keys().map(|name| (name.clone(), history.starts(name).to_vec()));
-        Outlook { pace: if cost.busy > 0.0 { cost.seconds / cost.busy } else { 1.0 }, starts: known.collect() }
+        // If no server is started, the results need not be read.
+        let launched = self.plan.endpoints.keys().filter(|_| cost.starts > 0);
+        let starts = launched.map(|name| (name.clone(), self.disk.history().starts(name).to_vec())).collect();
+        Outlook { pace: if cost.busy > 0.0 { cost.seconds / cost.busy } else { 1.0 }, starts }
     }
 
-    /// Returns the requests, tokens and money of `runs`, and adds their durations to `spans`.
-    fn of_runs<'r>(
-        &self,
-        runs: impl Iterator<Item = &'r PlannedRun>,
-        spans: &mut Spans<'a>,
-        seen: &mut HashSet<RunId>,
-    ) -> Cost {
-        let mut cost = Cost { currency: self.plan.currency, ..Cost::default() };
-        for run in runs.filter(|run| seen.insert(run.id)) {
-            cost.runs += 1;
-            cost.runs_that_may_be_prolonged += usize::from(may_be_prolonged(&run.spec.phases, &run.spec.load));
-            let ns = self.expected_ns(run).unwrap_or_else(|| {
-                cost.runs_of_unknown_length += 1;
-                0
-            });
-            self.add_time(&run.spec, ns, &mut cost, spans);
+    /// Returns the requests and tokens of `runs`.
+    fn amounts(&self, runs: &[&PlannedRun]) -> Cost {
+        let mut cost = Cost { runs: runs.len(), currency: self.plan.currency, ..Cost::default() };
+        for run in runs {
             let Some((requests, source)) = self.requests(&run.spec) else {
                 cost.runs_with_unknown_requests += 1;
                 continue;
@@ -209,25 +202,32 @@ impl<'a> Estimator<'a> {
         cost
     }
 
-    /// Adds the time and the money of a start.
-    fn add_start(&self, start: Start, cost: &mut Cost, spans: &mut Spans<'a>) {
-        let spec = &self.expansion.runs[start.run].spec;
-        cost.starts += 1;
-        match self.start_ns(&spec.endpoint.name) {
-            None => cost.starts_of_unknown_length += 1,
-            Some(_) if start.is_measured => {}
-            Some(ns) => self.add_time(spec, ns, cost, spans),
+    /// Adds the time of `runs` and `starts` to a cost, and the money of `runs`.
+    fn timed(&self, mut cost: Cost, runs: &[&PlannedRun], starts: &[Start], jobs: u16) -> Cost {
+        let mut spans = Spans::default();
+        for run in runs {
+            cost.runs_that_may_be_prolonged += usize::from(may_be_prolonged(&run.spec.phases, &run.spec.load));
+            let ns = self.expected_ns(run);
+            cost.runs_of_unknown_length += usize::from(ns.is_none());
+            let (endpoint, ns) = (&run.spec.endpoint.name, ns.unwrap_or(0));
+            spans.add(&self.expansion.resources[endpoint], ns);
+            match self.price(&run.spec) {
+                Some(price) => *cost.money.get_or_insert(0.0) += price * ns as f64 / 3.6e12,
+                None => drop(cost.without_price.insert(endpoint.clone())),
+            }
         }
-    }
-
-    /// Adds a time during which a run, or the start of its server, occupies the server's resource.
-    fn add_time(&self, spec: &RunSpec, ns: u64, cost: &mut Cost, spans: &mut Spans<'a>) {
-        let endpoint = &spec.endpoint.name;
-        spans.add(&self.expansion.resources[endpoint], ns);
-        match self.price(spec) {
-            Some(price) => *cost.money.get_or_insert(0.0) += price * ns as f64 / 3.6e12,
-            None => drop(cost.without_price.insert(endpoint.clone())),
+        cost.starts = starts.len();
+        for start in starts {
+            let endpoint = &self.expansion.runs[start.run].spec.endpoint.name;
+            match self.start_ns(endpoint) {
+                None => cost.starts_of_unknown_length += 1,
+                Some(_) if start.is_measured => {}
+                Some(ns) => spans.add(&self.expansion.resources[endpoint], ns),
+            }
         }
+        cost.seconds = spans.side_by_side(jobs) as f64 / 1e9;
+        cost.busy = spans.one_after_another() as f64 / 1e9;
+        cost
     }
 
     /// Returns the duration of a run, in nanoseconds. A run that measures a start is assumed to take
@@ -269,15 +269,6 @@ impl<'a> Estimator<'a> {
         let (rows, took) = (earlier.requests?, earlier.took_ns);
         let scale = (phases.fill.0 + full) as f64 / took as f64;
         (took > 0).then(|| ((rows as f64 * scale).round() as u64, Some(earlier.id[..8].to_owned())))
-    }
-}
-
-impl Cost {
-    /// Adds the time, which is known once all runs and starts have been added.
-    fn finished(mut self, spans: &Spans, jobs: u16) -> Cost {
-        self.seconds = spans.side_by_side(jobs) as f64 / 1e9;
-        self.busy = spans.one_after_another() as f64 / 1e9;
-        self
     }
 }
 

@@ -234,7 +234,7 @@ impl Costs {
             .map(|(count, when)| format!("{} {when}", counted(count, "server start")))
             .collect();
         if !unmeasured.is_empty() {
-            notes.push(format!("time and money: {}, not yet measured", unmeasured.join(" and ")));
+            notes.push(format!("time: {}, not yet measured", unmeasured.join(" and ")));
         }
         let named = [before, after].into_iter().flat_map(|cost| &cost.estimated_from);
         let named: BTreeSet<&str> = named.map(String::as_str).collect();
@@ -269,9 +269,9 @@ impl SideCost {
         all
     }
 
-    /// Returns the money of all runs; `None` if any run has no price, or any length is unknown.
+    /// Returns the money of all runs; `None` if any run has no price or an unknown length.
     fn money(&self) -> Option<f64> {
-        let is_whole = self.cost.without_price.is_empty() && self.cost.has_known_time();
+        let is_whole = self.cost.without_price.is_empty() && self.cost.runs_of_unknown_length == 0;
         self.cost.money.filter(|_| is_whole)
     }
 

@@ -53,11 +53,11 @@ pub(super) fn runs(count: usize) -> String {
     format!("{} to do", counted(count, "run"))
 }
 
-/// Returns the cost of the runs to do, and the expectations about their sweep.
+/// Returns the time and the money of the runs to do, and the expectations about their sweep.
 pub(super) fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (Cost, Outlook) {
     let estimator = Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk);
     let todo = decisions.iter().enumerate().filter(|(_, decision)| is_to_do(decision)).map(|(at, _)| at);
-    let cost = estimator.total(&todo.collect(), args.jobs);
+    let cost = estimator.time(&todo.collect(), args.jobs);
     let outlook = estimator.outlook(&cost);
     (cost, outlook)
 }

@@ -26,6 +26,9 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause before a server is started again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// Why a server that rejects its settings is not started a third time.
+const TWICE: &str = "not started again, because it ended twice in the same way";
+
 /// The starts of a server that ended before it was ready.
 #[derive(Debug, Default)]
 pub(super) struct FailedStarts {
@@ -169,12 +172,14 @@ impl Scheduler<'_, '_> {
         if allowed == 0 {
             return self.lose(node, name, reason);
         }
+        let told = match rejects {
+            true => format!("{TWICE}: {reason}"),
+            false => reason.clone(),
+        };
         if rejects {
-            let reason = format!("not started again, because it ended twice in the same way: {reason}");
             self.remember_as_hopeless(run, Hopeless::Rejects(reason.clone()));
-            return self.give_up_behind(node, &name, &reason);
         }
-        self.give_up_behind(node, &name, &reason);
+        self.give_up_behind(node, &name, &told, &reason);
     }
 
     /// Records that the server of a run is not started again.
@@ -188,7 +193,10 @@ impl Scheduler<'_, '_> {
     /// Handles the runs of a server that is not started again.
     fn not_started_again(&mut self, node: NodeIndex, name: &str, why: Hopeless) {
         match why {
-            Hopeless::Rejects(reason) => self.give_up_behind(node, name, &reason),
+            Hopeless::Rejects(reason) => {
+                let told = format!("{TWICE}, as reported above");
+                self.give_up_behind(node, name, &told, &reason);
+            }
             Hopeless::WantsAChange(reason) => {
                 self.wants_a_change.insert(name.to_owned());
                 self.lose(node, name.to_owned(), reason);
@@ -196,11 +204,12 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Gives up every run that needs a server that does not start. The runs are given up instead of
-    /// skipped, because the server's failure to start with these settings is a result.
-    fn give_up_behind(&mut self, node: NodeIndex, name: &str, reason: &str) {
+    /// Gives up every run that needs a server that does not start, for `reason`; the endpoint is reported with
+    /// `told`. The runs are given up instead of skipped, because the server's failure to start with these settings
+    /// is a result.
+    fn give_up_behind(&mut self, node: NodeIndex, name: &str, told: &str, reason: &str) {
         let times = self.sweep.plan.endpoints[name].retries();
-        self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Err(reason.to_owned()) });
+        self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Err(told.to_owned()) });
         let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: reason.to_owned(), retry_after: None };
         let short = spoiled.in_one_line();
         for skipped in self.walk.done(node, Outcome::Failed) {
