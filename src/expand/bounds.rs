@@ -65,7 +65,12 @@ pub(super) fn longer(finding: &Finding, (low, high): (Option<Bound>, Option<Boun
     };
     let least = figures.needs.iter().filter(decides).min_by(|a, b| a.seconds.total_cmp(&b.seconds));
     let Some(Longer { load, seconds, confirm, .. }) = least else {
-        return Some("longer runs would not decide this: use a gate on a sweep that runs the bound itself".to_owned());
+        let is_met = figures.observed.is_some_and(|observed| low.is_some_and(|bound| observed >= bound));
+        let why = match is_met {
+            true => "longer runs would not decide this: too many requests are close to the limit",
+            false => "longer runs would not decide this: use a gate on a sweep that runs the bound itself",
+        };
+        return Some(why.to_owned());
     };
     let (load, seconds, confirm) = (finding.metric.words(load.to_f64()), seconds.ceil(), confirm.ceil());
     Some(format!("{seconds} s more at {load} would decide this: extend `confirm` to {confirm}s"))

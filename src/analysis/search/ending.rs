@@ -43,7 +43,7 @@ pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: 
         if question.confirm && !is_measured_again(probes) {
             // One long run is left for a lower load, if one of these runs fails.
             return match showing::load(grid, probes, found, CONFIRMATIONS - 1) {
-                Some(load) => Next::confirm(probes, load),
+                Some(load) => Next::show(probes, load, found),
                 None => Next::probe(probes, found),
             };
         }

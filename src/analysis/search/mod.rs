@@ -28,7 +28,7 @@ pub use cheapest::{Cheapest, CheapestNext, cheapest, most_cheapest};
 pub use grid::Grid;
 pub use outcome::{Caveat, End, Outcome};
 pub use purpose::Purpose;
-pub use question::{Next, Probe, Question, Standing};
+pub use question::{Next, Ordinary, Probe, Question, Standing};
 pub use short::Short;
 
 use bracket::Bracket;

@@ -50,6 +50,15 @@ pub struct Probe {
     pub grows: Option<f64>,
 }
 
+/// An ordinary run that a search may request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ordinary {
+    /// The load of the run.
+    pub load: f64,
+    /// Index among the ordinary runs of this load, from 0.
+    pub repeat: u32,
+}
+
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
@@ -66,6 +75,9 @@ pub enum Next {
         load: f64,
         /// Index among the long runs of this load, from 0.
         repeat: u32,
+        /// The ordinary run that ends the search instead if it exists already, because an earlier version ended
+        /// the search with it; `None` if the search cannot end without the long run.
+        instead: Option<Ordinary>,
     },
     /// Nothing, because the search is over.
     Ended(Outcome),
@@ -93,7 +105,14 @@ impl Next {
 
     /// Returns the long run at a load, after the runs `probes`.
     pub(super) fn confirm(probes: &[Probe], load: f64) -> Next {
-        Next::Confirm { load, repeat: repeats(probes, load, true) }
+        Next::Confirm { load, repeat: repeats(probes, load, true), instead: None }
+    }
+
+    /// Returns the long run at a load that shows what holds, after the runs `probes`. An ordinary run at the
+    /// load that was found ends the search.
+    pub(super) fn show(probes: &[Probe], load: f64, found: f64) -> Next {
+        let last = Ordinary { load: found, repeat: repeats(probes, found, false) };
+        Next::Confirm { load, repeat: repeats(probes, load, true), instead: Some(last) }
     }
 }
 

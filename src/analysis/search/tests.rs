@@ -29,7 +29,7 @@ fn search(question: &Question, mut run: impl FnMut(f64, bool, usize) -> Probe) -
     loop {
         let (load, confirms, repeat) = match next(question, &probes) {
             Next::Probe { load, repeat } => (load, false, repeat),
-            Next::Confirm { load, repeat } => (load, true, repeat),
+            Next::Confirm { load, repeat, .. } => (load, true, repeat),
             Next::Ended(outcome) => return (probes, outcome),
         };
         let alike = |probe: &&Probe| probe.load == load && probe.confirms == confirms;

@@ -5,7 +5,9 @@
 use super::chosen::{Chosen, Ended, Needs, Part, PartAnswer};
 use super::judge::Judge;
 use crate::analysis::highest::{Highest, Seen};
-use crate::analysis::search::{self, Caveat, Cheapest, CheapestNext, End, Next, Outcome, Probe, Question, Standing};
+use crate::analysis::search::{
+    self, Caveat, Cheapest, CheapestNext, End, Next, Ordinary, Outcome, Probe, Question, Standing,
+};
 use crate::analysis::slo::Answer;
 use crate::expand::{Pool, Searched};
 use crate::plan::model::search::Objective;
@@ -25,7 +27,13 @@ struct Track {
 
 /// The run that a track requests next.
 enum Asks {
-    Run { load: f64, repeat: u32, confirms: bool },
+    /// A run. If it does not exist yet but the ordinary run `instead` does, that one is requested.
+    Run {
+        load: f64,
+        repeat: u32,
+        confirms: bool,
+        instead: Option<Ordinary>,
+    },
     Nothing,
 }
 
@@ -38,7 +46,7 @@ impl Searching<'_> {
         let mut chosen = Chosen::nothing(self.pool.unit());
         let mut turn = 0;
         while turn < tracks.len() {
-            let Asks::Run { load, repeat, confirms } = tracks[turn].asks(&question) else {
+            let Asks::Run { load, repeat, confirms, instead } = tracks[turn].asks(&question) else {
                 turn += 1;
                 continue;
             };
@@ -47,12 +55,15 @@ impl Searching<'_> {
                 tracks[turn].ends_without_runs(standing);
                 continue;
             };
-            let run = &self.pool.members[at].run;
             chosen.asked_for.push(tracks[turn].of);
-            if !judge.is_finished(run) {
+            let is_there = |at: &usize| judge.is_finished(&self.pool.members[*at].run);
+            let other = || instead.and_then(|run| self.pool.find(run.load, run.repeat, false)).filter(is_there);
+            let Some(at) = Some(at).filter(is_there).or_else(other) else {
                 chosen.next = Some(at);
                 break;
-            }
+            };
+            let member = &self.pool.members[at];
+            let (run, load, confirms) = (&member.run, member.load, member.confirms);
             chosen.finished.push(at);
             let there = chosen.runs_at(load, self.pool);
             for (other, track) in tracks.iter_mut().enumerate() {
@@ -214,19 +225,21 @@ impl Track {
         while self.answer.is_none() {
             if self.of == Objective::CostPerMillion {
                 match search::cheapest(question, &self.probes) {
-                    CheapestNext::Probe { load, repeat } => return Asks::Run { load, repeat, confirms: false },
+                    CheapestNext::Probe { load, repeat } => {
+                        return Asks::Run { load, repeat, confirms: false, instead: None };
+                    }
                     CheapestNext::Ended(cheapest) => self.answer = Some(PartAnswer::Cheapest(cheapest)),
                 }
                 continue;
             }
             match search::next(question, &self.probes) {
-                Next::Probe { load, repeat } => return Asks::Run { load, repeat, confirms: false },
-                Next::Confirm { load, repeat } => {
+                Next::Probe { load, repeat } => return Asks::Run { load, repeat, confirms: false, instead: None },
+                Next::Confirm { load, repeat, instead } => {
                     // A long run that was requested for another objective also confirms this objective.
                     let there = |probe: &&mut Probe| probe.confirms && !probe.own && probe.load == load;
                     match self.probes.iter_mut().find(there) {
                         Some(probe) => probe.own = true,
-                        None => return Asks::Run { load, repeat, confirms: true },
+                        None => return Asks::Run { load, repeat, confirms: true, instead },
                     }
                 }
                 Next::Ended(outcome) => self.ends(outcome),
