@@ -287,7 +287,7 @@ fn missing_keys_are_named_together_before_anything_is_sent() {
 }
 
 /// A key with characters that every encoding writes differently.
-const ODD_KEY: &str = "Canary7f&9c<51d2>/e8\"4b+60=Ab";
+const ODD_KEY: &str = "Canary7f&9c<51d2>/e8'4b+60=Ab";
 
 /// Encodes bytes in base64, with the two last digits of an alphabet.
 fn base64(bytes: &[u8], last: [char; 2]) -> String {
@@ -302,7 +302,7 @@ fn base64(bytes: &[u8], last: [char; 2]) -> String {
 /// Returns the key in every encoding, each with the part that the mask leaves before and after it.
 fn encoded_keys() -> Vec<(String, String, String)> {
     let each = |of: &dyn Fn(char) -> String| ODD_KEY.chars().map(of).collect::<String>();
-    let html = ODD_KEY.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    let html = ODD_KEY.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('\'', "&#39;");
     let escaped = |c: char| if c.is_ascii_alphanumeric() { c.to_string() } else { format!("%{:02X}", u32::from(c)) };
     let plain = [
         ODD_KEY.to_ascii_lowercase(),
@@ -310,8 +310,8 @@ fn encoded_keys() -> Vec<(String, String, String)> {
         each(&escaped),
         each(&escaped).to_ascii_lowercase(),
         html.clone(),
-        html.replace("&quot;", "&#34;").replace("&amp;", "&#x26;"),
-        ODD_KEY.replace('"', "\\\"").replace('/', "\\/"),
+        html.replace("&#39;", "&apos;").replace("&amp;", "&#x26;"),
+        ODD_KEY.replace('/', "\\/").replace('&', "\\u0026"),
         each(&|c| format!("\\u{:04x}", u32::from(c))),
     ];
     let mut all: Vec<_> = plain.into_iter().map(|form| (form, String::new(), String::new())).collect();
