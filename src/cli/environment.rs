@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use super::workspace::Workspace;
 use crate::cli::failure::Failure;
 use crate::expand::{PlannedRun, RunSpec};
-use crate::plan::{Endpoint, EnvironmentPolicy, SecretRef, TextOrSecret};
+use crate::plan::{Endpoint, EnvironmentPolicy};
 use crate::rows::{Changed, Fingerprint};
 use crate::server::{Question, SelfDescription, look};
 use crate::sweep::environment::{Expected, LaunchedSaid, changed, in_words, pin_broken};
@@ -191,8 +191,7 @@ impl Looks {
     }
 }
 
-/// Returns the query to an endpoint's server; `None` if the query needs a missing secret, or a secret that
-/// can be read only once.
+/// Returns the query to an endpoint's server; `None` if the query needs a secret that cannot be read.
 fn to_ask(
     workspace: &Workspace,
     (endpoint, url): (&Endpoint, &str),
@@ -201,16 +200,6 @@ fn to_ask(
 ) -> Option<Question> {
     let runs = workspace.expansion.runs.iter().map(|run| &run.spec);
     let secrets = secrets_of(runs.filter(|other| other.endpoint.name == spec.endpoint.name));
-    let of_proxy = endpoint.proxy.as_ref().and_then(TextOrSecret::secret);
-    let all = secrets.iter().chain(&endpoint.api_key).chain(of_proxy);
-    // A pipe provides its secret only once, and the sweep itself needs that secret.
-    let is_lasting = |secret: &SecretRef| match secret {
-        SecretRef::Env(_) | SecretRef::Command(_) => true,
-        SecretRef::File(path) => folder.join(path).is_file(),
-    };
-    if !all.into_iter().all(is_lasting) {
-        return None;
-    }
     let target = target(endpoint, url, &secrets, folder).ok()?;
     Some(question(&target, spec))
 }

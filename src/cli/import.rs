@@ -10,6 +10,7 @@ use clap::builder::PossibleValuesParser;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::{output, stderr};
 use crate::import::{self, Counts, Imported, MOST_BYTES, Wishes};
+use crate::units::regular_file;
 
 /// The arguments of `import`.
 #[derive(Debug, Args)]
@@ -129,14 +130,14 @@ fn shown(file: &Path) -> String {
 /// Returns a file's text, reading only up to the size limit of imports.
 fn text(path: &Path) -> Result<String, String> {
     let wrong =
-        |reason: String| format!("{} cannot be read: {reason}; check the path and its permissions", shown(path));
+        |error: std::io::Error| format!("{} cannot be read: {error}; {}", shown(path), regular_file::remedy(&error));
     let mut bytes = Vec::new();
     let most = MOST_BYTES as u64 + 1;
     let read = match path == Path::new("-") {
         true => std::io::stdin().lock().take(most).read_to_end(&mut bytes),
-        false => std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)),
+        false => regular_file::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)),
     };
-    read.map_err(|error| wrong(error.to_string()))?;
+    read.map_err(wrong)?;
     if bytes.len() > MOST_BYTES {
         let (name, most) = (shown(path), MOST_BYTES);
         return Err(format!("{name} is larger than {most} bytes; import only the part that names the benchmarks"));

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::failure::Failure;
+use crate::units::regular_file;
 
 /// Permission to overwrite a file that the command did not write.
 #[derive(Debug, Clone, Copy, Default, Args)]
@@ -33,7 +34,7 @@ impl Overwrite {
 /// Whether `is_so` returns true for the first 256 bytes of a file.
 pub(crate) fn begins_with(path: &Path, is_so: impl FnOnce(&str) -> bool) -> bool {
     let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
+    let read = regular_file::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
     read.is_ok() && is_so(&String::from_utf8_lossy(&head))
 }
 

@@ -14,6 +14,10 @@ use crate::cli::failure::Failure;
 use crate::plan::load;
 use crate::store::object::ObjectResults;
 use crate::store::{Store, StoreError};
+use crate::units::regular_file;
+
+/// Maximum size of a plan, in bytes. Larger plans are rejected when they are loaded.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Returns the address in `--results`; `None` for a folder.
 pub(super) fn address(results: &Path) -> Option<&str> {
@@ -48,7 +52,7 @@ pub(super) fn of_plan(matches: &ArgMatches) -> Option<String> {
     let plan = matches.try_get_one::<PathBuf>("plan").ok()??;
     let has_key = |line: &str| line.trim_start_matches(['"', '\'']).starts_with("results");
     // Most plans do not set `results`; these are parsed only once, by the command itself.
-    let text = fs::read_to_string(plan).ok().filter(|text| text.lines().any(has_key))?;
+    let text = regular_file::read_text(plan, MOST_BYTES).ok().filter(|text| text.lines().any(has_key))?;
     drop(text);
     load(plan).ok()?.plan.results.clone()
 }

@@ -21,7 +21,11 @@ use crate::report::screen_columns;
 use crate::rows::Table;
 use crate::server::own_program;
 use crate::store::{RUN_JSON, Store};
+use crate::units::regular_file;
 use crate::units::text::hex;
+
+/// Maximum size of a cached table, in bytes.
+const MOST_BYTES: u64 = 256 << 20;
 
 /// A table as it was printed, with the facts that the notes of `run` need.
 #[derive(Debug, Serialize, Deserialize)]
@@ -72,8 +76,7 @@ impl Memory {
 
     /// Returns the cached table, if its key matches and the file is undamaged.
     pub(crate) fn recall(&self) -> Option<Remembered> {
-        // Special files are not read, because that could block.
-        let text = fs::metadata(&self.file).ok()?.is_file().then(|| fs::read_to_string(&self.file).ok())??;
+        let text = regular_file::read_text(&self.file, MOST_BYTES).ok()?;
         let (digest, body) = text.split_once('\n')?;
         let is_whole = digest == hex(&Sha256::digest(body));
         let remembered: Remembered = is_whole.then(|| serde_json::from_str(body).ok())??;

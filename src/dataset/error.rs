@@ -4,12 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::skipped::Reason;
+use crate::units::regular_file;
 
 /// Why a data set cannot be read, or why reading it ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
     /// The operating system cannot read the file.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}; {}", path.display(), regular_file::remedy(.source))]
     Read {
         /// The file.
         path: PathBuf,

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::error::{Bad, DatasetError};
 use super::skipped::Reason;
+use crate::units::regular_file;
 
 /// The byte order mark of UTF-8, which some editors and spreadsheets write at the beginning of a text file.
 pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -13,11 +14,7 @@ pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 /// Opens a regular file. Pipes are rejected because they cannot be read twice, and could block the
 /// reader forever.
 pub(super) fn open(path: &Path) -> Result<File, DatasetError> {
-    let found = std::fs::metadata(path).map_err(|error| DatasetError::read(path, error))?;
-    if !found.is_file() {
-        return Err(DatasetError::file(path, "it is not a regular file", "write it to a file first"));
-    }
-    File::open(path).map_err(|error| DatasetError::read(path, error))
+    regular_file::open(path).map_err(|error| DatasetError::read(path, error))
 }
 
 /// Returns the first `most` bytes of a file.

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use crate::plan::Timeouts;
 use crate::protocol::Protocol;
 use crate::rows::{Outcome, Phase, RequestRow};
-use crate::units::Nanos;
+use crate::units::{Nanos, SecretMask};
 
 use super::clock::Clock;
 use super::connection::{Connection, Outgoing, Progress};
@@ -60,6 +60,8 @@ pub(crate) struct Common {
     pub protocol: &'static dyn Protocol,
     /// Where requests go.
     pub target: Arc<Target>,
+    /// Removes the target's secrets from texts.
+    pub mask: Arc<SecretMask>,
     /// Time limits of a request.
     pub timeouts: Timeouts,
     /// Whether responses are streamed token by token.
@@ -272,7 +274,7 @@ impl Client {
     /// Returns the beginning of a server's text, with secrets removed. They are removed before the text is
     /// truncated, because truncation could leave a part of a secret that is no longer recognized.
     fn presentable(&self, text: &str) -> String {
-        crate::protocol::excerpt(&self.target.redact(text))
+        crate::protocol::excerpt(&self.mask.hide(text))
     }
 
     /// Whether the server process that sweepline started has ended. The process's connections break a

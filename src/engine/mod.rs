@@ -183,7 +183,8 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let Began { opened, clock, ending } = began;
     progress.starts(clock.origin());
     let watch = Watch::start(observer.clone(), clock, samples).map_err(EngineError::Setup)?;
-    let texts = texts.map(|sink| Texts::new(sink, Arc::clone(&target)));
+    let mask = Arc::new(target.mask());
+    let texts = texts.map(|sink| Texts::new(sink, Arc::clone(&mask)));
     let recorder = Recorder::start(sink, texts, own_tokenizer, share, observer.clone(), clock);
     let recorder = recorder.map_err(EngineError::Setup)?;
     let common = Arc::new(Common {
@@ -192,6 +193,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
         pattern: Pattern::new(&spec, &target, &id_prefix),
         heads: spec.endpoint.http.map(|_| Heads::new(&spec, &target, &id_prefix)),
         target,
+        mask,
         timeouts: spec.timeouts,
         stream: spec.shaping.stream,
         cut: Cut::default(),
@@ -199,7 +201,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
         observer,
     });
     let outage = (spec.errors == ErrorPolicy::Environment)
-        .then(|| Outage::new(common.target.redact(&common.target.route.to_string()), spec.shaping.stream, patience()));
+        .then(|| Outage::new(common.mask.hide(&common.target.route.to_string()), spec.shaping.stream, patience()));
     let executor = Executor::new(Parts {
         hands: opened.begin(&common, share),
         common,

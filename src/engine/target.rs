@@ -7,8 +7,10 @@ use std::sync::atomic::AtomicBool;
 
 use crate::network::Route;
 use crate::plan::{Headers, SecretRef, TextOrSecret};
-use crate::units::secrecy::without_secrets;
-use crate::units::{Address, AddressError};
+use crate::units::{Address, AddressError, SecretMask};
+
+/// What replaces a secret in a text.
+const HIDDEN: &str = "[secret]";
 
 /// A secret. It is never printed.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,7 +29,7 @@ impl Secret {
 
     /// Returns `text` with the secret replaced, because servers tend to repeat a wrong key in their errors.
     pub fn redact(&self, text: &str) -> String {
-        without_secrets(text, [self.reveal()], "[secret]")
+        SecretMask::new([self.reveal()], HIDDEN).hide(text)
     }
 }
 
@@ -95,15 +97,15 @@ impl Target {
         })
     }
 
-    /// Whether the target has secrets to protect.
-    pub(crate) fn has_secrets(&self) -> bool {
-        self.api_key.is_some() || !self.secrets.is_empty() || self.route.secrets().next().is_some()
+    /// Returns the mask that replaces all secrets of this target.
+    pub(crate) fn mask(&self) -> SecretMask {
+        let secrets = self.api_key.iter().chain(self.secrets.values()).chain(&self.earlier).map(Secret::reveal);
+        SecretMask::new(secrets.chain(self.route.secrets()), HIDDEN)
     }
 
     /// Returns `text` with all secrets of this target replaced.
     pub fn redact(&self, text: &str) -> String {
-        let secrets = self.api_key.iter().chain(self.secrets.values()).chain(&self.earlier).map(Secret::reveal);
-        without_secrets(text, secrets.chain(self.route.secrets()), "[secret]")
+        self.mask().hide(text)
     }
 }
 

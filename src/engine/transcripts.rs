@@ -12,7 +12,7 @@ use crate::protocol::{Api, CallPiece, Protocol};
 use crate::rows::{RequestRow, TextRow};
 
 use super::sink::{SinkError, TextSink};
-use super::target::Target;
+use crate::units::SecretMask;
 
 /// Maximum size of a recorded text, in bytes; longer texts are truncated.
 const MOST_BYTES: usize = 1 << 20;
@@ -72,12 +72,12 @@ impl RequestTexts {
         self.reasoning = reasoning;
     }
 
-    /// Converts the texts to a row for the file, with the target's secrets removed and every text truncated
+    /// Converts the texts to a row for the file, with secrets removed and every text truncated
     /// to the size limit.
-    fn into_row(self, row: &RequestRow, target: &Target) -> TextRow {
+    fn into_row(self, row: &RequestRow, mask: &SecretMask) -> TextRow {
         let mut truncated = false;
         let mut fit = |text: String| {
-            let text = if target.has_secrets() { target.redact(&text) } else { text };
+            let text = if mask.is_empty() { text } else { mask.hide(&text) };
             truncated |= text.len() > MOST_BYTES;
             cut(text)
         };
@@ -109,21 +109,21 @@ fn cut(mut text: String) -> String {
 /// Buffers the texts until they are written to the file.
 pub(crate) struct Texts {
     sink: Box<dyn TextSink>,
-    target: Arc<Target>,
+    mask: Arc<SecretMask>,
     rows: Vec<TextRow>,
     bytes: usize,
 }
 
 impl Texts {
-    /// Creates an empty buffer of texts for `sink`; the secrets of `target` are removed from all texts.
-    pub(crate) fn new(sink: Box<dyn TextSink>, target: Arc<Target>) -> Texts {
-        Texts { sink, target, rows: Vec::new(), bytes: 0 }
+    /// Creates an empty buffer of texts for `sink`; `mask` removes secrets from all texts.
+    pub(crate) fn new(sink: Box<dyn TextSink>, mask: Arc<SecretMask>) -> Texts {
+        Texts { sink, mask, rows: Vec::new(), bytes: 0 }
     }
 
     /// Adds the texts of a request with this row.
     pub(crate) fn add(&mut self, row: &RequestRow, words: RequestTexts) -> Result<(), SinkError> {
         self.bytes += words.size();
-        self.rows.push(words.into_row(row, &self.target));
+        self.rows.push(words.into_row(row, &self.mask));
         if self.bytes >= WRITE_AT { self.write() } else { Ok(()) }
     }
 
@@ -144,13 +144,10 @@ impl Texts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Secret;
     use crate::rows::Phase;
 
     fn row_of(words: RequestTexts, key: Option<&str>) -> TextRow {
-        let mut target = Target::parse("http://127.0.0.1:1/v1").unwrap();
-        target.api_key = key.map(|key| Secret::new(key.to_owned()));
-        words.into_row(&RequestRow::wanted(7, Phase::Measure, 0), &target)
+        words.into_row(&RequestRow::wanted(7, Phase::Measure, 0), &SecretMask::new(key, "[secret]"))
     }
 
     #[test]

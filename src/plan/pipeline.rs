@@ -1,6 +1,5 @@
 //! Loads a plan from a file: reads the tree, then the files that it names, and checks the result.
 
-use std::io::Read;
 use std::path::Path;
 
 use crate::plan::diagnostic::error::{Code, Diagnostic, PlanErrors};
@@ -13,6 +12,7 @@ use crate::plan::model::client::Workers;
 use crate::plan::model::plan::Plan;
 use crate::plan::read::recover;
 use crate::plan::text::format::Format;
+use crate::units::regular_file;
 
 /// Reads and checks a plan file.
 pub fn load(path: &Path) -> Result<Loaded, PlanErrors> {
@@ -30,12 +30,11 @@ pub fn load_with(path: &Path, options: &Options) -> Result<Loaded, PlanErrors> {
             "rename the file to one of these extensions",
         );
     };
-    let mut bytes = Vec::new();
     // Reads one byte more than allowed, to detect files that are too large.
-    let read = std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes));
-    if let Err(error) = read {
-        return fail(format!("the plan cannot be read: {error}"), "check the path and its permissions");
-    }
+    let bytes = match Disk.read(path, MOST_BYTES + 1) {
+        Ok(bytes) => bytes,
+        Err(error) => return fail(format!("the plan cannot be read: {error}"), regular_file::remedy(&error)),
+    };
     if bytes.len() > MOST_BYTES {
         return Err(too_large(path));
     }

@@ -8,9 +8,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::store::Moment;
+use crate::units::regular_file;
 
 /// The version of the file's format.
 const FORMAT: u32 = 1;
+/// Maximum size of a record, in bytes.
+const MOST_BYTES: u64 = 256 << 20;
 /// The name of the file with a record.
 const NAME: &str = "submission.json";
 
@@ -94,7 +97,7 @@ pub fn submissions(folder: &Path, plan: &Path) -> io::Result<Vec<(PathBuf, Submi
     for number in numbers(folder)? {
         let own = folder.join(named(number));
         let path = own.join(NAME);
-        let text = match fs::read_to_string(&path) {
+        let text = match regular_file::read_text(&path, MOST_BYTES) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             text => text?,
         };

@@ -134,7 +134,7 @@ fn renew(
 ) -> Result<(), ResolveError> {
     let now = match reference {
         SecretRef::Env(_) => return Ok(()),
-        // A pipe can be read only once. A mounted file may be missing while it is replaced.
+        // A mounted file may be missing while it is replaced.
         SecretRef::File(path) if !folder.join(path).is_file() => return Ok(()),
         SecretRef::File(_) => resolve_secret(used, reference, folder).unwrap_or_else(|_| secret.clone()),
         SecretRef::Command(_) => resolve_until(used, reference, folder, stop)?,
@@ -147,14 +147,9 @@ fn renew(
     Ok(())
 }
 
-/// Returns the address for display, with the API key redacted. If the key comes from a pipe or a command, it is not
-/// read here, because a pipe can be read only once, and the key is needed for sending.
+/// Returns the address for display, with the API key redacted. No command is executed to get the key.
 pub(super) fn shown(endpoint: &Endpoint, url: &str, folder: &Path) -> String {
-    let is_at_hand = |key: &&SecretRef| match key {
-        SecretRef::Env(_) => true,
-        SecretRef::File(path) => folder.join(path).is_file(),
-        SecretRef::Command(_) => false,
-    };
-    let key = endpoint.api_key.as_ref().filter(is_at_hand).and_then(|key| resolve_secret(Use::Key, key, folder).ok());
+    let key = endpoint.api_key.as_ref().filter(|key| key.command().is_none());
+    let key = key.and_then(|key| resolve_secret(Use::Key, key, folder).ok());
     key.map_or_else(|| url.to_owned(), |key| key.redact(url))
 }

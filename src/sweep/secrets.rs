@@ -10,9 +10,12 @@ use crate::engine::Secret;
 use crate::plan::{MOUNTED, SecretRef, TokenCommand, mount_of};
 use crate::server::TokenError;
 use crate::tls::TlsFileError;
-use crate::units::AddressError;
+use crate::units::{AddressError, regular_file};
 
 use super::tokens::TOKENS;
+
+/// Maximum size of a file with a secret, in bytes.
+const MOST_BYTES: u64 = 64 << 10;
 
 /// Why a secret or an endpoint's address cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +29,7 @@ pub enum ResolveError {
         names: &'static str,
     },
     /// The file cannot be read.
-    #[error("cannot read {what} from {path}: {source}")]
+    #[error("cannot read {what} from {path}: {source}; {}", regular_file::remedy(.source))]
     NoFile {
         /// The secret that was expected in the file.
         what: &'static str,
@@ -138,7 +141,7 @@ pub(super) fn resolve_until(
                 Some(mount) => mounted(path, mount, no_file)?,
                 None => folder.join(path),
             };
-            std::fs::read_to_string(file).map_err(no_file)?
+            regular_file::read_text(&file, MOST_BYTES).map_err(no_file)?
         }
         SecretRef::Command(command) => token(command, names, folder, stop)?,
     };

@@ -15,6 +15,11 @@ use rustls::server::ParsedCertificate;
 use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use super::provider::provider;
+use crate::units::regular_file;
+
+/// Maximum size of a file with certificates or a key, in bytes. The bundles of operating systems are about 500 KB in
+/// size.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// The settings of TLS of one endpoint.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +48,7 @@ impl fmt::Debug for Identity {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsFileError {
     /// The file cannot be read.
-    #[error("cannot read `tls.{key}` from {}: {source}", .path.display())]
+    #[error("cannot read `tls.{key}` from {}: {source}; {}", .path.display(), regular_file::remedy(.source))]
     Unreadable {
         /// The key in the plan.
         key: &'static str,
@@ -106,7 +111,7 @@ fn read_identity(cert: &Path, key: &Path) -> Result<Identity, TlsFileError> {
 
 fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, TlsFileError> {
     let unreadable = |source| TlsFileError::Unreadable { key, path: path.to_owned(), source };
-    std::fs::read(path).map_err(unreadable)
+    regular_file::read(path, MOST_BYTES).map_err(unreadable)
 }
 
 fn certificates(key: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsFileError> {

@@ -10,7 +10,9 @@ mod forms;
 mod nonce_seed;
 mod patience;
 mod proxy;
+pub mod regular_file;
 pub mod secrecy;
+mod secret_mask;
 mod share;
 #[cfg(test)]
 mod tests;
@@ -27,6 +29,7 @@ pub use forms::{Forms, Misfit};
 pub use nonce_seed::NonceSeed;
 pub use patience::patience;
 pub use proxy::Proxy;
+pub use secret_mask::SecretMask;
 pub use share::Share;
 
 /// Why a text is not a value of a unit; the message includes the remedy.

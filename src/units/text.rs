@@ -93,26 +93,6 @@ fn colour(text: &str) -> usize {
     if rest[end..].starts_with('m') { end + 3 } else { 0 }
 }
 
-/// Returns the visible characters of a text, each with the byte offset of its end. If `obeyed` is true,
-/// sequences that a terminal interprets are skipped as a whole.
-pub(super) fn seen(text: &str, obeyed: bool) -> impl Iterator<Item = (usize, char)> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        loop {
-            let c = text[at..].chars().next()?;
-            let escaped = if c == '\\' { escape(&text[at..]) } else { None };
-            let (length, c) = escaped.unwrap_or((c.len_utf8(), c));
-            at += length;
-            if escaped.is_none() && !is_unseen(c) {
-                return Some((at, c));
-            }
-            if obeyed {
-                at += sequence(c, &text[at..]);
-            }
-        }
-    })
-}
-
 /// Returns the number of bytes of `rest` that a terminal interprets, after the control character `c`, as part
 /// of an ANSI sequence (`ESC [ … letter`).
 pub fn sequence(c: char, rest: &str) -> usize {
@@ -129,19 +109,34 @@ pub fn sequence(c: char, rest: &str) -> usize {
     }
 }
 
-/// Returns the length in bytes of an escape of an invisible character at the start of a text, and the
-/// character. Recognizes JSON's `\u0001` and `\n`, YAML's `\x01`, and Rust's `\u{1}`.
-fn escape(text: &str) -> Option<(usize, char)> {
+/// Returns the length in bytes of the escape at the start of a text, and the character that it stands for. Recognizes
+/// JSON's `\u0001`, `\n` and `\/`, YAML's `\x01`, and Rust's `\u{1}`.
+pub(super) fn escape(text: &str) -> Option<(usize, char)> {
     let digits = |prefix: &str, count: usize| text.strip_prefix(prefix)?.get(..count);
     let braced = text.strip_prefix("\\u{").and_then(|rest| rest.split_once('}')).map(|(digits, _)| digits);
     let forms = [(digits("\\u", 4), 2), (digits("\\x", 2), 2), (digits("\\U", 8), 2), (braced, 4)];
-    let unseen = |digits: &str| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32).filter(|c| is_unseen(*c));
     let long = forms.into_iter().find_map(|(digits, more)| {
-        let digits = digits?;
-        Some((digits.len() + more, unseen(digits)?))
+        let digits =
+            digits.filter(|digits| digits.len() <= 8 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+        Some((digits.len() + more, char::from_u32(u32::from_str_radix(digits, 16).ok()?)?))
     });
-    let short = [("\\n", '\n'), ("\\r", '\r'), ("\\t", '\t'), ("\\b", '\u{8}'), ("\\f", '\u{c}'), ("\\e", '\u{1b}')];
-    long.or_else(|| short.into_iter().find(|(escape, _)| text.starts_with(escape)).map(|(_, c)| (2, c)))
+    let short = || {
+        let c = match text.as_bytes().get(1)? {
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'e' => '\u{1b}',
+            b'"' => '"',
+            b'\'' => '\'',
+            b'\\' => '\\',
+            b'/' => '/',
+            _ => return None,
+        };
+        Some((2, c))
+    };
+    long.or_else(short)
 }
 
 #[cfg(test)]

@@ -268,7 +268,7 @@ fn files_that_are_none_are_refused_with_a_remedy() {
         let refusal = refusal(&path, &Options::default());
         assert!(refusal.starts_with(&format!("{name}: {expected}")), "{refusal}");
     }
-    assert!(refusal(folder.path(), &Options::default()).contains("it is not a regular file"));
+    assert!(refusal(folder.path(), &Options::default()).contains("it is a folder; name a file in it"));
     let absent = Options { format: Some(Format::Azure), ..Options::default() };
     let missing = refusal(&fixture("burstgpt.csv"), &absent);
     assert!(missing.contains("it lacks the column TIMESTAMP, ContextTokens, GeneratedTokens"), "{missing}");

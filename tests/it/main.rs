@@ -116,6 +116,7 @@ mod shared_prompts;
 mod shared_results;
 mod sharing;
 mod shell;
+mod small_files;
 mod smoke;
 mod staged;
 mod store_errors;

@@ -285,3 +285,67 @@ fn missing_keys_are_named_together_before_anything_is_sent() {
     );
     assert!(probed.stdout.contains("open: ready"), "{}", probed.stdout);
 }
+
+/// A key with characters that every encoding writes differently.
+const ODD_KEY: &str = "Canary7f&9c<51d2>/e8'4b+60=Ab";
+
+/// Encodes bytes in base64, with the two last digits of an alphabet.
+fn base64(bytes: &[u8], last: [char; 2]) -> String {
+    let digits: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(last).collect();
+    let bits: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
+    let six = |bits: &[u8]| format!("{:0<6}", std::str::from_utf8(bits).unwrap());
+    let digit = |bits: &[u8]| digits[usize::from_str_radix(&six(bits), 2).unwrap()];
+    let text: String = bits.as_bytes().chunks(6).map(digit).collect();
+    format!("{text}{}", "=".repeat((4 - text.len() % 4) % 4))
+}
+
+/// Returns the key in every encoding, each with the part that the mask leaves before and after it.
+fn encoded_keys() -> Vec<(String, String, String)> {
+    let each = |of: &dyn Fn(char) -> String| ODD_KEY.chars().map(of).collect::<String>();
+    let html = ODD_KEY.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('\'', "&#39;");
+    let escaped = |c: char| if c.is_ascii_alphanumeric() { c.to_string() } else { format!("%{:02X}", u32::from(c)) };
+    let plain = [
+        ODD_KEY.to_ascii_lowercase(),
+        ODD_KEY.to_ascii_uppercase(),
+        each(&escaped),
+        each(&escaped).to_ascii_lowercase(),
+        html.clone(),
+        html.replace("&#39;", "&apos;").replace("&amp;", "&#x26;"),
+        ODD_KEY.replace('/', "\\/").replace('&', "\\u0026"),
+        each(&|c| format!("\\u{:04x}", u32::from(c))),
+    ];
+    let mut all: Vec<_> = plain.into_iter().map(|form| (form, String::new(), String::new())).collect();
+    for (user, last) in [("", ['+', '/']), ("u:", ['+', '/']), ("us:", ['-', '_']), ("user:", ['-', '_'])] {
+        let text = base64(format!("{user}{ODD_KEY}").as_bytes(), last);
+        let before = text[..8 * user.len() / 6].to_owned();
+        all.push((text, before, String::new()));
+        let text = base64(format!("{user}{ODD_KEY}:end").as_bytes(), last);
+        let (from, to) = (8 * user.len() / 6, (8 * (user.len() + ODD_KEY.len())).div_ceil(6));
+        all.push((text.clone(), text[..from].to_owned(), text[to..].to_owned()));
+    }
+    all
+}
+
+#[test]
+fn a_key_that_a_server_repeats_in_another_encoding_is_masked() {
+    let server = Server::start(|number, stream| {
+        let keys = encoded_keys();
+        let (key, ..) = &keys[number.min(keys.len() - 1)];
+        let body = format!("the key ({key}) is wrong");
+        let _ = write!(stream, "HTTP/1.1 401 No\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    });
+    let lab = Lab::new();
+    let keys = encoded_keys();
+    lab.write(
+        "plan.yaml",
+        &plan(&[("echo", at(server.port, "errors: measured, api_key: { secret: env:SWEEP_KEY }"))], keys.len()),
+    );
+    let ended = Ended::from(lab.command(&["run", "plan.yaml"]).env("SWEEP_KEY", ODD_KEY).output().unwrap());
+    let records = by_number(lab.only_run());
+    assert!(records.len() >= keys.len(), "{}", ended.stderr);
+    for (record, (key, before, after)) in records.iter().zip(&keys) {
+        let error = record.row.error.as_deref().unwrap();
+        let words = format!("the key ({before}[secret]{after}) is wrong");
+        assert!(error.contains(&words), "{key}: {error}");
+    }
+}

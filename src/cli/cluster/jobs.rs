@@ -1,11 +1,11 @@
 //! The jobs that were submitted for a plan, with their current state on the cluster.
 
-use std::fs;
 use std::path::PathBuf;
 
 use crate::cli::failure::Failure;
 use crate::submit::record::{Cluster, Submission, Submitted};
 use crate::submit::{Element, JobState, Queue, kubectl, slurm};
+use crate::units::regular_file;
 
 /// A submitted job.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ impl Job {
 
     /// Returns the exit code that the job's script wrote; `None` if it has not written one.
     pub(super) fn code(&self) -> Option<u8> {
-        fs::read_to_string(self.element.exit.as_ref()?).ok()?.trim().parse().ok()
+        regular_file::read_text(self.element.exit.as_ref()?, 64).ok()?.trim().parse().ok()
     }
 }
 

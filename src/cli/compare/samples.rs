@@ -17,6 +17,10 @@ use crate::expand::{PlannedRun, RunSpec};
 use crate::plan::{MetricName, Plan};
 use crate::rows::{Environment, Fingerprint, GivenUp, RunLabels};
 use crate::store::{GivenUpRun, Listed, RunRecord, Store, StoreError, run_labels};
+use crate::units::regular_file;
+
+/// Maximum size of a baseline, in bytes. The numbers of a run take about 2 KB.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// The names that identify a run in addition to its id. A run of a changed plan has a different id, but
 /// may have the same names.
@@ -296,7 +300,7 @@ impl Earlier {
             let given_up = store.given_up()?;
             return Ok(Earlier::Folder { store, listed, given_up });
         }
-        let text = std::fs::read(path).map_err(|error| {
+        let text = regular_file::read(path, MOST_BYTES).map_err(|error| {
             Failure::Usage(format!(
                 "cannot read {shown}: {error}; name a results folder, or a file written by --write-baseline"
             ))

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use document::Document;
-use record::{Record, Stale};
+use record::{Record, Stale, bytes_of};
 use sha2::{Digest, Sha256};
 
 use super::replace::{Overwrite, cannot_write, replace};
@@ -196,9 +196,7 @@ fn file_name(path: &Path) -> String {
 }
 
 fn sha256(path: &Path) -> Result<String, Failure> {
-    let bytes =
-        std::fs::read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
-    Ok(hex(&Sha256::digest(&bytes)))
+    Ok(hex(&Sha256::digest(bytes_of(path)?)))
 }
 
 fn measured(readings: &Readings) -> Vec<MeasuredRun<'_>> {

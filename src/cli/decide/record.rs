@@ -9,10 +9,21 @@ use sha2::{Digest, Sha256};
 
 use crate::cli::failure::Failure;
 use crate::report::decision::{Decided, PARTS};
+use crate::units::regular_file;
 use crate::units::text::hex;
 
+/// Maximum size of a record and of a plan, in bytes.
+const MOST_BYTES: u64 = 64 << 20;
 /// Start of a marker line.
 const MARK: &str = "<!-- sweepline:";
+
+/// Returns the bytes of a file.
+pub(super) fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
+    regular_file::read(path, MOST_BYTES).map_err(|error| {
+        let remedy = regular_file::remedy(&error);
+        Failure::Usage(format!("cannot read {}: {error}; {remedy}", path.display()))
+    })
+}
 
 /// A record that was read from a file.
 pub(super) struct Record {
@@ -62,16 +73,13 @@ enum Line<'t> {
 impl Record {
     /// Whether a file contains a marker of a record, intact or damaged.
     pub(super) fn is_one(path: &Path) -> bool {
-        // A pipe is not read, because that would block until data is written.
-        let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
         let has_marker = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).lines().any(|line| line.starts_with(MARK));
-        is_file && std::fs::read(path).is_ok_and(has_marker)
+        regular_file::read(path, MOST_BYTES).is_ok_and(has_marker)
     }
 
     /// Reads a record. Damaged markers are an error, with the line and the remedy.
     pub(super) fn read(path: &Path) -> Result<Record, Failure> {
-        let bytes =
-            std::fs::read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
+        let bytes = bytes_of(path)?;
         let text = String::from_utf8(bytes)
             .map_err(|_| Failure::Usage(format!("{} is not UTF-8 text: save it as UTF-8", path.display())))?;
         Record::parse(text)

@@ -12,7 +12,10 @@ use crate::expand::{Expansion, Pending, RunId};
 use crate::plan::{self, Disk, Format, Loaded, Options, Plan, Step};
 use crate::report::format::plain;
 use crate::sweep::event::name;
+use crate::units::regular_file;
 
+/// Maximum size of a lock, in bytes.
+const MOST_BYTES: u64 = 64 << 20;
 /// Start of the line that names the sweepline version of a lock.
 const VERSION: &str = "# frozen by sweepline ";
 /// Start of a line that lists a run.
@@ -36,8 +39,10 @@ impl Lock {
     /// Reads and checks a lock.
     pub(crate) fn read(path: &Path, allow_outside: bool) -> Result<Lock, Failure> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::Usage(format!("cannot read the frozen plan {shown}: {error}")))?;
+        let text = regular_file::read_text(path, MOST_BYTES).map_err(|error| {
+            let remedy = regular_file::remedy(&error);
+            Failure::Usage(format!("cannot read the frozen plan {shown}: {error}; {remedy}"))
+        })?;
         let version = text.lines().find_map(|line| line.strip_prefix(VERSION)?.split_whitespace().next());
         let Some(version) = version.map(|version| version.trim_end_matches(',').to_owned()) else {
             return Err(Failure::Usage(format!(

@@ -18,6 +18,7 @@ use crate::plan::text::format::Format;
 use crate::plan::text::source::Sources;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Step, Value};
+use crate::units::regular_file;
 
 /// Maximum number of bytes of text in a plan, over all files.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
@@ -345,7 +346,7 @@ impl<'f> Loader<'f> {
 }
 
 fn cannot_read(what: &str, code: Code, error: &std::io::Error) -> Diagnostic {
-    Diagnostic::new(code, format!("{what} cannot be read: {error}")).remedy("check the path and its permissions")
+    Diagnostic::new(code, format!("{what} cannot be read: {error}")).remedy(regular_file::remedy(error))
 }
 
 /// The number of the first line that is not valid UTF-8, counted from 1.

@@ -11,6 +11,7 @@ use crate::plan::files::tables::Found;
 use crate::plan::model::profiled::Profiled;
 use crate::plan::model::profiled::file::ProfileFile;
 use crate::plan::text::span::Span;
+use crate::units::regular_file;
 
 /// Maximum size of a profile in bytes. A profile with 500 stretches of time is about 50 kB in size.
 const MOST_BYTES: usize = 16 << 20;
@@ -33,7 +34,7 @@ impl Profiles {
         if !self.known.contains_key(&canonical) {
             let bytes = loader.files().read(&path, MOST_BYTES + 1).map_err(|error| {
                 let message = format!("the profile `{written}` cannot be read: {error}");
-                Box::new(Diagnostic::new(Code::File, message).remedy("check the path and its permissions"))
+                Box::new(Diagnostic::new(Code::File, message).remedy(regular_file::remedy(&error)))
             })?;
             if bytes.len() > MOST_BYTES {
                 return Err(no_profile(format!("it has more than {MOST_BYTES} bytes")));

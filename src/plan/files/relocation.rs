@@ -2,13 +2,13 @@
 //! files.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Component, Path, PathBuf};
 
 use crate::plan::model::file_ref::NamedFile;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::scenario::Scenario;
+use crate::units::regular_file;
 
 /// The error for a file that a plan in another folder may not name, because it is outside that folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +64,8 @@ fn rename(written: &mut String, lies_at: Option<&Path>, folder: &Path, allow_out
 
 /// Whether two files have the same bytes.
 fn is_copy(one: &Path, other: &Path) -> io::Result<bool> {
-    let [one, other] = [File::open(one)?, File::open(other)?];
-    if !one.metadata()?.is_file() || one.metadata()?.len() != other.metadata()?.len() {
+    let [one, other] = [regular_file::open(one)?, regular_file::open(other)?];
+    if one.metadata()?.len() != other.metadata()?.len() {
         return Ok(false);
     }
     let [mut one, mut other] = [one, other].map(BufReader::new);

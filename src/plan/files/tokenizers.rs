@@ -102,8 +102,7 @@ impl TokenizerFiles {
         match optional(files, path.to_owned(), MOST_TOKENIZER) {
             Ok(Some(tokenizer)) => Ok(TokenizerFiles { tokenizer, config: None, template: None }),
             Ok(None) => Err(TokenizerFilesError::Read { path: path.to_owned(), source: ErrorKind::NotFound.into() }),
-            // The path exists but is not a file, so it is a folder without a `tokenizer.json`.
-            Err(TokenizerFilesError::Read { source, .. }) if !is_refused(&source) => {
+            Err(TokenizerFilesError::Read { source, .. }) if source.kind() == ErrorKind::IsADirectory => {
                 Err(TokenizerFilesError::NoTokenizer { path: path.to_owned() })
             }
             Err(error) => Err(error),
@@ -124,10 +123,6 @@ impl TokenizerFiles {
         }
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
-}
-
-fn is_refused(error: &io::Error) -> bool {
-    error.kind() == ErrorKind::PermissionDenied
 }
 
 /// The bytes of a file; `None` if it does not exist.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::units::secrecy::without_secrets;
+use crate::units::SecretMask;
 use crate::units::text::is_unseen;
 
 /// Maximum size of each file of a log, in bytes. One file contains the beginning of the output, and two
@@ -26,14 +26,15 @@ pub(super) struct Log {
     written: u64,
     /// Number of files that have been filled.
     filled: u64,
-    secrets: Vec<String>,
+    mask: SecretMask,
     line: Vec<u8>,
 }
 
 impl Log {
-    pub(super) fn create(path: &Path, secrets: Vec<String>) -> io::Result<Log> {
+    pub(super) fn create(path: &Path, secrets: &[String]) -> io::Result<Log> {
         let file = File::create(path)?;
-        Ok(Log { path: path.to_owned(), file, written: 0, filled: 0, secrets, line: Vec::new() })
+        let mask = SecretMask::new(secrets.iter().map(String::as_str), "[secret]");
+        Ok(Log { path: path.to_owned(), file, written: 0, filled: 0, mask, line: Vec::new() })
     }
 
     /// Copies the input to the log until the input ends. If the disk is full, lines are lost, but the
@@ -61,19 +62,16 @@ impl Log {
         // An incomplete line is written at once, because it may be a prompt or a progress bar, and a user
         // may be following the log. With secrets, this is not possible, because the line may end within a
         // secret.
-        if !self.line.is_empty() && self.secrets.is_empty() {
+        if !self.line.is_empty() && self.mask.is_empty() {
             self.end_of_line();
         }
     }
 
     fn end_of_line(&mut self) {
         let line = std::mem::take(&mut self.line);
-        let text = match self.secrets.is_empty() {
+        let text = match self.mask.is_empty() {
             true => line,
-            false => {
-                let secrets = self.secrets.iter().map(String::as_str);
-                without_secrets(&String::from_utf8_lossy(&line), secrets, "[secret]").into_bytes()
-            }
+            false => self.mask.hide(&String::from_utf8_lossy(&line)).into_bytes(),
         };
         if self.written + text.len() as u64 > MOST_BYTES {
             self.next_file();
@@ -133,7 +131,7 @@ mod tests {
     fn a_log_keeps_its_beginning_and_its_end_within_bounds_and_no_secret() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("server.log");
-        let log = Log::create(&path, vec!["hunter2hunter2".into()]).unwrap();
+        let log = Log::create(&path, &["hunter2hunter2".to_owned()]).unwrap();
         let mut text = String::from("started with key hunter2hunter2\n");
         for number in 0..400_000 {
             text.push_str(&format!("line {number} of a server that talks a lot, and more\n"));

@@ -67,7 +67,7 @@ fn say(said: &Said) {
 
 fn spawn(order: &Order) -> io::Result<Child> {
     let (program, arguments) = order.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let log = Log::create(&order.log, order.secrets.clone())?;
+    let log = Log::create(&order.log, &order.secrets)?;
     let (output, for_out) = io::pipe()?;
     let for_err = for_out.try_clone()?;
     let mut command = Command::new(program);
