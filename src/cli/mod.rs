@@ -75,6 +75,7 @@ mod summary_cache;
 mod sweep_cell;
 mod trails;
 mod transfer;
+mod trust;
 mod undivided;
 mod verify;
 mod waiting;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::changes::Changes;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
+use crate::cli::trust::{NoExec, PlanCommand, Trust};
 use crate::cli::{ignored_proxies, output, stderr};
 use crate::expand::{Expansion, expand};
 use crate::plan::{Endpoint, Plan};
@@ -28,6 +29,8 @@ pub struct ProbeArgs {
     plan: PathBuf,
     #[command(flatten)]
     changes: Changes,
+    #[command(flatten)]
+    no_exec: NoExec,
     /// Text for people, or JSON for programs
     #[arg(long, value_enum, default_value = "text")]
     format: TextOrJson,
@@ -111,7 +114,9 @@ pub(super) fn run(args: ProbeArgs) -> Result<Exit, Failure> {
     if let Some(note) = ignored_proxies::note(&plan) {
         stderr::complain(&note);
     }
-    let asked = ask_all(&plan, &expand(&plan)?, &args.plan);
+    let expansion = expand(&plan)?;
+    args.no_exec.check(|| Ok(commands(&plan, &expansion)))?;
+    let asked = ask_all(&plan, &expansion, &args.plan);
     match args.format {
         TextOrJson::Text => output::print(&text(&asked))?,
         TextOrJson::Json => output::json(&Document { endpoints: asked.as_slice() })?,
@@ -176,6 +181,15 @@ pub(super) fn text(asked: &[ProbedEndpoint]) -> String {
         format!("{endpoint}: {}\n{further}", plain(&said))
     };
     asked.iter().map(line).collect()
+}
+
+/// Returns the commands that are executed to query the servers: those that print secrets.
+pub(super) fn commands(plan: &Plan, expansion: &Expansion) -> Vec<PlanCommand> {
+    let is_asked = |command: &PlanCommand| {
+        let endpoint = command.endpoint.as_ref().and_then(|name| plan.endpoints.get(name));
+        command.purpose == "secret" && endpoint.is_some_and(Endpoint::is_served_elsewhere)
+    };
+    Trust::of(plan, expansion.possible(), &[]).commands.into_iter().filter(is_asked).collect()
 }
 
 /// Queries every endpoint that the plan's runs use.

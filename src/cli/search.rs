@@ -9,10 +9,11 @@ use super::asked_server::{Asked, AskedServer};
 use crate::analysis::quantile;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::run::{self, RunArgs};
+use crate::cli::trust::NoExec;
 use crate::cli::{import, stderr};
 use crate::import::{Fresh, FreshLoad, FreshSearch, fresh};
 use crate::plan::Percentile;
-use crate::units::{Decimal, Nanos, Share};
+use crate::units::{Decimal, Nanos, Share, regular_file};
 
 /// The minimum number of requests of a run. With fewer requests, a percentile is too imprecise to fit a
 /// curve that predicts the next load.
@@ -59,6 +60,8 @@ pub struct SearchArgs {
     /// Write the plan without running it; `sweepline run PLAN` then runs the search
     #[arg(long)]
     plan_only: bool,
+    #[command(flatten)]
+    no_exec: NoExec,
     /// Results folder
     #[arg(long, value_name = "DIR", default_value = "results")]
     results: PathBuf,
@@ -137,7 +140,7 @@ pub(super) fn run(args: SearchArgs) -> Result<Exit, Failure> {
     };
     let wish = Fresh { name: args.name.clone(), model, longest, server, load: FreshLoad::Search(search) };
     let text = fresh(&wish).map_err(|error| Failure::Usage(error.to_string()))?;
-    let is_there = std::fs::read_to_string(&args.output).is_ok_and(|there| there == text);
+    let is_there = regular_file::read_text(&args.output, text.len() as u64).is_ok_and(|there| there == text);
     if !is_there {
         import::save(&args.output, &text, args.force)?;
         stderr::complain(&format!("wrote {}", args.output.display()));
@@ -157,6 +160,9 @@ fn as_run(args: &SearchArgs) -> Result<RunArgs, Failure> {
     }
     if args.quiet {
         typed.push("--quiet".into());
+    }
+    if args.no_exec.no_exec {
+        typed.push("--no-exec".into());
     }
     let matches = RunArgs::augment_args(Command::new("run")).try_get_matches_from(typed);
     let args = matches.and_then(|matches| RunArgs::from_arg_matches(&matches));

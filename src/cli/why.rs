@@ -112,6 +112,9 @@ pub(super) struct ExplainedRun {
     replaced: Option<Replaced>,
     /// The self-description of the server on which the result was measured; null if unknown.
     server: Option<Fingerprint>,
+    /// Names of the engine variables that the launched server inherited; absent if there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    inherited_variables: Vec<String>,
     /// Why today's rules cannot judge all responses of the result, which an earlier version of sweepline read; null if
     /// they can, or if there is no result.
     reader: Option<String>,
@@ -267,6 +270,7 @@ fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places
         changed,
         replaced: record.and_then(|record| record.replaced.clone()),
         server: record.and_then(server),
+        inherited_variables: record.map(inherited_variables).unwrap_or_default(),
         reader: record.and_then(|record| earlier_reader(&workspace.store, record)),
         attempts: attempts.said_of(&run.id.short()),
         tries: attempts.tried(&run.id.short()),
@@ -332,8 +336,10 @@ fn of_listed(store: &Store, listed: Listed, attempts: &Attempts) -> ExplainedRun
     let known = record.map(|record| (record.id.as_str(), &record.spec));
     let replaced = record.and_then(|record| record.replaced.clone());
     let server = record.and_then(server);
+    let inherited_variables = record.map(inherited_variables).unwrap_or_default();
     let reader = record.and_then(|record| earlier_reader(store, record));
-    ExplainedRun { replaced, server, reader, ..ExplainedRun::of(&listed.id, known, (state, reason), attempts) }
+    let told = ExplainedRun::of(&listed.id, known, (state, reason), attempts);
+    ExplainedRun { replaced, server, inherited_variables, reader, ..told }
 }
 
 /// Returns why today's rules cannot judge all responses of a result that an earlier version read; `None` if they can.
@@ -358,6 +364,11 @@ fn earlier_reader(store: &Store, record: &RunRecord) -> Option<String> {
 /// Returns the self-description of a result's server.
 fn server(record: &RunRecord) -> Option<Fingerprint> {
     Some(record.environment.fingerprint.clone()).filter(|server| !server.is_empty())
+}
+
+/// Returns the names of the engine variables that a result's launched server inherited.
+fn inherited_variables(record: &RunRecord) -> Vec<String> {
+    record.environment.server_start.as_ref().map(|start| start.inherited_variables.clone()).unwrap_or_default()
 }
 
 /// Returns the explanation of a run that was committed and whose folder is gone.
@@ -454,6 +465,7 @@ impl ExplainedRun {
             changed: Vec::new(),
             replaced: None,
             server: None,
+            inherited_variables: Vec::new(),
             reader: None,
             attempts: attempts.said_of(short),
             tries: attempts.tried(short),
@@ -482,6 +494,10 @@ impl ExplainedRun {
         }
         if let Some(words) = self.server.as_ref().and_then(Fingerprint::in_words) {
             text.push_str(&format!("measured on {}\n", plain(&words)));
+        }
+        if !self.inherited_variables.is_empty() {
+            let names = self.inherited_variables.join(", ");
+            text.push_str(&fill("", 2, &plain(&format!("its server inherited the variables {names}"))));
         }
         if let Some(reader) = &self.reader {
             text.push_str(&fill("", 2, reader));

@@ -104,7 +104,12 @@ fn started(environment: &Environment) -> String {
         None => "amount read from storage unknown".to_owned(),
     };
     let (ready, first) = (seconds(start.ready_ns), seconds(start.first_answer_ns));
-    let text = format!("ready after {ready}, first response after {first}; {read}; log: {}", plain(&start.log));
+    let inherited = match start.inherited_variables.as_slice() {
+        [] => String::new(),
+        names => format!("; inherited variables: {}", names.join(", ")),
+    };
+    let text = format!("ready after {ready}, first response after {first}; {read}; log: {}{inherited}", start.log);
+    let text = plain(&text);
     format!("server start, {}\n{}", plain(&start.at), wrapped(&format!("  {text}")))
 }
 

@@ -20,4 +20,9 @@ pub struct ServerStart {
     pub storage_read_bytes: Option<u64>,
     /// The path of the server's output in the results folder.
     pub log: String,
+    /// Names of the environment variables that the server inherited from sweepline and that configure inference
+    /// engines: `CUDA_*`, `HF_*`, `NCCL_*`, `SGLANG_*`, `VLLM_*`. Their values are not recorded. Absent if there were
+    /// none, and in runs of versions that did not record them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inherited_variables: Vec<String>,
 }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::Element;
 use crate::plan::Plan;
+use crate::plan::model::secret_references::secret_references;
 use crate::plan::model::{Memory, Pod, Resources, SecretRef, Toleration, mount_of};
 use crate::units::Nanos;
 
@@ -188,13 +189,9 @@ fn seconds(time: Nanos) -> u64 {
 /// Returns the names of the environment variables with the secrets that an element needs. Secrets of
 /// endpoints outside the element's part are not needed.
 fn secret_variables(plan: &Plan, element: &Element) -> Result<BTreeSet<String>, String> {
-    let mut plan = serde_json::to_value(plan).map_err(|error| error.to_string())?;
-    if let Some(Value::Object(endpoints)) = plan.get_mut("endpoints") {
-        endpoints.retain(|name, _| element.part.has(name));
-    }
-    let mut references = BTreeSet::new();
-    collect(&plan, &mut references);
-    references.into_iter().filter_map(|reference| variable(reference).transpose()).collect()
+    let mut plan = plan.clone();
+    plan.endpoints.retain(|name, _| element.part.has(name));
+    secret_references(&plan).into_iter().filter_map(|reference| variable(reference).transpose()).collect()
 }
 
 /// Returns the environment variable that a secret needs in a pod; `None` if it needs none, because the secret is
@@ -217,19 +214,6 @@ fn variable(reference: SecretRef) -> Result<Option<String>, String> {
             }
             Ok(None)
         }
-    }
-}
-
-fn collect(value: &Value, references: &mut BTreeSet<SecretRef>) {
-    match value {
-        Value::Object(table) => {
-            if let (1, Some(_)) = (table.len(), table.get("secret")) {
-                references.extend(serde_json::from_value::<SecretRef>(value.clone()).ok());
-            }
-            table.values().for_each(|value| collect(value, references));
-        }
-        Value::Array(list) => list.iter().for_each(|value| collect(value, references)),
-        _ => {}
     }
 }
 

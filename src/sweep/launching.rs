@@ -1,19 +1,23 @@
 //! Launches a server of the plan, after determining its port, its environment variables and its command.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::expand::RunSpec;
 use crate::expand::launch::concrete;
-use crate::plan::{Endpoint, SecretRef, TextOrSecret};
+use crate::plan::model::secret_references::secret_references;
+use crate::plan::{Endpoint, Plan, SecretRef, TextOrSecret};
 use crate::rows::ServerStart;
 use crate::server::launch::{LaunchError, LaunchOrder, Launched, find_program, free_port, port_taken};
 use crate::units::Nanos;
 use crate::units::text::quoted;
 
 use super::secrets::variable;
+
+/// Prefixes of the names of environment variables that configure inference engines and their libraries.
+const OF_ENGINES: [&str; 5] = ["CUDA_", "HF_", "NCCL_", "SGLANG_", "VLLM_"];
 
 /// The data that is needed to launch the server of a run.
 #[derive(Debug, Clone)]
@@ -26,6 +30,8 @@ pub(super) struct Launching {
     pub folder: PathBuf,
     /// The folder for the logs and leases of servers.
     pub servers: PathBuf,
+    /// The names of the environment variables that contain the plan's secrets. Servers do not inherit them.
+    pub withheld: Arc<BTreeSet<String>>,
 }
 
 /// A server that was started.
@@ -39,6 +45,8 @@ pub(super) struct Started {
     pub command: String,
     /// The spec of a run for which the server was started.
     pub spec: Arc<RunSpec>,
+    /// The names of the engine variables that the server inherited.
+    pub inherited: Vec<String>,
 }
 
 /// When a launched server responded for the first time.
@@ -83,6 +91,7 @@ impl Started {
             first_answer_ns: since(first),
             storage_read_bytes: watch.storage_read_bytes(),
             log: Path::new(servers.file_name().unwrap_or_default()).join(name).display().to_string(),
+            inherited_variables: self.inherited.clone(),
         };
         (start, after)
     }
@@ -100,7 +109,8 @@ impl Launching {
         }
         let order = self.order(port)?;
         let command = order.command.iter().map(|part| quoted(part)).collect::<Vec<_>>().join(" ");
-        Ok(Started { server: Launched::start(&order)?, url, command, spec: Arc::clone(&self.spec) })
+        let inherited = inherited(&order, &self.withheld);
+        Ok(Started { server: Launched::start(&order)?, url, command, spec: Arc::clone(&self.spec), inherited })
     }
 
     fn order(&self, port: u16) -> Result<LaunchOrder, NotStarted> {
@@ -124,6 +134,7 @@ impl Launching {
             env,
             secrets,
             secret_references,
+            withheld: self.withheld.iter().cloned().collect(),
             folder: made.folder.map_or_else(|| self.folder.clone(), |folder| self.folder.join(folder)),
             stop: made.stop,
             stop_within: made.stop_within.into(),
@@ -153,6 +164,28 @@ impl Launching {
         }
         Ok(())
     }
+}
+
+/// Returns the names of the environment variables that contain the secrets of a plan.
+pub(super) fn secret_variables(plan: &Plan) -> BTreeSet<String> {
+    let name = |reference| match reference {
+        SecretRef::Env(name) => Some(name),
+        SecretRef::File(_) | SecretRef::Command(_) => None,
+    };
+    secret_references(plan).into_iter().filter_map(name).collect()
+}
+
+/// Returns the names of the engine variables that a server inherits: those of this process, except the ones that the
+/// plan sets or withholds.
+fn inherited(order: &LaunchOrder, withheld: &BTreeSet<String>) -> Vec<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let is_inherited = |name: &String| {
+        let is_of_engine = OF_ENGINES.iter().any(|prefix| name.starts_with(prefix));
+        is_of_engine && !order.env.contains_key(name) && !withheld.contains(name)
+    };
+    let mut inherited: Vec<String> = names.filter(is_inherited).collect();
+    inherited.sort();
+    inherited
 }
 
 /// Returns the secret to which a reference in a lease points; `None` if it cannot be read. `folder` is the

@@ -10,7 +10,7 @@ mod launches;
 mod outcomes;
 mod pools;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -30,7 +30,7 @@ use crate::store::{StoreError, Writer};
 use super::environment::{Expected, Guard, LaunchedSaid};
 use super::event::{Event, Naming, Observer, RunView};
 use super::hooks::{Cells, RunHooks};
-use super::launching::{NotStarted, Started};
+use super::launching::{NotStarted, Started, secret_variables};
 use super::live::Live;
 use super::perform::{self, Order, RunError};
 use super::ready::{ProbeOutcome, Waiting};
@@ -232,6 +232,8 @@ struct Scheduler<'a, 'o> {
     wants_a_change: HashSet<String>,
     /// Checks that servers are as expected, and that each endpoint has only one server.
     guard: Guard,
+    /// The names of the environment variables that contain the plan's secrets.
+    withheld: Arc<BTreeSet<String>>,
     /// Runs whose server is being probed again before they start.
     asking: HashSet<NodeIndex>,
     /// The runs in `asking` whose server is being ended, because each attempt requires a new server.
@@ -309,6 +311,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             lost: HashMap::new(),
             wants_a_change: HashSet::new(),
             guard: Guard::new(sweep.environment.clone()),
+            withheld: Arc::new(secret_variables(sweep.plan)),
             asking: HashSet::new(),
             restarting: HashSet::new(),
             changed: HashSet::new(),

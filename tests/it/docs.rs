@@ -162,3 +162,20 @@ fn every_link_of_the_docs_leads_somewhere() {
     assert!(seen > 100, "only {seen} links found");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn the_page_of_guarantees_names_code_and_tests_that_exist() {
+    let page = std::fs::read_to_string(root().join("docs/RELIABILITY.md")).unwrap();
+    let quoted: Vec<&str> = page.split('`').skip(1).step_by(2).collect();
+    let sources: Vec<&&str> = quoted.iter().filter(|text| text.starts_with("src/")).collect();
+    let tests = quoted.iter().filter_map(|text| text.strip_suffix("::"));
+    let tests: Vec<&str> = tests.filter(|name| !name.contains(' ')).collect();
+    assert!(sources.len() > 20 && tests.len() > 20, "{sources:?} {tests:?}");
+    for path in sources {
+        assert!(root().join(path).exists(), "{path} does not exist");
+    }
+    let modules = std::fs::read_to_string(root().join("tests/it/main.rs")).unwrap();
+    for name in tests {
+        assert!(modules.contains(&format!("mod {name};")), "there are no tests {name}::");
+    }
+}

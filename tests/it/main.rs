@@ -130,6 +130,7 @@ mod told;
 mod traces;
 mod traffic;
 mod tries;
+mod trust;
 mod truth;
 mod undecided;
 mod usage;

@@ -18,6 +18,7 @@ use super::super::attempts::Tried;
 use super::super::budget::BudgetState;
 use super::super::estimate::{Cost, Estimator, MONEY_RULE, REQUESTS_RULE, TIME_RULE, TOKENS_RULE};
 use super::super::probe::ProbedEndpoint;
+use super::super::trust::{PlanCommand, SentSecret, Trust};
 use super::super::workspace::Workspace;
 use super::choices::{ChoiceState, choices};
 use super::data::{self, DataUse};
@@ -84,6 +85,13 @@ pub(crate) struct Preview {
     /// The commands that print tokens for the runs to do; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub token_commands: Vec<TokenCommandUse>,
+    /// The commands that `run` would execute on this machine because the plan contains them; absent if there are
+    /// none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub executes: Vec<PlanCommand>,
+    /// The secrets that `run` would send, and where to; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sends: Vec<SentSecret>,
     /// The metrics pages that `run` would scrape during the remaining runs, by endpoint; empty if no
     /// endpoint of these runs has `telemetry`.
     pub scrapes: Vec<Scrapes>,
@@ -267,7 +275,9 @@ impl Preview {
         let differing = asked.as_deref().map(|asked| differing(asked, results));
         let looked_at = workspace.expansion.runs.iter().zip(seen.picked).filter(|(_, picked)| **picked);
         let data = data::uses(workspace, &estimator, looked_at.map(|(run, _)| &*run.spec));
-        let to_start = runs.iter().filter(is_to_do).filter_map(|entry| entry.at).collect();
+        let to_start: HashSet<usize> = runs.iter().filter(is_to_do).filter_map(|entry| entry.at).collect();
+        let started = to_start.iter().map(|at| &workspace.expansion.runs[*at]);
+        let Trust { commands, secrets } = Trust::of(workspace.plan(), started, seen.waiting);
         Preview {
             choices: choices(workspace),
             pending: seen.waiting.iter().map(PendingCell::of).collect(),
@@ -276,6 +286,8 @@ impl Preview {
             starts: starts(workspace, &to_start),
             hooks: happens(workspace, &to_start),
             token_commands: token_commands(workspace, &to_start),
+            executes: commands,
+            sends: secrets,
             scrapes: scrapes(workspace, &to_start),
             data,
             plan: workspace.plan().name.clone(),

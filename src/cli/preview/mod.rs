@@ -27,6 +27,7 @@ use super::selection::Selection;
 use super::workspace::Workspace;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, TextOrJson};
+use crate::cli::trust::NoExec;
 use crate::cli::{connection_limits, lints, output, probe, stderr};
 use crate::report::format::plain;
 use crate::sweep::resume::Wishes;
@@ -55,6 +56,8 @@ pub struct PreviewArgs {
     /// measured
     #[arg(long)]
     probe: bool,
+    #[command(flatten)]
+    no_exec: NoExec,
     /// Exit with code 10 if there is work to do
     #[arg(long)]
     exit_code: bool,
@@ -84,6 +87,9 @@ pub(crate) struct View {
 pub(super) fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     args.frozen.check(&workspace)?;
+    if args.probe {
+        args.no_exec.check(|| Ok(probe::commands(workspace.plan(), &workspace.expansion)))?;
+    }
     let asked = args.probe.then(|| probe::ask_all(workspace.plan(), &workspace.expansion, &args.plan));
     let ready = asked.as_deref().map_or(Exit::Done, probe::exit);
     let view = View { format: args.format, all: args.all, asked, jobs: args.jobs };

@@ -284,6 +284,11 @@ fn totals(preview: &Preview) -> String {
     out.push_str(&hooks.collect::<String>());
     let commands = preview.token_commands.iter().map(|command| labelled("secrets", &plain(&command.words())));
     out.push_str(&commands.collect::<String>());
+    // Hooks and the commands that print tokens have their own lines.
+    let executes = preview.executes.iter().filter(|command| command.is_of_processes());
+    out.push_str(&executes.map(|command| labelled("executes", &plain(&command.words()))).collect::<String>());
+    let sends = preview.sends.iter().map(|secret| labelled("sends", &plain(&secret.words())));
+    out.push_str(&sends.collect::<String>());
     let scrapes = preview.scrapes.iter().map(|scrapes| labelled("scrapes", &plain(&scrapes.words())));
     out.push_str(&scrapes.collect::<String>());
     out.push_str(&labelled("order", if preview.starts.is_empty() { ORDER } else { ORDER_OF_SERVERS }));

@@ -13,6 +13,7 @@ use super::super::selection::Selection;
 use super::metrics;
 use crate::cli::colour::Colour;
 use crate::cli::options::{Folder, Loudness, Shown};
+use crate::cli::trust::NoExec;
 use crate::report::format::plain;
 use crate::report::progress::Screen;
 
@@ -60,6 +61,8 @@ pub struct RunArgs {
     /// Only show what would be done, like `preview`
     #[arg(long)]
     pub(super) dry_run: bool,
+    #[command(flatten)]
+    pub(super) no_exec: NoExec,
     #[command(flatten)]
     pub(super) explain: Explain,
     #[command(flatten)]

@@ -21,6 +21,7 @@ use super::stages::{self, Stages};
 use super::workspace::Workspace;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
+use crate::cli::trust::{PlanCommand, Trust};
 use crate::cli::{gate, gate_page, ignored_proxies, lints, missing_texts, preview};
 use crate::report::format::plain;
 use crate::server::launch::left_servers;
@@ -30,7 +31,7 @@ use crate::sweep::resume::Wishes;
 use crate::sweep::{Summary, secret_behind};
 pub(super) use args::RunArgs;
 use conclude::conclude;
-use decisions::{any_work, decide, have_room};
+use decisions::{any_work, decide, decided, have_room};
 use execute::{Means, execute_stages};
 use outlets::Outlets;
 use stage::Stage;
@@ -51,6 +52,7 @@ pub(super) fn run(mut args: RunArgs) -> Result<Exit, Failure> {
         preview::show(&workspace, &args.selection, wishes, view)?;
         return Ok(Exit::Done);
     }
+    args.no_exec.check(|| commands(&args, &workspace, part.as_ref()))?;
     workspace.disk.remember();
     workspace.budget_allows_a_run()?;
     if args.gate {
@@ -120,11 +122,33 @@ fn lock(
     Ok(is_wanted.then(|| part::lock(workspace, part).ok()).flatten())
 }
 
-/// Prints the other notes before the first stage: missing texts, lint findings, and ignored proxies.
+/// Returns every command that the selected runs may execute, and those that end servers of an earlier sweep.
+fn commands(args: &RunArgs, workspace: &Workspace, part: Option<&Part>) -> Result<Vec<PlanCommand>, Failure> {
+    let Workspace { expansion, .. } = workspace;
+    let picked = args.selection.pick(workspace.plan(), expansion)?;
+    let known = expansion.runs.iter().zip(&picked.runs).filter(|(_, picked)| **picked).map(|(run, _)| run);
+    let chosen = expansion.pools.iter().flat_map(|pool| &pool.members).map(|member| &member.run);
+    let waiting = picked.cells(&expansion.pending);
+    let mut commands = Trust::of(workspace.plan(), known.chain(chosen), &waiting).commands;
+    for left in left_servers(&workspace.store.layout().servers()) {
+        let is_ours = part.is_none_or(|part| part.has(left.endpoint()));
+        let stop = left.stop_command().filter(|_| is_ours);
+        commands.extend(stop.map(|stop| PlanCommand::new(left.endpoint(), "stop", stop)));
+    }
+    Ok(commands)
+}
+
+/// Prints the other notes before the first stage: commands and secrets of the plan, missing texts, lint findings, and
+/// ignored proxies.
 fn tell_notes(args: &RunArgs, workspace: &Workspace, stage: &Stage) {
     let lints = || lints::one_line(&workspace.loaded, &args.folder, (&args.plan, &args.changes));
     let lints = any_work(&stage.decisions).then(lints).flatten();
     let proxies = any_work(&stage.decisions).then(|| ignored_proxies::note(workspace.plan())).flatten();
+    let todo = decided(workspace, &stage.decisions).filter(|(_, decision)| decision.action.is_work());
+    let waiting = stages::selected(workspace, &args.selection);
+    let trust = Trust::of(workspace.plan(), todo.map(|(run, _)| run), &waiting);
+    let trust = if any_work(&stage.decisions) { trust.lines() } else { Vec::new() };
+    trust.iter().for_each(|line| args.screen().with_times().line(line));
     let notes = missing_texts::missing(workspace, &stage.decisions).into_iter().chain(lints).chain(proxies);
     notes.for_each(|line| args.screen().with_times().line(&line));
 }

@@ -56,6 +56,7 @@ pub mod sampling;
 pub mod scalar;
 pub mod scenario;
 pub mod search;
+pub mod secret_references;
 pub(crate) mod shorthand;
 pub mod site;
 pub mod stop;

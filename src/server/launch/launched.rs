@@ -123,10 +123,14 @@ impl Launched {
         }
         let wrong = |error: std::io::Error| LaunchError::Supervisor(error.to_string());
         std::fs::create_dir_all(&order.servers).map_err(wrong)?;
+        let own = own_program().map_err(wrong)?;
+        let mut supervisor = Command::new(own);
+        for name in &order.withheld {
+            supervisor.env_remove(name);
+        }
         let order = Order::new(order);
         let log = order.log.clone();
-        let own = own_program().map_err(wrong)?;
-        let mut supervisor = Command::new(own)
+        let mut supervisor = supervisor
             .arg(SUPERVISE)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -13,9 +13,12 @@ use super::command::run_within;
 use super::order::Order;
 use super::processes;
 use crate::server::host::host_name;
+use crate::units::regular_file;
 
 /// The suffix of lease files.
 const SUFFIX: &str = ".lease.json";
+/// Maximum size of a lease, in bytes.
+const MOST_BYTES: u64 = 16 << 20;
 /// Extra time for the supervisor to end after its sweep has ended, in addition to the time that the server
 /// may take.
 const GRACE: Duration = Duration::from_secs(10);
@@ -108,9 +111,14 @@ impl LeftServer {
         &self.lease.endpoint
     }
 
+    /// Returns the command that this machine would execute to stop the server; `None` if there is none.
+    pub fn stop_command(&self) -> Option<&[String]> {
+        self.lease.stop.as_deref().filter(|_| self.lease.host == host_name())
+    }
+
     /// Returns the server of the lease at `path`; `None` if there is no lease or it cannot be read.
     pub(super) fn at(path: &Path) -> Option<LeftServer> {
-        let lease = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
+        let lease = serde_json::from_slice(&regular_file::read(path, MOST_BYTES).ok()?).ok()?;
         Some(LeftServer { path: path.to_owned(), lease })
     }
 

@@ -21,6 +21,8 @@ pub struct LaunchOrder {
     /// For each secret variable, the reference to its value. A later sweep looks the value up when it runs
     /// `stop`.
     pub secret_references: BTreeMap<String, String>,
+    /// The names of sweepline's own environment variables that the server does not inherit.
+    pub withheld: Vec<String>,
     /// The folder in which the command runs.
     pub folder: PathBuf,
     /// The command that ends the server; `None` if the plan sets no such command.
@@ -55,8 +57,19 @@ pub(super) struct Order {
 impl Order {
     /// Creates the message for an order, with new paths for the log and the lease.
     pub(super) fn new(order: &LaunchOrder) -> Order {
-        let LaunchOrder { endpoint, command, env, secrets, secret_references, folder, stop, stop_within, servers } =
-            order.clone();
+        // The supervisor is started without the variables that are withheld.
+        let LaunchOrder {
+            endpoint,
+            command,
+            env,
+            secrets,
+            secret_references,
+            withheld: _,
+            folder,
+            stop,
+            stop_within,
+            servers,
+        } = order.clone();
         let name = unused_name(&servers, &endpoint);
         // If this fails, the path stays relative. The supervisor resolves it correctly, because it has the
         // same current folder as this process.

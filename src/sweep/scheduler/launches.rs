@@ -32,6 +32,7 @@ impl Scheduler<'_, '_> {
             spec: Arc::clone(spec),
             folder: self.sweep.folder.to_owned(),
             servers: self.sweep.servers.clone(),
+            withheld: Arc::clone(&self.withheld),
         }
     }
 

@@ -60,6 +60,12 @@ const PREVIEW: &[Case] = &[
     case("preview empty.yaml", "--redo invalid", Prints("its verdict is invalid")),
     case("preview plan.yaml", "--all", Prints("state   run       sweep")),
     case("preview plan.yaml", "--probe", Prints("a: embedded")),
+    case(
+        "preview plan.yaml --probe --set \"endpoints.a={ url: 'http://127.0.0.1:9/v1', ready: { within: 0s }, api_key: { secret: { command: [echo, key], valid: 1h } } }\"",
+        "--no-exec",
+        Prints("--no-exec: 1 command would be executed on this machine: `echo key` (secret of a)"),
+    )
+    .ends(2),
     case("preview plan.yaml", "--exit-code", Ends).ends(10),
     case("preview plan.yaml --set phases.measure=60s", "--jobs 2", Prints("time                about 2m")),
     case("preview plan.yaml", "--format json", Prints("\"totals\": {")),

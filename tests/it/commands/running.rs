@@ -26,6 +26,12 @@ const RUN: &[Case] = &[
     case("run plan.yaml", "--metrics-addr 0", Prints("metrics: http://127.0.0.1:")),
     case("run plan.yaml", "--events events.jsonl", Writes("events.jsonl", "\"event\":\"stage_started\"")),
     case("run plan.yaml", "--dry-run", Prints("to do               2 runs")),
+    case(
+        "run plan.yaml --set \"endpoints.a={ engine: mock, hooks: { before_run: { command: ['true'] } } }\"",
+        "--no-exec",
+        Prints("--no-exec: 1 command would be executed on this machine: `true` (before_run hook of a)"),
+    )
+    .ends(2),
     case("run plan.yaml", "--explain", Prints("counting: the rules for requests")),
     case("run plan.yaml --only sweep=='first'", "--results new", Writes("new/runs", "")),
     case("run plan.yaml", "--verbose", Prints("a: 127.0.0.1:")),
@@ -75,12 +81,24 @@ const SEARCH: &[Case] = &[
         Prints("\"event\":\"committed\""),
     ),
     case("search --slo \"ttft p50 1ms\" --of batch-size --measure 1s", "--quiet", Omits("run to do")),
+    case(
+        "search --slo \"ttft p50 1ms\" --of batch-size --measure 1s --results leased",
+        "--no-exec",
+        Prints("--no-exec: 1 command would be executed on this machine: `true` (stop of gone)"),
+    )
+    .ends(2),
 ];
 
 const PROBE: &[Case] = &[
     case("probe plan.yaml", "--set \"endpoints.a={ url: '{url}' }\"", Prints("a: ready")),
     case("probe inside/plan.yaml", "--allow-outside", Prints("a: embedded")),
     case("probe plan.yaml", "--format json", Prints("\"state\": \"embedded\"")),
+    case(
+        "probe plan.yaml --set \"endpoints.a={ url: '{url}', api_key: { secret: { command: [echo, key], valid: 1h } } }\"",
+        "--no-exec",
+        Prints("--no-exec: 1 command would be executed on this machine: `echo key` (secret of a)"),
+    )
+    .ends(2),
 ];
 
 /// Calibrations measure this machine, so they take their time, and some cases show several flags at once.
@@ -186,10 +204,21 @@ sweeps:
 /// The cases of this file.
 pub const CASES: &[&[Case]] = &[RUN, SEARCH, PROBE, CALIBRATE, CLUSTER];
 
+/// Returns the record of a server that an earlier sweep on this machine left running.
+fn lease() -> serde_json::Value {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    serde_json::json!({
+        "endpoint": "gone", "host": host, "boot": "earlier", "supervisor": 1, "supervisor_started": 0, "server": 1,
+        "mark": "gone", "command": ["true"], "stop": ["true"], "stop_within_ms": 10, "folder": ".", "env": {},
+        "secret_references": {},
+    })
+}
+
 #[test]
 fn flags_change_what_is_run() {
     let mut prepared = plans::prepared();
     let server = Server::start(&prepared.lab, &["--model", "tiny"]);
+    prepared.lab.write("leased/servers/gone.lease.json", &lease().to_string());
     prepared.lab.write("dead.yaml", &DEAD.replace("URL", &super::dead_address()));
     prepared.values.push(("url", server.url()));
     prepared.values.push(("dead", super::dead_address()));
