@@ -626,6 +626,13 @@ fn without_day(record: &str) -> String {
             text.replace_range(from..from + length, "…");
         }
     }
+    for before in ["\"on\":\"", "\"on\": \""] {
+        let mut from = 0;
+        while let Some(at) = text[from..].find(before) {
+            from += at + before.len();
+            text.replace_range(from..from + "2026-01-01".len(), "…");
+        }
+    }
     text
 }
 

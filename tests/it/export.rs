@@ -336,7 +336,7 @@ fn a_table_that_is_longer_than_a_sheet_is_refused_before_a_workbook_is_written()
     for rows in ["runs", "requests", "events", "runs,requests"] {
         let refused = limited(&["--rows", rows, "-o", "long.xlsx"]);
         assert_eq!(refused.code, Some(2), "{rows}: {}", refused.stderr);
-        for word in [" 4", ".csv", ".parquet"] {
+        for word in ["(4)", ".csv", ".parquet"] {
             assert!(refused.stderr.contains(word), "{rows}: {word}: {}", refused.stderr);
         }
         assert!(!lab.path().join("long.xlsx").exists(), "{rows}: no file is written");
