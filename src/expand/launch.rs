@@ -13,6 +13,8 @@ use crate::units::{Decimal, Nanos};
 use super::spec::LaunchSpec;
 use super::{Cell, EndpointSpec, Http2, Mistake, RunSpec};
 
+/// The key in an endpoint's `server` table whose entries are flags of the server.
+pub const FLAGS_OF_SERVER: &str = "flags";
 /// The prefix of the names of facts that are flags.
 const FLAGS: &str = "flags.";
 /// The axis value that stands for "the flag is not passed".
@@ -118,17 +120,24 @@ fn arguments(launch: &Launch, names: &CellNames) -> Result<Vec<String>, CellMist
     }
     let mut arguments = Vec::new();
     for (flag, value) in names.flags.iter().filter(|(flag, _)| !named.contains(*flag)) {
-        // Keys inside an option's value stay unchanged: `--compilation-config.use_inductor`.
-        let (option, inner) = flag.split_at(flag.find('.').unwrap_or(flag.len()));
-        let dashed = format!("{}{inner}", option.replace('_', "-"));
-        let dashes = if flag.len() == 1 { "-" } else { "--" };
         match value {
-            CellValue::Bool(true) => arguments.push(format!("{dashes}{dashed}")),
-            CellValue::Bool(false) => arguments.push(format!("--no-{dashed}")),
-            other => arguments.extend([format!("{dashes}{dashed}"), other.to_string()]),
+            CellValue::Bool(is_on) => arguments.push(switch(flag, *is_on)),
+            other => arguments.extend([switch(flag, true), other.to_string()]),
         }
     }
     Ok(arguments)
+}
+
+/// Returns a flag as an argument that turns it on (`--flag`) or off (`--no-flag`).
+pub fn switch(flag: &str, is_on: bool) -> String {
+    // Keys inside an option's value stay unchanged: `--compilation-config.use_inductor`.
+    let (option, inner) = flag.split_at(flag.find('.').unwrap_or(flag.len()));
+    let dashed = format!("{}{inner}", option.replace('_', "-"));
+    match is_on {
+        true if flag.len() == 1 => format!("-{dashed}"),
+        true => format!("--{dashed}"),
+        false => format!("--no-{dashed}"),
+    }
 }
 
 fn variables(written: &Table<TextOrSecret>, names: &CellNames) -> Result<BTreeMap<String, TextOrSecret>, CellMistake> {

@@ -1,10 +1,10 @@
 //! The methodology of the field, as rules that check a plan. They find settings that make the plan's
 //! results less meaningful than they seem.
 //!
-//! A rule inspects a valid plan and the values of its axes, never its cells, and returns findings. This
-//! module removes the findings that the plan allows, merges equal findings of several sweeps or endpoints
-//! into one lint, and adds the place of each lint. `rule` contains the only table of rules; their pages are
-//! written by hand, and `docs/LINT.md` is generated from both.
+//! A rule inspects a valid plan and the values of its axes, and returns findings. Only the rule that counts
+//! server starts inspects cells. This module removes the findings that the plan allows, merges equal findings
+//! of several sweeps or endpoints into one lint, and adds the place of each lint. `rule` contains the only
+//! table of rules; their pages are written by hand, and `docs/LINT.md` is generated from both.
 
 mod allow;
 mod calibrated;

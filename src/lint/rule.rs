@@ -116,6 +116,8 @@ pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
     note(Disclosure, LintCode::NothingOptional, "nothing-optional", Plan(rules::budget::nothing_optional)),
     warning(Verdict, LintCode::UndecidableGate, "undecidable-gate", EachSweep(rules::samples::undecidable_gate)),
     warning(Verdict, LintCode::ForeignMetrics, "foreign-metrics", EachEndpoint(rules::host::foreign_metrics)),
+    note(Comparison, LintCode::ManyStarts, "many-starts", Plan(rules::starts::many_starts)),
+    warning(Verdict, LintCode::TextFlag, "text-flag", Plan(rules::flags::text_flags)),
 ];
 
 /// Returns the rule of a code.

@@ -6,8 +6,8 @@ use crate::expand::{Course, Load, LoadEngine, Phases};
 use crate::plan::model::content::{Resolved, Reuse, resolve};
 use crate::plan::model::lengths::{Preset, WrittenLengths};
 use crate::plan::{
-    Arrivals, Compare, Connections, Endpoint, Engine, Model, NonceMode, Plan, Process, Scalar, Scenario, Sessions,
-    Step, Sweep,
+    Arrivals, Compare, Connections, Endpoint, Engine, Model, NonceMode, Plan, Process, ResolvedPlan, Scalar, Scenario,
+    Sessions, Step, Sweep,
 };
 use crate::protocol::Task;
 use crate::units::{Decimal, Nanos};
@@ -24,7 +24,7 @@ pub(super) use steps;
 /// A plan and the calibration of the host.
 pub(crate) struct View<'p> {
     /// The plan.
-    pub plan: &'p Plan,
+    pub plan: &'p ResolvedPlan,
     /// The last calibration; `None` if no calibration applies to this host.
     pub calibrated: Option<&'p Calibrated>,
     /// The sweeps of the plan.
@@ -93,7 +93,7 @@ pub(crate) struct SweepView<'p> {
 
 impl<'p> View<'p> {
     /// Creates the view of a plan.
-    pub(super) fn new(plan: &'p Plan, calibrated: Option<&'p Calibrated>) -> View<'p> {
+    pub(super) fn new(plan: &'p ResolvedPlan, calibrated: Option<&'p Calibrated>) -> View<'p> {
         let sweeps = plan.sweeps.iter().map(|(name, sweep)| SweepView::new(plan, name, sweep)).collect();
         View { plan, calibrated, sweeps }
     }

@@ -117,11 +117,23 @@ impl From<u32> for Decimal {
     }
 }
 
+/// Returns a number with a decimal comma as it is written with a point: `0.20` for `0,20`; `None` for any other text.
+/// Three digits after the comma may be thousands, unless the number begins with 0.
+pub fn with_point(text: &str) -> Option<String> {
+    let (whole, fraction) = text.trim().split_once(',')?;
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_fraction = is_digits(fraction) && (fraction.len() != 3 || whole == "0");
+    (is_digits(whole) && is_fraction).then(|| format!("{whole}.{fraction}"))
+}
+
 impl FromStr for Decimal {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let wrong = || UnitError(format!("`{text}` is not a decimal number of at most 18 digits"));
+        let wrong = || match with_point(text) {
+            Some(number) => UnitError(format!("`{text}` has a decimal comma: write {number}")),
+            None => UnitError(format!("`{text}` is not a decimal number of at most 18 digits")),
+        };
         let text = text.trim();
         let (body, exponent) = match text.split_once(['e', 'E']) {
             Some((body, exponent)) => (body, exponent.parse::<i32>().map_err(|_| wrong())?),

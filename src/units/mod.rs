@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use address::{Address, AddressError, host_in};
 pub use currency::Currency;
-pub use decimal::Decimal;
+pub use decimal::{Decimal, with_point};
 pub use duration::{Nanos, PerToken};
 pub use forms::{Forms, Misfit};
 pub use nonce_seed::NonceSeed;

@@ -6,6 +6,7 @@ pub(super) mod compare;
 pub(super) mod differ;
 pub(crate) mod disclosure;
 pub(super) mod equal;
+pub(super) mod flags;
 pub(super) mod host;
 pub(super) mod ladder;
 pub(super) mod lengths;
@@ -16,6 +17,7 @@ pub(super) mod samples;
 pub(super) mod search;
 pub(super) mod sides;
 pub(super) mod spread;
+pub(super) mod starts;
 pub(super) mod used;
 
 use crate::units::Nanos;

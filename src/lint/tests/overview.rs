@@ -55,8 +55,9 @@ For rules about endpoints and models, the opt-out must be at the top level.
 Endpoints with `engine: mock` have nothing to disclose and are not independent servers, so M008,
 M011 to M017 and M023 do not apply to them. If a rule needs the speed of a server (for closed loops,
 and for M024), it assumes 20 ms per output token and states this in its message. Rules inspect the
-values of the axes, not the cells, so `exclude` does not silence them. M008 compares the values that
-the axes allow on each side and ignores `exclude` and `add`.
+values of the axes, not the cells (M034 counts the starts of the cells), so `exclude` does not
+silence them. M008 compares the values that the axes allow on each side and ignores `exclude` and
+`add`.
 
 <!-- The table is generated from src/lint/rule.rs and docs/codes: SWEEPLINE_BLESS=1 cargo test --lib lint writes it. -->
 

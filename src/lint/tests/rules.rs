@@ -840,3 +840,50 @@ fn undecidable_gate() {
     assert!(said("M032", &with("300s", "skip_if: { sweep: smoke, metric: ttft_p99, above: 1s }")));
     assert!(!said("M032", &with("1s", "gate: { sweep: smoke, metric: error_share, at_most: 1% }")));
 }
+
+/// Returns a launched server with these fields, and a sweep with these fields.
+fn launched(fields: &str, sweep: &str) -> String {
+    format!(
+        "endpoints:\n  s: {{ engine: vllm, launch: {{ command: [vllm, \"{{{{ server.args }}}}\"], port: 8000 }}{fields} }}\n\
+         sweeps: {{ load: {{ {sweep} }} }}\n"
+    )
+}
+
+#[test]
+fn many_starts() {
+    let compared = |matrix: &str, repeats: u32, by: &str| {
+        format!("matrix: {{ {matrix} }}, repeats: {repeats}, compare: {{ by: {by}, baseline: 1 }}")
+    };
+    let arms = "server.slots: [1, 2, 3]";
+    let several = compared(&format!("qps: [1, 2, 3, 4, 5], {arms}"), 2, "server.slots");
+    let (message, _) = words("M034", &launched("", &several));
+    assert!(message.ends_with("6 starts are enough for 3 arms in 2 repeats"), "{message}");
+    // One cell of each arm never needs more than one start for each arm and repeat.
+    for repeats in 1..=20 {
+        let one = compared(&format!("qps: 1, {arms}"), repeats, "server.slots");
+        assert!(!said("M034", &launched("", &one)), "{repeats} repeats");
+    }
+    let by_load = compared(&format!("qps: [1, 2, 3, 4, 5], {arms}"), 2, "qps");
+    assert!(!said("M034", &launched("", &by_load)), "the compared cells share a server");
+    assert!(!said("M034", &launched(", reset: restart", &several)), "restarts are requested");
+    let starts =
+        "measure: start, matrix: { server.slots: [1, 2] }, repeats: 9, compare: { by: server.slots, baseline: 1 }";
+    assert!(!said("M034", &launched("", starts)), "each run is a start");
+}
+
+#[test]
+fn text_flags() {
+    let with = |flags: &str| launched(&format!(", server: {{ flags: {{ {flags} }} }}"), "matrix: { qps: [1, 2] }");
+    let (message, remedy) = words("M035", &with("enforce_eager: yes"));
+    assert_eq!(message, "`enforce_eager: yes` is a string, so the server gets `--enforce-eager yes`");
+    assert_eq!(remedy, "write `true`, which passes `--enforce-eager`");
+    let (_, remedy) = words("M035", &with("prefix: NO"));
+    assert_eq!(remedy, "write `false`, which passes `--no-prefix`");
+    let (_, remedy) = words("M035", &with("memory: '0,95'"));
+    assert_eq!(remedy, "write `0.95`");
+    for fine in ["x: true", "x: auto", "x: on", "x: 0.95", "x: '0,1,2'", "x: '1,000'", "x: 'yes, please'"] {
+        assert!(!said("M035", &with(fine)), "{fine}");
+    }
+    let unlaunched = "endpoints: { s: { url: \"http://n:1/v1\", engine: vllm, server: { flags: { x: yes } } } }\n";
+    assert!(!said("M035", unlaunched), "the server was started by somebody else");
+}

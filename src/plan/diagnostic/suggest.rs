@@ -1,5 +1,7 @@
 //! Suggestions for misspelt names and values.
 
+use crate::units::with_point;
+
 /// Returns the name nearest to `wrong`, if `wrong` is near enough to be a typo.
 pub(crate) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = |text: &str| text.to_lowercase().replace('-', "_");
@@ -87,6 +89,9 @@ pub(crate) fn meant_number(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(|c| !matches!(c, '_' | '\'')).collect();
     if is_number(&digits) {
         return Some(format!("write it without separators: {digits}"));
+    }
+    if let Some(number) = with_point(text).filter(|_| text.starts_with("0,")) {
+        return Some(format!("write it with a decimal point: {number}"));
     }
     let parts: Vec<&str> = text.split([',', ' ', ';']).filter(|part| !part.is_empty()).collect();
     if parts.len() > 1 && parts.iter().all(|part| is_number(part)) {

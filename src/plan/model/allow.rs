@@ -106,6 +106,10 @@ codes! {
     UndecidableGate = "M032",
     /// A metrics page on a different host than its endpoint, for which no engine is set.
     ForeignMetrics = "M033",
+    /// The rounds of a comparison start servers more often than necessary.
+    ManyStarts = "M034",
+    /// The value of a server flag is a string that looks like a switch or a number.
+    TextFlag = "M035",
 }
 
 impl fmt::Display for LintCode {

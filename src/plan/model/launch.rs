@@ -63,7 +63,7 @@ impl Launch {
     }
 
     /// Every text that may contain a template, each with its path from `launch`.
-    pub(crate) fn texts(&self) -> Vec<(Vec<Step>, &str)> {
+    pub fn texts(&self) -> Vec<(Vec<Step>, &str)> {
         let stop = self.stop.as_ref().and_then(|stop| stop.command.as_deref()).unwrap_or_default();
         let of_command =
             self.command.iter().enumerate().map(|(index, text)| (vec!["command".into(), index.into()], text));

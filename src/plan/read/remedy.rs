@@ -17,6 +17,7 @@ use crate::plan::read::reader::{Mistake, ReadError, read};
 use crate::plan::read::wanted::Wanted;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Step, Value};
+use crate::units::with_point;
 
 /// The remedy for an unknown key.
 pub(crate) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], tree: &Node) -> String {
@@ -42,8 +43,8 @@ pub(crate) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], tre
     if let Some(near) = suggest::nearest(key, expected.iter().copied()) {
         return format!("did you mean `{near}`?");
     }
-    if matches!(value, Value::Null) && key.bytes().all(|byte| byte.is_ascii_digit()) {
-        return "write the number without thousands separators: a comma begins the next entry".to_owned();
+    if let Some(remedy) = of_comma(key, table) {
+        return remedy;
     }
     if matches!(value, Value::Null) && key.contains(':') {
         return "put a space after the `:`".to_owned();
@@ -107,12 +108,35 @@ fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
     }
 }
 
+/// The remedy for a number with a comma, which begins the next entry of a table: `{ price: 0,20 }` has the keys `price`
+/// and `20`. `None` if `key` is not the second part of a number.
+fn of_comma(key: &str, table: &Node) -> Option<String> {
+    let Value::Map(entries) = &table.value else { return None };
+    let at = entries.iter().position(|entry| entry.key == key)?;
+    if !matches!(entries[at].node.value, Value::Null) || !key.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let before = at.checked_sub(1).map(|before| &entries[before].node.value);
+    let number = match before {
+        Some(Value::Int(whole)) => with_point(&format!("{whole},{key}")),
+        _ => None,
+    };
+    Some(match number {
+        Some(number) => format!("write the number with a decimal point, {number}: a comma begins the next entry"),
+        None => "write the number without thousands separators: a comma begins the next entry".to_owned(),
+    })
+}
+
 /// The remedy for a key without a value. Either the value is missing, or the lines below are meant as the
 /// value.
-pub(crate) fn of_nothing(path: &[Step], tree: &Node, text: &str) -> &'static str {
-    let Some((last, parents)) = path.split_last() else { return "give it a value" };
-    let Step::Key(key) = last else { return "write a value, or remove the entry" };
-    let Value::Map(entries) = &tree.walk(parents).node.value else { return "give it a value" };
+pub(crate) fn of_nothing(path: &[Step], tree: &Node, text: &str) -> Cow<'static, str> {
+    let Some((last, parents)) = path.split_last() else { return "give it a value".into() };
+    let Step::Key(key) = last else { return "write a value, or remove the entry".into() };
+    let table = &tree.walk(parents).node;
+    let Value::Map(entries) = &table.value else { return "give it a value".into() };
+    if let Some(remedy) = of_comma(key, table) {
+        return remedy.into();
+    }
     let column =
         |span: &Span| text[..span.start.min(text.len())].rfind('\n').map_or(span.start, |at| span.start - at - 1);
     let mut from = entries.iter().skip_while(|entry| entry.key != *key);
@@ -126,12 +150,18 @@ pub(crate) fn of_nothing(path: &[Step], tree: &Node, text: &str) -> &'static str
         }
         false => "give it a value, or remove the line",
     }
+    .into()
 }
 
 /// The remedy for a value of a different type than the field accepts.
 pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -> String {
     if let Some(remedy) = of_place(node, path, text) {
         return remedy;
+    }
+    if let (Value::Text(written), Wanted::Number) = (&node.value, wanted)
+        && let Some(number) = with_point(written)
+    {
+        return format!("write it with a decimal point: {number}");
     }
     if let (Value::Text(written), Wanted::Whole(_) | Wanted::Number | Wanted::Other(_)) = (&node.value, wanted)
         && let Some(remedy) = suggest::meant_number(written)

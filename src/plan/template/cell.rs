@@ -150,7 +150,8 @@ impl CellNames {
             return Err(CellMistake::new("`server.args` expands to several arguments", remedy));
         }
         let known: Vec<&str> = values.iter().flat_map(|values| values.keys()).map(String::as_str).collect();
-        let remedy = match suggest::nearest(part, known.iter().copied()) {
+        let args = ARGS.split_once('.').filter(|(of, _)| *of == root).map(|(_, args)| args);
+        let remedy = match suggest::nearest(part, known.iter().copied().chain(args)) {
             Some(near) => format!("did you mean `{root}.{near}`?"),
             None if known.is_empty() => {
                 format!(

@@ -33,6 +33,8 @@ pub(super) struct Evaluator {
     variables: IndexMap<String, Variable>,
     room: Room,
     work_left: usize,
+    /// Whether expressions may also use names that each cell defines.
+    pub(super) in_cells: bool,
 }
 
 /// The value of a variable, and its place.
@@ -73,7 +75,7 @@ impl Evaluator {
         environment.add_filter("trim", filters::trim);
         environment.add_filter("upper", filters::upper);
         let room = Room { nodes: 50_000, bytes: 1 << 20 };
-        Evaluator { environment, variables: IndexMap::new(), room, work_left: MOST_WORK }
+        Evaluator { environment, variables: IndexMap::new(), room, work_left: MOST_WORK, in_cells: false }
     }
 
     /// Declares a name before its value is known.
@@ -274,6 +276,7 @@ impl Evaluator {
     }
 
     fn unknown(&self, name: &str, expression: &str) -> Mistake {
+        let of_cells = NAMES_OF_CELLS.into_iter().filter(|_| self.in_cells);
         let known = self.variables.keys().map(String::as_str);
         let at = word(expression, name).unwrap_or(0..expression.len());
         let after = expression[at.end..].trim_start();
@@ -282,7 +285,7 @@ impl Evaluator {
             return Mistake::new(at, message, "use a filter, like n | round, or write the value out");
         }
         let part = after.strip_prefix('.').map(|part| part.trim_end().to_owned());
-        let remedy = match suggest::nearest(name, known.clone()) {
+        let remedy = match suggest::nearest(name, known.clone().chain(of_cells)) {
             _ if name == "vars" && part.as_ref().is_some_and(|part| self.variables.contains_key(part)) => {
                 format!("write its name alone: {{{{ {} }}}}", part.unwrap_or_default())
             }

@@ -24,7 +24,7 @@ use crate::units::secrecy::is_secret_name;
 /// Replaces every template in the tree with its value; a value that cannot be computed is replaced by a
 /// placeholder. `text` is the text in which the tree has its places.
 pub(crate) fn expand(tree: &mut Node, text: &str) -> Vec<Diagnostic> {
-    let mut templates = Templates { text, evaluator: Evaluator::new(), found: Vec::new(), in_cells: false };
+    let mut templates = Templates { text, evaluator: Evaluator::new(), found: Vec::new() };
     let Value::Map(entries) = &mut tree.value else { return Vec::new() };
     if let Some(vars) = entries.iter_mut().find(|entry| entry.key == "vars") {
         templates.vars(&mut vars.node);
@@ -45,8 +45,6 @@ struct Templates<'t> {
     text: &'t str,
     evaluator: Evaluator,
     found: Vec<Diagnostic>,
-    /// Whether expressions may use names that each cell defines.
-    in_cells: bool,
 }
 
 impl Templates<'_> {
@@ -59,9 +57,9 @@ impl Templates<'_> {
                 continue;
             };
             fields.retain_mut(|field| {
-                self.in_cells = OF_CELLS.contains(&field.key.as_str());
+                self.evaluator.in_cells = OF_CELLS.contains(&field.key.as_str());
                 let stays = self.value(&mut field.node, is_secret_name(&field.key));
-                self.in_cells = false;
+                self.evaluator.in_cells = false;
                 stays
             });
         }
@@ -96,7 +94,7 @@ impl Templates<'_> {
         if self.found.len() >= MOST_MISTAKES {
             return node.fail();
         }
-        let made = match self.in_cells && self.evaluator.names_a_cell(template) {
+        let made = match self.evaluator.in_cells && self.evaluator.names_a_cell(template) {
             true => self.evaluator.keeping_cells(template, &node.span),
             false => self.evaluator.template(template, &node.span),
         };
