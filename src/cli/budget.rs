@@ -171,7 +171,7 @@ fn cost(asked: &Asked, kept: &[&str], at_worst: bool) -> Cost {
     let runs = expansion.runs.iter().filter(|run| is_needed(run));
     let more = expansion.pools.iter().zip(asked.chosen).flat_map(|(pool, chosen)| to_come(pool, chosen));
     let all = runs.chain(more).filter(|run| kept.contains(&&*run.sweep));
-    Estimator::of(asked.plan, expansion, asked.disk).cost(all, 1, &mut HashSet::new())
+    Estimator::of(asked.plan, expansion, asked.disk).without_starts(all)
 }
 
 /// Returns the runs that a pool may still request in addition to those already among the plan's runs. The
@@ -239,7 +239,7 @@ pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
 pub(super) fn below_one_run(asked: &Asked, state: &BudgetState) -> Option<TooLittle> {
     let estimator = Estimator::of(asked.plan, asked.expansion, asked.disk);
     let costs: Vec<Cost> =
-        asked.expansion.possible().map(|run| estimator.cost(std::iter::once(run), 1, &mut HashSet::new())).collect();
+        asked.expansion.possible().map(|run| estimator.without_starts(std::iter::once(run))).collect();
     state.limits.iter().find_map(|limit| {
         let of = |cost: &Cost| match limit.of {
             "time" => (cost.runs_of_unknown_length == 0).then_some(cost.seconds),

@@ -56,6 +56,7 @@ pub mod mock;
 mod new;
 mod options;
 mod output;
+mod preflight;
 mod preview;
 mod probe;
 mod redo;

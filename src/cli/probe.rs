@@ -14,7 +14,8 @@ use crate::expand::{Expansion, expand};
 use crate::plan::{Endpoint, Plan};
 use crate::report::format::plain;
 use crate::rows::Fingerprint;
-use crate::server::{Found, SelfDescription, Way};
+use crate::server::{Found, SelfDescription, Unready, Way};
+use crate::sweep::preflight::unmet;
 use crate::sweep::{ask, secrets_of};
 
 /// Maximum number of models listed per server in text output; JSON lists all.
@@ -185,8 +186,13 @@ pub(crate) fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<Pr
         let run = expansion.possible().find(|run| run.spec.endpoint.name == *name);
         let runs = expansion.possible().map(|run| &run.spec);
         let secrets = secrets_of(runs.filter(|spec| spec.endpoint.name == *name));
+        let lacking = unmet(plan, folder, expansion.possible().filter(|run| run.spec.endpoint.name == *name));
         let found = match (run, &endpoint.url) {
             (None, _) => Err((Readiness::Unused, None)),
+            (Some(_), _) if !lacking.is_empty() => {
+                let reasons: Vec<String> = lacking.into_iter().map(|unmet| unmet.reason).collect();
+                Err((Readiness::Unready, Some(Unready::for_good(reasons.join("; ")))))
+            }
             (Some(_), _) if endpoint.launch.is_some() => Err((Readiness::Launched, None)),
             (Some(_), _) if endpoint.url.is_none() => Err((Readiness::Embedded, None)),
             (Some(run), _) => {

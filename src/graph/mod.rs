@@ -77,13 +77,11 @@ impl Graph {
         self.inner.node_count()
     }
 
-    /// For each start of a server that the plan launches, the name of its endpoint. A name occurs as often as
-    /// the server starts.
-    pub fn launches<'a>(&'a self, expansion: &'a Expansion) -> impl Iterator<Item = &'a str> {
+    /// The starts of servers that the plan launches. Each is given by the first run that needs the server, as a
+    /// position in `Expansion.runs`.
+    pub fn launches<'a>(&'a self, expansion: &'a Expansion) -> impl Iterator<Item = usize> {
         self.nodes().into_iter().filter_map(|at| match self.node(at) {
-            Node::Serve { endpoint, run } if expansion.runs[*run].spec.endpoint.launch.is_some() => {
-                Some(endpoint.as_str())
-            }
+            Node::Serve { run, .. } if expansion.runs[*run].spec.endpoint.launch.is_some() => Some(*run),
             _ => None,
         })
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::launch::EarlyEnd;
 use super::probe::ProbeError;
 use crate::tls;
 
@@ -28,11 +29,20 @@ pub struct Unready {
     pub has_ended: bool,
     /// Whether the server rejects the API key.
     pub is_unauthorized: bool,
+    /// How the launched process ended; `None` if it has not ended.
+    pub early_end: Option<EarlyEnd>,
 }
 
 impl Unready {
     fn new(reason: impl Into<String>, is_final: bool) -> Unready {
-        Unready { reason: reason.into(), is_final, retry_after: None, has_ended: false, is_unauthorized: false }
+        Unready {
+            reason: reason.into(),
+            is_final,
+            retry_after: None,
+            has_ended: false,
+            is_unauthorized: false,
+            early_end: None,
+        }
     }
 
     /// Returns the state of a server for which waiting cannot help.

@@ -209,6 +209,8 @@ pub enum Event {
         /// Sources of further runs: searches and ladders in progress, and sweeps that wait for an earlier
         /// sweep.
         open: Vec<String>,
+        /// The endpoint of each start of a server that the runs need.
+        starts: Vec<String>,
     },
     /// A search or a ladder has a new state, and requests its next run or has ended.
     Chosen {

@@ -12,7 +12,8 @@ use crate::store::{Moment, RunRecord};
 pub(crate) struct History {
     /// The latest result of each cell with a closed loop, by the cell's [`names`].
     latest: HashMap<String, Earlier>,
-    /// For each endpoint: the durations of the server's starts, in seconds.
+    /// For each endpoint: the durations of the server's starts until its first response, after which runs may
+    /// begin, in seconds.
     starts: HashMap<String, Vec<f64>>,
     /// Endpoint and log of each start that has been added so far, so that a start shared by several runs is
     /// added only once.
@@ -55,7 +56,7 @@ impl History {
         let Some(start) = &record.environment.server_start else { return };
         let endpoint = &record.spec.endpoint.name;
         if self.logs.insert((endpoint.clone(), start.log.clone())) {
-            self.starts.entry(endpoint.clone()).or_default().push(start.ready_ns as f64 / 1e9);
+            self.starts.entry(endpoint.clone()).or_default().push(start.first_answer_ns as f64 / 1e9);
         }
     }
 

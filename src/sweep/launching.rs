@@ -9,7 +9,7 @@ use crate::expand::RunSpec;
 use crate::expand::launch::concrete;
 use crate::plan::{Endpoint, SecretRef, TextOrSecret};
 use crate::rows::ServerStart;
-use crate::server::launch::{LaunchError, LaunchOrder, Launched, find_program, free_port, port_taken};
+use crate::server::launch::{LaunchError, LaunchOrder, Launched, free_port, port_taken};
 use crate::units::Nanos;
 use crate::units::text::quoted;
 
@@ -129,29 +129,6 @@ impl Launching {
             stop_within: made.stop_within.into(),
             servers: self.servers.clone(),
         })
-    }
-
-    /// Checks the settings before anything is started. Fails with the problem, such as a missing program or
-    /// a missing secret.
-    pub(super) fn look(&self) -> Result<(), String> {
-        let Some(launch) = &self.endpoint.launch else { return Ok(()) };
-        for reference in launch.secrets() {
-            variable(reference, &self.folder).map_err(|error| error.to_string())?;
-        }
-        let folder = launch.folder.as_ref().map_or_else(|| self.folder.clone(), |folder| self.folder.join(folder));
-        if !folder.as_os_str().is_empty() && !folder.is_dir() {
-            return Err(format!(
-                "cannot start its server in {}: folder not found; correct `launch.folder`",
-                folder.display()
-            ));
-        }
-        let path = launch.env.get("PATH").or(launch.host_env.get("PATH")).and_then(TextOrSecret::text);
-        let programs = self.spec.endpoint.launch.iter().filter_map(|launch| launch.command.first());
-        let stop = launch.stop.iter().filter_map(|stop| stop.command.as_ref()?.first());
-        for program in programs.chain(stop).filter(|program| !program.contains("{{")) {
-            find_program(program, &folder, path).map_err(|error| error.to_string())?;
-        }
-        Ok(())
     }
 }
 

@@ -17,6 +17,7 @@ mod live;
 pub mod nearest;
 pub(crate) mod on_disk;
 pub mod perform;
+pub(crate) mod preflight;
 mod ready;
 pub(crate) mod resume;
 mod scheduler;

@@ -114,7 +114,9 @@ impl Asking {
     /// Returns an error if the launched server ended before it was ready; `None` otherwise.
     fn early_end(&self) -> Option<Unready> {
         let (_, watch) = self.launched.as_ref()?;
-        watch.as_ref()?.early_end().map(|error| Unready::ended(error.to_string(), error.is_final()))
+        let watch = watch.as_ref()?;
+        let error = watch.early_end()?;
+        Some(Unready { early_end: watch.how_it_ended(), ..Unready::ended(error.to_string(), error.is_final()) })
     }
 
     /// Returns the current instant if a launched server now reports that it is ready; `None` otherwise.

@@ -25,6 +25,7 @@ use crate::expand::{Expansion, PlannedRun, RunId};
 use crate::graph::{Graph, GraphError, Node, Outcome, Walk, build};
 use crate::plan::Plan;
 use crate::server::Embedded;
+use crate::server::launch::EarlyEnd;
 use crate::store::{StoreError, Writer};
 
 use super::environment::{Expected, Guard, LaunchedSaid};
@@ -39,6 +40,7 @@ use super::shared_load;
 use super::tokenizers::Tokenizers;
 use ended::EarlyEnds;
 pub(crate) use ended::{EndsOf, OverBudget};
+use launches::{FailedStarts, Hopeless, ServerOfModel};
 pub(crate) use pools::Choices;
 use pools::Pools;
 
@@ -211,8 +213,12 @@ struct Scheduler<'a, 'o> {
     /// For each resource: the threads that are ending launched servers, which use the resource until they
     /// have ended.
     retiring: HashMap<String, Vec<JoinHandle<()>>>,
-    /// For each probe: how often the server ended before it was ready.
-    failed_starts: HashMap<NodeIndex, u32>,
+    /// For each probe: the starts of its server that ended before it was ready.
+    failed_starts: HashMap<NodeIndex, FailedStarts>,
+    /// For each run for which a running server was replaced: how the new server ended before it was ready.
+    failed_changes: HashMap<usize, EarlyEnd>,
+    /// Servers that are not started again, because they reject their settings or the plan must be changed.
+    hopeless: HashMap<ServerOfModel, Hopeless>,
     /// Number of remaining runs on each endpoint. After the last run, the endpoint's server is ended.
     runs_left: HashMap<String, usize>,
     /// Number of remaining runs on each resource. No pause is needed after the last run.
@@ -298,6 +304,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             servers: HashMap::new(),
             retiring: HashMap::new(),
             failed_starts: HashMap::new(),
+            failed_changes: HashMap::new(),
+            hopeless: HashMap::new(),
             unanswered: HashMap::new(),
             runs_left,
             waiting,
@@ -329,7 +337,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         todo.sort_by_key(|run| run.number);
         self.first_look()?;
         let open = self.pools_that_go_on().into_iter().chain(self.sweep.later.iter().cloned()).collect();
-        self.observer.event(Event::Begin { todo, settled: self.sweep.settled, open });
+        let runs = &self.sweep.expansion.runs;
+        let starts = self.graph.launches(self.sweep.expansion).map(|run| runs[run].spec.endpoint.name.clone());
+        let (starts, settled) = (starts.collect(), self.sweep.settled);
+        self.observer.event(Event::Begin { todo, settled, open, starts });
         loop {
             self.look_for_stop();
             while !self.halted() {
@@ -507,11 +518,12 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             (Node::Probe { endpoint, run }, Answer::Probed(asked)) => match self.asked(&endpoint, *asked) {
                 Ok(()) => drop(self.walk.done(node, Outcome::Ok)),
                 Err(unready) if unready.has_ended && !unready.is_final && !self.halted() => {
-                    self.start_failed(node, endpoint, run, unready.reason);
+                    self.start_failed(node, endpoint, run, unready);
                 }
                 Err(unready) => {
                     if unready.is_final {
                         self.wants_a_change.insert(endpoint.clone());
+                        self.remember_as_hopeless(run, Hopeless::WantsAChange(unready.reason.clone()));
                     }
                     self.lose(node, endpoint, unready.reason);
                 }

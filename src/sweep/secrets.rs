@@ -18,7 +18,7 @@ use super::tokens::TOKENS;
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// The environment variable is not set.
-    #[error("environment variable {variable} is not set, but {names} refers to it")]
+    #[error("environment variable {variable} is not set, but {names} refers to it; set it first")]
     NoVariable {
         /// The variable.
         variable: String,
@@ -26,7 +26,7 @@ pub enum ResolveError {
         names: &'static str,
     },
     /// The file cannot be read.
-    #[error("cannot read {what} from {path}: {source}")]
+    #[error("cannot read {what} from {path}: {source}; create the file, or correct the reference")]
     NoFile {
         /// The secret that was expected in the file.
         what: &'static str,

@@ -128,7 +128,7 @@ fn ids(lab: &Lab) -> Vec<String> {
 fn a_server_starts_once_for_all_runs_that_need_it_and_ends_with_them() {
     let lab = lab(&plan(&mock(), "batch_size: [1, 2], server: [{ slots: 2 }, { slots: 8, itl: 2ms }]", 2));
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
-    assert!(preview.contains("2 starts of m: the duration of a start is unknown until the first start"), "{preview}");
+    assert!(preview.contains("2 starts of m: not yet measured"), "{preview}");
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     assert_eq!((starts(&ended), lab.runs().len()), (2, 8), "{}", ended.stderr);
@@ -599,7 +599,7 @@ fn how_long_a_server_takes_to_start_is_a_result_with_repeats() {
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
     assert!(preview.contains("4 starts of m"), "{preview}");
     let words = preview.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("time unknown until the first start"), "{preview}");
+    assert!(words.contains("4 server starts, not yet measured"), "{preview}");
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     assert_eq!((starts(&ended), lab.runs().len()), (4, 4), "{}", ended.stderr);

@@ -118,6 +118,7 @@ mod sharing;
 mod shell;
 mod smoke;
 mod staged;
+mod starts;
 mod store_errors;
 mod telemetry;
 mod terminal;

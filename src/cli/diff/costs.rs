@@ -13,7 +13,7 @@ use super::compare::{Compared, Group};
 use super::source::Side;
 use crate::cli::failure::Failure;
 use crate::cli::options::Folder;
-use crate::expand::PlannedRun;
+use crate::expand::{PlannedRun, RunId};
 use crate::report::format::{digits, duration, fill, plain};
 use crate::report::grid::{self, right};
 use crate::sweep::on_disk::OnDisk;
@@ -30,6 +30,9 @@ pub(crate) struct Costs {
     change: Change,
     /// The rule by which each figure is computed.
     rules: Rules,
+    /// The cost of the added runs that are executed regardless of the results of other runs.
+    #[serde(skip)]
+    added: Cost,
 }
 
 /// The cost of all runs of a plan, as if none had a result.
@@ -71,17 +74,53 @@ struct Rules {
     money: &'static str,
 }
 
+/// A plan, and the results on which its costs are estimated.
+pub(super) struct Estimated<'a> {
+    side: &'a Side,
+    disk: OnDisk,
+    /// Maximum number of concurrent runs.
+    jobs: u16,
+}
+
+impl<'a> Estimated<'a> {
+    /// Reads the results of a folder for a plan; without a folder, there are no results.
+    pub(super) fn new(side: &'a Side, folder: Option<&Folder>, jobs: u16) -> Result<Estimated<'a>, Failure> {
+        let disk = match folder {
+            Some(folder) => OnDisk::read(&folder.store()?, &side.expansion)?,
+            None => OnDisk::without_results(&side.expansion),
+        };
+        Ok(Estimated { side, disk, jobs })
+    }
+
+    fn estimator(&self) -> Estimator<'_> {
+        Estimator::of(&self.side.loaded.plan, &self.side.expansion, &self.disk)
+    }
+
+    /// Returns the cost of the whole plan, as if none of its runs had a result.
+    fn whole(&self) -> Cost {
+        self.estimator().total(&(0..self.side.expansion.runs.len()).collect(), self.jobs)
+    }
+
+    /// Returns the cost of those of the runs `ids` that the plan executes regardless of the results of other runs.
+    fn certain(&self, ids: &HashSet<RunId>) -> Cost {
+        let runs = self.side.expansion.runs.iter().enumerate();
+        let positions = runs.filter(|(_, run)| ids.contains(&run.id)).map(|(at, _)| at);
+        self.estimator().total(&positions.collect(), self.jobs)
+    }
+}
+
 impl Costs {
-    /// Computes the costs of two plans. If a results folder is given, the number of requests of closed
-    /// loops is estimated from its results.
-    pub(super) fn of(a: &Side, b: &Side, compared: &Compared, folder: Option<&Folder>) -> Result<Costs, Failure> {
-        let before = SideCost::all(a, folder)?;
-        let after = SideCost::all(b, folder)?;
-        let come = cost(b, runs(compared, |group| &group.come), folder)?;
-        let go = cost(a, runs(compared, |group| &group.go), folder)?;
+    /// Computes the costs of two plans. The number of requests of closed loops, and the duration of server starts,
+    /// are estimated from results.
+    pub(super) fn of(a: &Estimated, b: &Estimated, compared: &Compared) -> Costs {
+        let before = SideCost::all(a);
+        let after = SideCost::all(b);
+        let come = b.estimator().without_starts(runs(compared, |group| &group.come));
+        let go = a.estimator().without_starts(runs(compared, |group| &group.go));
+        let added = b.certain(&runs(compared, |group| &group.come).map(|run| run.id).collect());
         let known = come.runs_with_unknown_requests == 0 && go.runs_with_unknown_requests == 0;
         let less = |after: u64, before: u64| known.then(|| after as i64 - before as i64);
-        let timed = before.cost.runs_of_unknown_length == 0 && after.cost.runs_of_unknown_length == 0;
+        let timed = before.cost.has_known_time() && after.cost.has_known_time();
         let currencies = [before.cost.currency, after.cost.currency];
         let is_alike = matches!(currencies, [Some(old), Some(new)] if old == new) || currencies.contains(&None);
         let minus = |after: Option<f64>, before: Option<f64>| Some(after? - before?).filter(|_| is_alike);
@@ -97,7 +136,12 @@ impl Costs {
             ),
         };
         let rules = Rules { requests: REQUESTS_RULE, tokens: TOKENS_RULE, time: TIME_RULE, money: MONEY_RULE };
-        Ok(Costs { before, after, change, rules })
+        Costs { before, after, change, rules, added }
+    }
+
+    /// Returns the cost of the added runs that are executed regardless of the results of other runs.
+    pub(super) fn added(&self) -> &Cost {
+        &self.added
     }
 
     /// Whether both plans cost the same.
@@ -143,7 +187,7 @@ impl Costs {
             [what.to_owned(), shown(before), shown(after), change.map_or_else(na, signed)]
         };
         let time = |side: &SideCost| {
-            let more = if side.cost.runs_of_unknown_length > 0 { " + ?" } else { "" };
+            let more = if side.cost.has_known_time() { "" } else { " + ?" };
             format!("{}{more}", duration(side.cost.seconds.ceil() as u64))
         };
         let later = change.seconds.map_or_else(na, |seconds| {
@@ -182,6 +226,16 @@ impl Costs {
                  earlier result"
             ));
         }
+        let unmeasured =
+            [(before, "before"), (after, "after")].map(|(cost, when)| (cost.starts_of_unknown_length, when));
+        let unmeasured: Vec<String> = unmeasured
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, when)| format!("{} {when}", counted(count, "server start")))
+            .collect();
+        if !unmeasured.is_empty() {
+            notes.push(format!("time: {}, not yet measured", unmeasured.join(" and ")));
+        }
         let named = [before, after].into_iter().flat_map(|cost| &cost.estimated_from);
         let named: BTreeSet<&str> = named.map(String::as_str).collect();
         if !named.is_empty() {
@@ -207,13 +261,12 @@ impl Costs {
 }
 
 impl SideCost {
-    fn all(side: &Side, folder: Option<&Folder>) -> Result<SideCost, Failure> {
-        let cost = cost(side, side.expansion.runs.iter(), folder)?;
-        let mut all = SideCost { cost, money_per_million_output_tokens: None };
+    fn all(plan: &Estimated) -> SideCost {
+        let mut all = SideCost { cost: plan.whole(), money_per_million_output_tokens: None };
         let is_counted = all.cost.runs_with_unknown_requests == 0 && all.cost.output_tokens > 0;
         let per_million = all.money().filter(|_| is_counted).map(|money| money / all.cost.output_tokens as f64 * 1e6);
         all.money_per_million_output_tokens = per_million;
-        Ok(all)
+        all
     }
 
     /// Returns the money of all runs; `None` if any run has no price or an unknown length.
@@ -245,13 +298,4 @@ fn runs<'c, 'a>(
     of: fn(&'c Group<'a>) -> &'c Vec<&'a PlannedRun>,
 ) -> impl Iterator<Item = &'a PlannedRun> + use<'c, 'a> {
     compared.groups.iter().flat_map(of).copied()
-}
-
-fn cost<'r>(side: &Side, runs: impl Iterator<Item = &'r PlannedRun>, folder: Option<&Folder>) -> Result<Cost, Failure> {
-    let disk = match folder {
-        Some(folder) => OnDisk::read(&folder.store()?, &side.expansion)?,
-        None => OnDisk::without_results(&side.expansion),
-    };
-    let estimator = Estimator::of(&side.loaded.plan, &side.expansion, &disk);
-    Ok(estimator.cost(runs, u16::MAX, &mut HashSet::new()))
 }

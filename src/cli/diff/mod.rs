@@ -1,6 +1,7 @@
 //! `sweepline diff A B` shows the runs that are added, removed and kept between two plans or two revisions
 //! of a plan, the edits that cause these differences, and the change in cost: requests, tokens, time,
-//! money. Sends no requests; results are used only for the number of requests of closed loops.
+//! money. Sends no requests; results are used only for the number of requests of closed loops and the duration of
+//! server starts.
 
 pub(super) mod compare;
 pub(super) mod costs;
@@ -10,7 +11,7 @@ pub(super) mod source;
 
 use clap::{Args, ValueEnum};
 use compare::compare;
-use costs::Costs;
+use costs::{Costs, Estimated};
 use show::Diff;
 use source::Source;
 
@@ -34,6 +35,9 @@ pub struct DiffArgs {
     b: Option<String>,
     #[command(flatten)]
     changes: Changes,
+    /// Maximum number of concurrent runs, for the time estimate; runs on one resource never overlap
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: u16,
     /// Text for people, Markdown for a pull request, or JSON for programs (schemas/diff.schema.json)
     #[arg(long, value_enum, default_value = "text")]
     format: OutputFormat,
@@ -79,7 +83,8 @@ pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
         b.name += &args.changes.typed(str::to_owned);
     }
     let compared = compare(&a, &b);
-    let costs = Costs::of(&a, &b, &compared, Some(&args.folder))?;
+    let [before, after] = [&a, &b].map(|side| Estimated::new(side, Some(&args.folder), args.jobs));
+    let costs = Costs::of(&before?, &after?, &compared);
     let diff = Diff::new(&a, &b, compared, costs);
     match args.format {
         OutputFormat::Text => output::print_fitted(&diff.text())?,
@@ -93,6 +98,6 @@ pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
 /// Returns the differences between the runs of two plans, as text.
 pub(super) fn text(a: &Side, b: &Side) -> Result<String, Failure> {
     let compared = compare(a, b);
-    let costs = Costs::of(a, b, &compared, None)?;
+    let costs = Costs::of(&Estimated::new(a, None, 1)?, &Estimated::new(b, None, 1)?, &compared);
     Ok(Diff::new(a, b, compared, costs).text())
 }

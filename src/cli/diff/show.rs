@@ -6,12 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::expand::PlannedRun;
 use crate::plan::Scalar;
-use crate::report::format::duration;
 use crate::report::format::{fill, plain};
-use crate::sweep::event::{RunView, planned_name};
+use crate::sweep::event::planned_name;
 use crate::units::text::counted;
 
-use super::super::estimate::Spans;
 use super::compare::{Compared, Group};
 use super::costs::Costs;
 use super::edits::{Edit, Kind};
@@ -42,9 +40,8 @@ pub(crate) struct Diff {
     pub deciding: Vec<Edit>,
     /// Edits that add or remove no run and change no decision.
     pub without_effect: Vec<Edit>,
-    /// Duration of the added runs, in seconds: fill, stabilize, measure and cooldown, with runs on one
-    /// resource in sequence and resources in parallel. Runs that searches and ladders may request are not
-    /// counted.
+    /// Duration of the added runs, in seconds, computed by the rule for time in `cost`. Runs that searches and
+    /// ladders may request are not counted.
     pub seconds: f64,
     /// Whether one of the plans has a search or a ladder. In that case, all runs that the search or ladder
     /// may request are listed, but only a few are executed.
@@ -81,21 +78,13 @@ pub(crate) struct Part {
     names: [Vec<String>; 2],
 }
 
-/// Whether a plan executes a run regardless of the results of earlier runs.
-fn is_certain(side: &Side, run: &PlannedRun) -> bool {
-    side.expansion.pools.is_empty() || side.expansion.runs.iter().any(|certain| certain.id == run.id)
-}
-
 impl Diff {
     /// Returns the comparison of `a` and `b`.
     pub(crate) fn new(a: &Side, b: &Side, compared: Compared, cost: Costs) -> Diff {
-        let (mut come, mut go, mut spans) = (Vec::new(), Vec::new(), Spans::default());
+        let (mut come, mut go) = (Vec::new(), Vec::new());
         for group in &compared.groups {
             come.extend(group.come.iter().map(|run| Run::of(run)));
             go.extend(group.go.iter().map(|run| Run::of(run)));
-            for run in group.come.iter().filter(|run| is_certain(b, run)) {
-                spans.add(&b.expansion.resources[&run.spec.endpoint.name], RunView::new(0, run).expected_ns());
-            }
         }
         Diff {
             a: a.name.clone(),
@@ -106,7 +95,7 @@ impl Diff {
             edits: compared.groups.iter().map(Part::of).collect(),
             deciding: compared.deciding,
             without_effect: compared.without_effect,
-            seconds: spans.side_by_side(u16::MAX) as f64 / 1e9,
+            seconds: cost.added().seconds,
             choose_runs: !a.expansion.pools.is_empty() || !b.expansion.pools.is_empty(),
             cost,
         }
@@ -115,9 +104,10 @@ impl Diff {
     /// Returns the summary line: `2 new runs (about 4m30s), 1 gone, 9 kept`.
     fn summary(&self) -> String {
         let verb = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
-        let time = match self.seconds == 0.0 {
+        let added = self.cost.added();
+        let time = match added.seconds == 0.0 && added.starts == 0 {
             true => String::new(),
-            false => format!(" (about {})", duration(self.seconds.ceil() as u64)),
+            false => format!(" ({})", added.time_words()),
         };
         let chosen = if self.choose_runs { ", including all that searches and ladders may request" } else { "" };
         format!(

@@ -16,7 +16,7 @@ use crate::sweep::resume::{Action, Decision, Wishes, explain, or_pending};
 
 use super::super::attempts::Tried;
 use super::super::budget::BudgetState;
-use super::super::estimate::{Cost, Estimator, MONEY_RULE, REQUESTS_RULE, TIME_RULE, TOKENS_RULE};
+use super::super::estimate::{Cost, Estimator, MONEY_RULE, REQUESTS_RULE, Start, TIME_RULE, TOKENS_RULE};
 use super::super::probe::ProbedEndpoint;
 use super::super::workspace::Workspace;
 use super::choices::{ChoiceState, choices};
@@ -248,35 +248,38 @@ impl Preview {
         }
         let estimator = Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk);
         let is_to_do = |entry: &&Entry| entry.state.is_work();
-        let planned = |entry: &Entry| Some(&workspace.expansion.runs[entry.at?]);
         let (plan, mut counted) = (workspace.plan(), HashSet::new());
+        let todo: HashSet<usize> = runs.iter().filter(is_to_do).filter_map(|entry| entry.at).collect();
+        let all_starts = estimator.starts(&todo);
+        let planned = &workspace.expansion.runs;
         let part = |sweep: &String| {
             let of_sweep = || runs.iter().filter(|entry| entry.sweep == *sweep);
             let states = Counts::of(of_sweep());
-            let to_do = estimator.cost(of_sweep().filter(is_to_do).filter_map(planned), jobs, &mut counted);
+            let own = of_sweep().filter(is_to_do).filter_map(|entry| entry.at).collect();
+            let is_own = |start: &&Start| *planned[start.run].sweep == **sweep;
+            let starts: Vec<Start> = all_starts.iter().filter(is_own).copied().collect();
+            let to_do = estimator.part(&own, &starts, jobs, &mut counted);
             let margin = MarginCost::of(plan, &plan.sweeps[sweep]);
             let workers = Some(load_engine(plan, &plan.sweeps[sweep]).workers).filter(|workers| *workers > 1);
             let (sweep, place) = (sweep.clone(), places.of_sweep(sweep));
             Part { sweep, place, margin, workers, totals: Totals { states, to_do } }
         };
         let sweeps = plan.sweeps.keys().map(part).collect();
-        let to_do = runs.iter().filter(is_to_do).filter_map(planned);
-        let to_do = estimator.cost(to_do, jobs, &mut HashSet::new());
+        let to_do = estimator.total(&todo, jobs);
         let totals = Totals { states: Counts::of(runs.iter()), to_do };
         let results = workspace.expansion.runs.iter().filter_map(|run| workspace.disk.record(&run.id));
         let differing = asked.as_deref().map(|asked| differing(asked, results));
         let looked_at = workspace.expansion.runs.iter().zip(seen.picked).filter(|(_, picked)| **picked);
         let data = data::uses(workspace, &estimator, looked_at.map(|(run, _)| &*run.spec));
-        let to_start = runs.iter().filter(is_to_do).filter_map(|entry| entry.at).collect();
         Preview {
             choices: choices(workspace),
             pending: seen.waiting.iter().map(PendingCell::of).collect(),
             repeats: repeats(workspace),
             budget: workspace.budget.clone(),
-            starts: starts(workspace, &to_start),
-            hooks: happens(workspace, &to_start),
-            token_commands: token_commands(workspace, &to_start),
-            scrapes: scrapes(workspace, &to_start),
+            starts: starts(workspace, &todo, &all_starts),
+            hooks: happens(workspace, &todo),
+            token_commands: token_commands(workspace, &todo),
+            scrapes: scrapes(workspace, &todo),
             data,
             plan: workspace.plan().name.clone(),
             file: workspace.loaded.file().display().to_string(),

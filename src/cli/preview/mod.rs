@@ -14,7 +14,7 @@ mod starts;
 pub(super) mod text;
 mod token_commands;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use entries::{Preview, Seen};
@@ -27,7 +27,8 @@ use super::selection::Selection;
 use super::workspace::Workspace;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, TextOrJson};
-use crate::cli::{connection_limits, lints, output, probe, stderr};
+use crate::cli::{connection_limits, lints, output, preflight, probe, stderr};
+use crate::expand::PlannedRun;
 use crate::report::format::plain;
 use crate::sweep::resume::Wishes;
 
@@ -113,8 +114,13 @@ pub(super) fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes,
             output::print_fitted(&text::text(&preview, all))?;
         }
     }
-    let todo = preview.runs.iter().filter(|entry| entry.state.is_work()).filter_map(|entry| entry.at);
-    for obstacle in connection_limits::obstacles(workspace, todo.map(|at| &workspace.expansion.runs[at]), jobs) {
+    let work = preview.runs.iter().filter(|entry| entry.state.is_work()).filter_map(|entry| entry.at);
+    let todo: Vec<&PlannedRun> = work.map(|at| &workspace.expansion.runs[at]).collect();
+    let folder = workspace.loaded.file().parent().unwrap_or(Path::new(""));
+    for lacking in preflight::lacking(workspace, folder, todo.iter().copied()) {
+        stderr::complain(&format!("on this machine, `run` would refuse this: {lacking}"));
+    }
+    for obstacle in connection_limits::obstacles(workspace, todo.into_iter(), jobs) {
         stderr::complain(&format!("`run` would refuse this: {obstacle}"));
     }
     if let Err(Failure::Usage(reason)) = workspace.budget_allows_a_run() {

@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::expand::LaunchSpec;
-use crate::graph::build;
 use crate::report::format::{digits, duration};
 use crate::units::text::counted;
 
+use super::super::estimate::Start;
 use super::super::workspace::Workspace;
 
 /// The starts of one endpoint's servers.
@@ -23,8 +23,8 @@ pub(crate) struct Starts {
     /// Number of distinct servers that are started. This many starts would be enough without the rounds
     /// of comparisons and without sweeps that wait for others.
     pub servers: usize,
-    /// The median duration of a start in earlier results of the endpoint, in seconds; null if there are no
-    /// earlier results.
+    /// The median duration of a start in earlier results of the endpoint, in seconds, until the server had
+    /// returned its first response; null if there are no earlier results.
     pub seconds_each: Option<f64>,
     /// The number of earlier starts on which the median is based.
     pub earlier: usize,
@@ -32,17 +32,11 @@ pub(crate) struct Starts {
 
 /// Returns the starts that are needed for the runs at these positions of the expansion, by endpoint; empty
 /// if nothing is launched.
-pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts> {
+pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>, all: &[Start]) -> Vec<Starts> {
     let expansion = &workspace.expansion;
-    let is_launched = |at: &usize| expansion.runs[*at].spec.endpoint.launch.is_some();
-    if !todo.iter().any(is_launched) {
-        return Vec::new();
-    }
-    // If the graph cannot be built, `run` rejects the plan with its own message.
-    let Ok(graph) = build(expansion, &|at| todo.contains(&at)) else { return Vec::new() };
     let mut counts: IndexMap<&str, usize> = IndexMap::new();
-    for endpoint in graph.launches(expansion) {
-        *counts.entry(endpoint).or_default() += 1;
+    for start in all {
+        *counts.entry(expansion.runs[start.run].spec.endpoint.name.as_str()).or_default() += 1;
     }
     let of_endpoint = |(endpoint, starts): (&str, usize)| {
         let specs = todo.iter().map(|at| &expansion.runs[*at].spec).filter(|spec| spec.endpoint.name == endpoint);
@@ -72,7 +66,7 @@ impl Starts {
     pub(super) fn words(&self) -> String {
         let Starts { endpoint, starts, servers, seconds_each, earlier } = self;
         let time = match seconds_each {
-            None => "the duration of a start is unknown until the first start".to_owned(),
+            None => "not yet measured".to_owned(),
             Some(each) => format!(
                 "about {} in total, {} each as in {}",
                 time_of(each * *starts as f64),
@@ -87,6 +81,6 @@ impl Starts {
             ),
             false => String::new(),
         };
-        format!("{} of {endpoint}: {time}, in addition to the runs{fewer}", counted(*starts, "start"))
+        format!("{} of {endpoint}: {time}{fewer}", counted(*starts, "start"))
     }
 }

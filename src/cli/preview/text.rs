@@ -5,7 +5,6 @@ use indexmap::IndexMap;
 
 use crate::analysis::comparison::{allowed, percent};
 use crate::expand::Waits;
-use crate::report::format::duration;
 use crate::report::format::{digits, fill, plain};
 use crate::report::grid::{self, grid, lines};
 use crate::report::{has_screen, priced};
@@ -230,18 +229,13 @@ fn tokens(cost: &Cost) -> String {
     format!("{} prompt and {} output tokens", cost.prompt_tokens, cost.output_tokens)
 }
 
-/// Returns the time: `about 4m30s (2 runs may be extended)`.
+/// Returns the time: `about 4m30s, with 2 server starts (2 runs may be extended)`.
 fn time(cost: &Cost) -> String {
     let longer = match cost.runs_that_may_be_prolonged {
         0 => String::new(),
         count => format!(" ({} may be extended)", counted(count, "run")),
     };
-    let known = format!("about {}{longer}", duration(cost.seconds.ceil() as u64));
-    match cost.runs_of_unknown_length {
-        0 => known,
-        count if count == cost.runs => "time unknown until the first start".to_owned(),
-        count => format!("{known}, plus {} of unknown length", counted(count, "start")),
-    }
+    cost.time_words() + &longer
 }
 
 /// Returns the known part of the money; `None` if no run has a known length.
@@ -269,7 +263,7 @@ fn totals(preview: &Preview) -> String {
     if cost.requests > 0 {
         out.push_str(&with_rule("tokens", tokens(cost), rules.tokens));
     }
-    out.push_str(&with_rule("time", time(cost).trim_start_matches("time ").to_owned(), rules.time));
+    out.push_str(&with_rule("time", time(cost), rules.time));
     if let Some(money) = money(cost) {
         let lacking: Vec<&str> = cost.without_price.iter().map(String::as_str).collect();
         let lacking = match lacking.is_empty() {

@@ -12,7 +12,7 @@ use super::super::workspace::Workspace;
 use super::args::RunArgs;
 use super::decisions::{any_work, decided, expected, runs};
 use crate::expand::{PlannedRun, Waits};
-use crate::report::format::{duration, plain};
+use crate::report::format::plain;
 use crate::sweep::event::{Naming, RunView};
 use crate::sweep::resume::{Action, Decision};
 
@@ -60,12 +60,7 @@ pub(super) fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Optio
         let cached = (!there.is_empty()).then(|| format!("{} are already done", there.len()));
         let settled: Vec<String> = [cached, given_up, not_needed].into_iter().flatten().collect();
         let settled = if settled.is_empty() { String::new() } else { format!(" ({})", settled.join(", ")) };
-        let (_, side_by_side, unknown) = expected(args, workspace, decisions);
-        let time = match (side_by_side, unknown) {
-            (0, true) => "time unknown until the first start".to_owned(),
-            (ns, false) => format!("about {}", duration(ns.div_ceil(1_000_000_000))),
-            (ns, true) => format!("about {} plus starts of unknown duration", duration(ns.div_ceil(1_000_000_000))),
-        };
+        let time = expected(args, workspace, decisions).0.time_words();
         screen.line(&format!("{name}: {}{settled}, {time}; results go to {results}", runs(todo.len())));
         let is_told = |run: &PlannedRun, decision: &Decision| {
             args.loudness.verbose || decision.action == Action::Redo || workspace.disk.deleted(&run.id).is_some()

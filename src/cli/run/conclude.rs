@@ -148,10 +148,7 @@ fn left<'a>(workspace: &Workspace, fresh: &Store, work: impl Iterator<Item = &'a
 fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left: impl FnOnce() -> BTreeSet<String>) {
     if summary.refused > 0 {
         let runs = counted(summary.refused, "run");
-        screen.line(&format!(
-            "\n{runs} not measured: the server differs from the one that the plan requires, as reported above; fix \
-             that first"
-        ));
+        screen.line(&format!("\n{runs} not measured: the plan or its server must be changed first, as reported above"));
     }
     let parts: Vec<String> = [(summary.failed, "failed"), (summary.skipped, "skipped"), (summary.left, "left to do")]
         .into_iter()

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
-use super::super::estimate::{Estimator, Spans};
+use super::super::estimate::{Cost, Estimator};
 use super::super::selection::Selection;
 use super::super::workspace::Workspace;
 use super::args::RunArgs;
-use crate::cli::connection_limits;
 use crate::cli::failure::Failure;
+use crate::cli::{connection_limits, preflight};
 use crate::expand::PlannedRun;
+use crate::report::progress::Outlook;
 use crate::sweep::resume::{Decision, Wishes};
 use crate::units::text::counted;
 
@@ -52,24 +53,21 @@ pub(super) fn runs(count: usize) -> String {
     format!("{} to do", counted(count, "run"))
 }
 
-/// Returns the total duration of the runs to do, in nanoseconds: first if they are executed one after
-/// another, then if as many are executed at once as `--jobs` and their resources allow. Also returns whether
-/// there are other runs whose duration is unknown.
-pub(super) fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (u64, u64, bool) {
+/// Returns the time and the money of the runs to do, and the expectations about their sweep.
+pub(super) fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (Cost, Outlook) {
     let estimator = Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk);
-    let mut is_unknown = false;
-    let expansion = &workspace.expansion;
-    let mut seen = HashSet::new();
-    let mut spans = Spans::default();
-    for (run, decision) in decided(workspace, decisions) {
-        if decision.action.is_work() && seen.insert(run.id) {
-            let resource = expansion.resources[&run.spec.endpoint.name].as_str();
-            let ns = estimator.expected_ns(run);
-            is_unknown |= ns.is_none();
-            spans.add(resource, ns.unwrap_or(0));
-        }
-    }
-    (spans.one_after_another(), spans.side_by_side(args.jobs), is_unknown)
+    let todo = decisions.iter().enumerate().filter(|(_, decision)| is_to_do(decision)).map(|(at, _)| at);
+    let cost = estimator.time(&todo.collect(), args.jobs);
+    let outlook = estimator.outlook(&cost);
+    (cost, outlook)
+}
+
+/// Rejects runs that need a secret, a program or a file that this machine lacks, before anything is sent or
+/// started.
+pub(super) fn has_all(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> Result<(), Failure> {
+    let todo = decided(workspace, decisions).filter(|(_, decision)| decision.action.is_work());
+    let lacking = preflight::lacking(workspace, args.plan_folder(), todo.map(|(run, _)| run));
+    if lacking.is_empty() { Ok(()) } else { Err(Failure::Usage(lacking.join("\nerror: "))) }
 }
 
 /// Rejects runs for which this machine has too few files or ports before anything is written or sent,

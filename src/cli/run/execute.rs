@@ -184,13 +184,12 @@ fn execute(
         later: later(workspace, args),
         fail_fast: args.fail_fast,
     };
-    let (in_turn, side_by_side, _) = expected(args, workspace, decisions);
-    let pace = side_by_side as f64 / in_turn.max(1) as f64;
-    let screen = args.screen().with_times().at_pace(pace);
+    let (_, outlook) = expected(args, workspace, decisions);
+    let screen = args.screen().with_times().expecting(outlook.clone());
     // With `--part`, several processes would write the same live.json.
     let live = writer.store().layout().live();
-    let publisher = args.part.is_none().then(|| Publisher::start(&workspace.plan().name, &live, pace));
-    outlets.begin(pace);
+    let publisher = args.part.is_none().then(|| Publisher::start(&workspace.plan().name, &live, outlook.clone()));
+    outlets.begin(outlook);
     let store = writer.store();
     let judgements = answers::are_many(whole.runs.len()).then(|| Judgements::of(store, workspace.plan()));
     let mut listener = Listener { screen, publisher, outlets, store, workspace, judgements };

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::cli::failure::Failure;
 use crate::cli::http;
-use crate::report::progress::SweepMetrics;
+use crate::report::progress::{Outlook, SweepMetrics};
 use crate::sweep::event::Event;
 
 /// Interval between reads of the counters, short enough to keep derived rates up to date.
@@ -67,10 +67,10 @@ impl MetricsServer {
         format!("http://{}/metrics", self.address)
     }
 
-    /// Begins a stage; `pace` is its expected duration divided by the total duration of its runs.
-    pub(super) fn begin(&self, pace: f64) {
+    /// Begins a stage.
+    pub(super) fn begin(&self, outlook: Outlook) {
         if let Ok(mut metrics) = self.metrics.lock() {
-            metrics.begin(pace);
+            metrics.begin(outlook);
         }
     }
 

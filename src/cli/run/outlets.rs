@@ -7,7 +7,7 @@ use super::metrics::MetricsServer;
 use crate::cli::failure::Failure;
 use crate::cli::stderr;
 use crate::report::format::plain;
-use crate::report::progress::{EventLog, Headline, Traces};
+use crate::report::progress::{EventLog, Headline, Outlook, Traces};
 use crate::sweep::event::Event;
 
 /// The outputs requested on the command line.
@@ -30,9 +30,9 @@ impl Outlets {
         Ok(Outlets { metrics, events, traces })
     }
 
-    /// Begins a stage; `pace` is its expected duration divided by the total duration of its runs.
-    pub(super) fn begin(&self, pace: f64) {
-        self.metrics.iter().for_each(|metrics| metrics.begin(pace));
+    /// Begins a stage.
+    pub(super) fn begin(&self, outlook: Outlook) {
+        self.metrics.iter().for_each(|metrics| metrics.begin(outlook.clone()));
     }
 
     /// Records an event; `headline` contains the figures of the run that was committed.

@@ -5,7 +5,7 @@ use super::super::stages::Stages;
 use super::super::workspace::Workspace;
 use super::announce::announce;
 use super::args::RunArgs;
-use super::decisions::decide;
+use super::decisions::{decide, has_all};
 use crate::cli::failure::Failure;
 use crate::sweep::resume::{Decision, Wishes};
 
@@ -27,6 +27,7 @@ impl Stage {
         (wishes, stages): (Wishes, &Stages),
     ) -> Result<Stage, Failure> {
         let decisions = decide(workspace, &args.selection, wishes)?;
+        has_all(args, workspace, &decisions)?;
         let looks = Looks::take(workspace, &decisions, args.plan_folder(), |_| true);
         let mut stage = Stage { decisions, looks, changes: Vec::new() };
         stage.settle(workspace, stages)?;

@@ -94,7 +94,7 @@ fn running(state: &LiveFile, is_stale: bool) -> Shown {
         );
         (format!("{}: stale", plain(&state.plan)), "bad")
     } else {
-        let left = sweep.left_s.map(|left| format!("About {} left. ", duration(left.ceil() as u64)));
+        let left = sweep.left().map(|left| format!("{}. ", left.replacen("about", "About", 1)));
         let stopping = if sweep.stopping { "A stop was requested. " } else { "" };
         sentences.push(format!("{}{stopping}Process {}, as of {written}.", left.unwrap_or_default(), state.pid));
         (format!("{} is running", plain(&state.plan)), "good")

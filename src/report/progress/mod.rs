@@ -10,6 +10,7 @@ mod full;
 mod json;
 mod lines;
 mod metrics;
+mod outlook;
 mod phases;
 mod publish;
 mod state;
@@ -26,6 +27,7 @@ pub(crate) use events::{EventLine, EventLog, Headline};
 pub(crate) use full::leave;
 pub(crate) use json::ProgressLine;
 pub(crate) use metrics::SweepMetrics;
+pub(crate) use outlook::Outlook;
 pub(crate) use publish::Publisher;
 pub(crate) use state::{FORMAT, LiveFile, LiveRun, LiveWait};
 #[cfg(test)]
@@ -95,8 +97,8 @@ pub(crate) struct Screen {
     open: HashSet<String>,
     /// For each endpoint that the sweep waits for: the reason that was printed last.
     waiting: HashMap<String, String>,
-    /// Time that the sweep takes for each second of its runs; below 1 if runs are executed in parallel.
-    pace: f64,
+    /// What is known about the duration of the sweep.
+    outlook: Outlook,
 }
 
 impl Screen {
@@ -109,7 +111,7 @@ impl Screen {
             total: 0,
             open: HashSet::new(),
             waiting: HashMap::new(),
-            pace: 1.0,
+            outlook: Outlook::default(),
         }
     }
 
@@ -119,9 +121,9 @@ impl Screen {
         Screen { with_times: true, ..self }
     }
 
-    /// Sets the pace: the sweep takes `pace` seconds for each second of its runs.
-    pub(crate) fn at_pace(self, pace: f64) -> Screen {
-        Screen { pace, ..self }
+    /// Sets what is known about the duration of the sweep.
+    pub(crate) fn expecting(self, outlook: Outlook) -> Screen {
+        Screen { outlook, ..self }
     }
 
     /// Prints a note above the live lines.
@@ -156,13 +158,14 @@ impl Screen {
     /// Shows an event. `summary` describes the result of a committed run.
     pub(crate) fn show(&mut self, event: &Event, summary: impl FnOnce(&RunView) -> String) {
         if self.ticker.is_none() && self.manner.talk > Talk::Quiet {
-            self.ticker = Some(Ticker::start(Tracker::new(self.pace), self.manner.style.face(self.manner.every)));
+            let tracker = Tracker::new(self.outlook.clone());
+            self.ticker = Some(Ticker::start(tracker, self.manner.style.face(self.manner.every)));
         }
         if let Some(ticker) = &self.ticker {
             ticker.take(event);
         }
         match event {
-            Event::Begin { todo, settled, open } => {
+            Event::Begin { todo, settled, open, .. } => {
                 self.total = settled + todo.len();
                 self.open = open.iter().cloned().collect();
             }

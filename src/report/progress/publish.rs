@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::outlook::Outlook;
 use super::state::{FORMAT, LiveFile};
 use super::tracker::Tracker;
 use crate::report::format::plain;
@@ -30,10 +31,9 @@ struct Sweep {
 }
 
 impl Publisher {
-    /// Starts publishing the state of a plan's sweep in `file`. The sweep takes `pace` seconds for each
-    /// second of its runs.
-    pub(crate) fn start(plan: &str, file: &Path, pace: f64) -> Publisher {
-        let tracker = Tracker::new(pace);
+    /// Starts publishing the state of a plan's sweep in `file`.
+    pub(crate) fn start(plan: &str, file: &Path, outlook: Outlook) -> Publisher {
+        let tracker = Tracker::new(outlook);
         let (plan, started) = (plain(plan), Moment::now());
         let sweep = Arc::new(Mutex::new(Sweep { file: file.to_owned(), plan, started, tracker, is_over: false }));
         let of_writer = Arc::clone(&sweep);

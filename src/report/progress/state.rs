@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::report::format::duration;
 use crate::store::Moment;
+use crate::units::text::counted;
 
 /// Version of the format of `live.json`. It is increased when a program that reads the old format would
 /// misread the new one.
@@ -45,8 +47,13 @@ pub(crate) struct LiveSweep {
     pub(crate) given_up: usize,
     /// Runs that were skipped.
     pub(crate) skipped: usize,
-    /// Estimated remaining time, in seconds; null before the first run is known, and after the last one.
+    /// Estimated remaining time, in seconds; null before the first run is known, and after the last one. The
+    /// starts in `starts_not_measured` are not included.
     pub(crate) left_s: Option<f64>,
+    /// Number of server starts to come whose duration is unknown, because no start of the endpoint was measured
+    /// so far.
+    #[serde(default)]
+    pub(crate) starts_not_measured: usize,
     /// Whether a stop was requested.
     pub(crate) stopping: bool,
     /// Active runs.
@@ -62,6 +69,16 @@ impl LiveSweep {
     /// Returns the number of runs as text: `12`, or `12+` if there may be more.
     pub(crate) fn all(&self) -> String {
         format!("{}{}", self.runs, if self.may_grow { "+" } else { "" })
+    }
+
+    /// Returns the remaining time as text: `about 45s left, plus 20 server starts, not yet measured`; `None` while
+    /// it is unknown.
+    pub(crate) fn left(&self) -> Option<String> {
+        let left = format!("about {} left", duration(self.left_s?.ceil() as u64));
+        Some(match self.starts_not_measured {
+            0 => left,
+            starts => format!("{left}, plus {}, not yet measured", counted(starts, "server start")),
+        })
     }
 
     /// Returns the number of runs that are finished or settled.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::outlook::{Outlook, StartsAhead};
 use super::state::{LivePhase, LiveRun, LiveSweep, LiveWait};
 use crate::engine::Progress;
 use crate::expand::Course;
@@ -20,10 +21,11 @@ pub(super) const RECENT: f64 = 5.0;
 pub(super) struct Tracker {
     /// The counts that events update. The other values of [`LiveSweep`] are computed on demand.
     sweep: LiveSweep,
-    /// Time that the sweep takes for each second of its runs; below 1 if runs are executed in parallel.
+    /// Time that the sweep takes for each second of its runs and starts; below 1 if resources work in parallel.
     pace: f64,
-    /// For each run that has not ended, by number: its total time, in nanoseconds.
-    remaining: HashMap<usize, u64>,
+    starts: StartsAhead,
+    /// For each run that has not ended, by number: its endpoint, and its total time in nanoseconds.
+    remaining: HashMap<usize, (Arc<str>, u64)>,
     running: Vec<Running>,
     waits: Vec<Wait>,
     /// The names of unfinished searches and ladders, and of sweeps that wait for an earlier sweep.
@@ -56,23 +58,24 @@ struct Seen {
 }
 
 impl Tracker {
-    /// Creates the state of a sweep that takes `pace` seconds for each second of its runs.
-    pub(super) fn new(pace: f64) -> Tracker {
-        Tracker { pace, ..Tracker::default() }
+    /// Creates the state of a sweep that has not begun.
+    pub(super) fn new(outlook: Outlook) -> Tracker {
+        Tracker { pace: outlook.pace, starts: StartsAhead::knowing(outlook.starts), ..Tracker::default() }
     }
 
     /// Updates the state with an event.
     pub(super) fn take(&mut self, event: &Event) {
         match event {
-            Event::Begin { todo, settled, open } => {
+            Event::Begin { todo, settled, open, starts } => {
+                self.starts.expect(starts);
                 self.open = open.iter().cloned().collect();
                 (self.sweep.runs, self.sweep.settled) = (settled + todo.len(), *settled);
-                self.remaining = todo.iter().map(|run| (run.number, run.expected_ns())).collect();
+                self.remaining = todo.iter().map(|run| (run.number, expected(run))).collect();
             }
             Event::Chosen { pool, next: Some(run), .. } => {
                 self.open.insert(pool.clone());
                 self.sweep.runs = self.sweep.runs.max(run.number);
-                self.remaining.insert(run.number, run.expected_ns());
+                self.remaining.insert(run.number, expected(run));
             }
             Event::Pruned { runs, .. } => {
                 runs.iter().for_each(|run| self.off(run, true));
@@ -107,6 +110,7 @@ impl Tracker {
                 self.wait(endpoint, &waiting.reason, since, Some(waiting.within));
             }
             Event::Launching { endpoint, .. } => {
+                self.starts.begin(endpoint);
                 self.wait(endpoint, "its server is being started", Instant::now(), None);
             }
             Event::Slow { endpoint, .. } => {
@@ -115,7 +119,14 @@ impl Tracker {
             Event::Relaunching { endpoint, reason, .. } => {
                 self.trouble(endpoint, &format!("to be restarted: {reason}"));
             }
-            Event::Endpoint { endpoint, .. } | Event::Launched { endpoint, .. } => {
+            Event::Endpoint { endpoint, result } => {
+                if result.is_err() {
+                    self.starts.ended(endpoint);
+                }
+                self.waits.retain(|wait| wait.endpoint != *endpoint);
+            }
+            Event::Launched { endpoint, after, .. } => {
+                self.starts.ready(endpoint, *after);
                 self.waits.retain(|wait| wait.endpoint != *endpoint);
             }
             Event::Stopping => self.sweep.stopping = true,
@@ -142,22 +153,39 @@ impl Tracker {
         }
     }
 
+    /// Returns the number of runs on each endpoint that have neither begun nor ended.
+    fn runs_waiting(&self) -> HashMap<&str, usize> {
+        let is_running = |number: usize| self.running.iter().any(|running| running.run.number == number);
+        let mut waiting = HashMap::new();
+        for (_, (endpoint, _)) in self.remaining.iter().filter(|(number, _)| !is_running(**number)) {
+            *waiting.entry(&**endpoint).or_default() += 1;
+        }
+        waiting
+    }
+
     /// Returns the current state. Must be called a few times per second, so that rates cover the last
     /// seconds.
     pub(super) fn now(&mut self) -> LiveSweep {
         self.running.iter_mut().for_each(Running::look);
-        let whole: u64 = self.remaining.values().sum();
+        let whole: u64 = self.remaining.values().map(|(_, ns)| ns).sum();
         let gone: u64 =
             self.running.iter().map(|running| running.progress.elapsed_ns().min(running.run.expected_ns())).sum();
-        let left = whole.saturating_sub(gone) as f64 * self.pace / 1e9;
+        let (of_starts, starts_not_measured) = self.starts.remaining(&self.runs_waiting());
+        let left = (whole.saturating_sub(gone) as f64 / 1e9 + of_starts) * self.pace;
         LiveSweep {
             may_grow: !self.open.is_empty(),
             left_s: (!self.remaining.is_empty()).then_some(left),
+            starts_not_measured,
             running: self.running.iter().map(Running::now).collect(),
             waiting: self.waits.iter().map(Wait::now).collect(),
             ..self.sweep.clone()
         }
     }
+}
+
+/// Returns the endpoint of a run and its expected time, in nanoseconds.
+fn expected(run: &RunView) -> (Arc<str>, u64) {
+    (Arc::clone(&run.group.endpoint), run.expected_ns())
 }
 
 impl Wait {

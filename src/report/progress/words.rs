@@ -59,7 +59,7 @@ pub(super) fn wait(wait: &LiveWait) -> Vec<String> {
 
 /// Describes the remaining time; returns an empty string while it is unknown.
 pub(super) fn left(sweep: &LiveSweep) -> String {
-    sweep.left_s.map(|left| format!("about {} left", duration(left.ceil() as u64))).unwrap_or_default()
+    sweep.left().unwrap_or_default()
 }
 
 /// Formats a duration as in a plan.

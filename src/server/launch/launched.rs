@@ -24,6 +24,9 @@ pub const SUPERVISE: &str = "supervise";
 const TAIL_LINES: usize = 8;
 /// Time limit for the connection that shows whether something listens on a port.
 const PORT_TRIAL: Duration = Duration::from_millis(300);
+/// A server that rejects its settings exits within this time. Engines may take several seconds to load their
+/// libraries before they read their arguments.
+const AT_ONCE: Duration = Duration::from_secs(20);
 /// Extra time for the supervisor to end, in addition to the time that the server may take. After that, the
 /// supervisor is killed.
 const GRACE: Duration = Duration::from_secs(15);
@@ -86,6 +89,33 @@ impl LaunchError {
             LaunchError::BareSystem { .. } | LaunchError::PortTaken { .. } => true,
             LaunchError::Ended { .. } | LaunchError::Supervisor(_) => false,
         }
+    }
+}
+
+/// How a launched server ended before it was ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlyEnd {
+    /// The exit code or signal.
+    how: String,
+    /// How long the server ran.
+    after: Duration,
+    /// The last lines of the server's output.
+    lines: Vec<String>,
+}
+
+impl EarlyEnd {
+    /// Whether this end shows, together with an earlier end of the same server, that the server rejects its
+    /// settings: both times, it exited within [`AT_ONCE`] with the same exit code other than 0, and printed the same
+    /// except for numbers, such as times and process ids.
+    pub fn repeats(&self, earlier: &EarlyEnd) -> bool {
+        let is_error = self.how.starts_with("with exit code") && self.how != "with exit code 0";
+        let is_quick = self.after <= AT_ONCE && earlier.after <= AT_ONCE;
+        is_error && is_quick && self.how == earlier.how && !self.lines.is_empty() && self.words() == earlier.words()
+    }
+
+    /// Returns the output without its numbers.
+    fn words(&self) -> Vec<String> {
+        self.lines.iter().map(|line| line.split(|c: char| c.is_ascii_digit()).collect()).collect()
     }
 }
 
@@ -229,6 +259,13 @@ impl ServerWatch {
         Some(LaunchError::Ended { how, after: rounded(after), tail: self.tail() })
     }
 
+    /// Returns how the server ended before it was ready; `None` while it runs.
+    pub fn how_it_ended(&self) -> Option<EarlyEnd> {
+        let (how, at) = self.ended.lock().ok()?.clone()?;
+        let after = at.saturating_duration_since(self.started);
+        Some(EarlyEnd { how, after, lines: log::tail(&self.log, TAIL_LINES) })
+    }
+
     /// Whether a process of this machine belongs to the server.
     pub fn owns(&self, pid: u32) -> bool {
         processes::carries(pid, &self.mark)
@@ -355,4 +392,36 @@ pub fn port_taken(host: &str, port: u16) -> Option<LaunchError> {
     let answers = |address: &SocketAddr| TcpStream::connect_timeout(address, PORT_TRIAL).is_ok();
     let address = addresses.into_iter().find(answers)?;
     Some(LaunchError::PortTaken { port, address: address.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(how: &str, seconds: u64, lines: &[&str]) -> EarlyEnd {
+        let lines = lines.iter().map(|line| (*line).to_owned()).collect();
+        EarlyEnd { how: how.to_owned(), after: Duration::from_secs(seconds), lines }
+    }
+
+    #[test]
+    fn only_the_same_quick_error_twice_is_a_rejection() {
+        let usage = ["12:00:01 usage: serve [-h]", "error: unrecognized arguments: --no-such-flag"];
+        let again = ["12:00:05 usage: serve [-h]", "error: unrecognized arguments: --no-such-flag"];
+        let first = end("with exit code 2", 1, &usage);
+        assert!(end("with exit code 2", 2, &again).repeats(&first));
+        for other in [
+            end("with exit code 1", 2, &again),
+            end("with exit code 2", 21, &again),
+            end("with exit code 2", 2, &again[1..]),
+            end("by signal 9 (killed: out of memory, or by hand)", 2, &again),
+        ] {
+            assert!(!other.repeats(&first), "{other:?}");
+            assert!(!first.repeats(&other), "{other:?}");
+        }
+        for how in ["with exit code 0", "by signal 11"] {
+            assert!(!end(how, 1, &usage).repeats(&end(how, 1, &usage)), "{how}");
+        }
+        let silent = end("with exit code 1", 1, &[]);
+        assert!(!silent.repeats(&silent));
+    }
 }

@@ -15,7 +15,7 @@ mod order;
 mod processes;
 mod supervisor;
 
-pub use launched::{LaunchError, Launched, SUPERVISE, ServerWatch, find_program, free_port, port_taken};
+pub use launched::{EarlyEnd, LaunchError, Launched, SUPERVISE, ServerWatch, find_program, free_port, port_taken};
 pub use lease::{LeftServer, left_servers};
 pub use order::LaunchOrder;
 pub use supervisor::supervise;

@@ -16,7 +16,8 @@ use crate::sweep::event::Event;
 use crate::sweep::first_look::FirstLook;
 use crate::sweep::live::Live;
 use crate::sweep::ready::{Asking, LOOK_UP, ProbeOutcome, Waiting};
-use crate::sweep::{hooks, perform};
+use crate::sweep::{perform, preflight};
+
 /// How long the result of a server's first probe remains valid, so that the server is not probed again
 /// before its first run.
 const FRESH: Duration = Duration::from_secs(30);
@@ -30,8 +31,14 @@ impl<'a> Scheduler<'a, '_> {
     /// ready, the sweep waits for them before their runs.
     pub(super) fn first_look(&mut self) -> Result<(), SweepError> {
         let mut names: Vec<String> = self.runs_left.keys().cloned().collect();
-        let mut wrong = self.wrong_launches(&names);
-        wrong.extend(self.wrong_hooks());
+        let unmet = self.unmet();
+        self.look_for_stop();
+        if self.halted() {
+            return Ok(());
+        }
+        if !unmet.is_empty() {
+            return Err(SweepError::Endpoints(unmet));
+        }
         names.retain(|name| self.sweep.plan.endpoints[name].is_served_elsewhere());
         names.sort_by_key(|name| self.sweep.plan.endpoints.get_index_of(name));
         let mut look =
@@ -50,7 +57,7 @@ impl<'a> Scheduler<'a, '_> {
                 }
             }
         }
-        wrong.extend(std::mem::take(&mut look.wrong));
+        let mut wrong = std::mem::take(&mut look.wrong);
         for (name, (target, found)) in look.ready {
             if let Err(reason) = self.guard.take(&name, None, &found.said, &self.sweep.expansion.runs) {
                 wrong.push((name, reason));
@@ -63,22 +70,12 @@ impl<'a> Scheduler<'a, '_> {
         if wrong.is_empty() { Ok(()) } else { Err(SweepError::Endpoints(wrong)) }
     }
 
-    /// Checks the hooks before anything is sent. Returns the first problem of each endpoint as the
-    /// endpoint's name and the reason.
-    pub(super) fn wrong_hooks(&self) -> Vec<(String, String)> {
+    /// Returns what the runs need and this machine lacks, as the endpoint's name and the reason.
+    fn unmet(&self) -> Vec<(String, String)> {
         let Sweep { plan, folder, expansion, todo, .. } = self.sweep;
-        let mut wrong: Vec<(String, String)> = Vec::new();
-        for (run, _) in expansion.runs.iter().zip(todo).filter(|(_, todo)| **todo) {
-            let name = &run.spec.endpoint.name;
-            let endpoint = &plan.endpoints[name];
-            if wrong.iter().any(|(other, _)| other == name) || endpoint.hooks.is_empty() {
-                continue;
-            }
-            if let Err(reason) = hooks::look(endpoint, folder, run) {
-                wrong.push((name.clone(), reason));
-            }
-        }
-        wrong
+        let runs = expansion.runs.iter().zip(todo).filter(|(_, todo)| **todo).map(|(run, _)| run);
+        let unmet = preflight::unmet_until(plan, folder, runs, Some(&self.stop));
+        unmet.into_iter().map(|unmet| (unmet.endpoint, unmet.reason)).collect()
     }
 
     /// Returns the data for probing an endpoint before runs like `spec`. If `all_models` is set, the probe
@@ -259,7 +256,7 @@ impl<'a> Scheduler<'a, '_> {
             // A server's failure to start with its settings is a result too, so the search continues with
             // the next settings.
             Err(unready) if unready.has_ended && !unready.is_final && self.changed.contains(&at) => {
-                self.changed_in_vain(node, at, unready.reason);
+                self.changed_in_vain(node, at, unready);
             }
             Err(unready) => {
                 let is_final = unready.is_final;

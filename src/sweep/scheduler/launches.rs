@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use petgraph::graph::NodeIndex;
 
-use crate::expand::RunSpec;
+use crate::expand::{LaunchSpec, RunSpec};
 use crate::graph::{Node, Outcome};
 use crate::rows::{SpoilCause, Spoiled};
+use crate::server::Unready;
+use crate::server::launch::EarlyEnd;
 
 use super::{Answer, Scheduler, SweepError, one_less};
 use crate::sweep::event::Event;
@@ -24,6 +26,31 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause before a server is started again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// Why a server that rejects its settings is not started a third time.
+const TWICE: &str = "not started again, because it ended twice in the same way";
+
+/// The starts of a server that ended before it was ready.
+#[derive(Debug, Default)]
+pub(super) struct FailedStarts {
+    /// The number of these starts.
+    count: u32,
+    /// How the last one ended; `None` if this is unknown.
+    last: Option<EarlyEnd>,
+}
+
+/// A launched server and the model that its runs request: the endpoint, the settings of the start, and the id of the
+/// model.
+pub(super) type ServerOfModel = (String, Option<LaunchSpec>, String);
+
+/// Why a server is not started again.
+#[derive(Debug, Clone)]
+pub(super) enum Hopeless {
+    /// The server rejects its settings, so its runs are given up. The text quotes the server.
+    Rejects(String),
+    /// The plan or the machine must be changed, for the given reason.
+    WantsAChange(String),
+}
+
 impl Scheduler<'_, '_> {
     /// Returns the data that is needed to launch the server of a run like `spec`.
     pub(super) fn launching(&self, name: &str, spec: &Arc<RunSpec>) -> Launching {
@@ -35,24 +62,13 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Checks the settings of the servers to launch before any of them is launched. Returns each problem
-    /// once, as the endpoint's name and the reason.
-    pub(super) fn wrong_launches(&self, names: &[String]) -> Vec<(String, String)> {
-        let mut wrong: Vec<(String, String)> = Vec::new();
-        for name in names.iter().filter(|name| self.sweep.plan.endpoints[*name].launch.is_some()) {
-            for spec in self.specs(name) {
-                let Err(reason) = self.launching(name, spec).look() else { continue };
-                if !wrong.contains(&(name.clone(), reason.clone())) {
-                    wrong.push((name.clone(), reason));
-                }
-            }
-        }
-        wrong
-    }
-
     /// Starts the server of an endpoint, after ending the launched servers that run on the same resource.
     pub(super) fn start_server(&mut self, node: NodeIndex, name: &str, run: usize) -> Result<(), SweepError> {
         let spec = Arc::clone(&self.sweep.expansion.runs[run].spec);
+        if let Some(hopeless) = self.hopeless.get(&server_of(&spec)).cloned() {
+            self.not_started_again(node, name, hopeless);
+            return Ok(());
+        }
         let resource = self.sweep.expansion.resources[name].clone();
         self.lost.remove(name);
         self.wants_a_change.remove(name);
@@ -108,9 +124,14 @@ impl Scheduler<'_, '_> {
 
     /// Handles a server that was started with the settings of a run and ended before it was ready. The
     /// attempt is spoiled, as if the server had ended during the run.
-    pub(super) fn changed_in_vain(&mut self, node: NodeIndex, at: usize, reason: String) {
+    pub(super) fn changed_in_vain(&mut self, node: NodeIndex, at: usize, unready: Unready) {
         let run = &self.sweep.expansion.runs[at];
-        let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: reason, retry_after: None };
+        let earlier = unready.early_end.and_then(|end| Some((self.failed_changes.insert(at, end.clone())?, end)));
+        if earlier.is_some_and(|(before, now)| now.repeats(&before)) {
+            // No more retries are left.
+            self.spoiled[at] = self.spoiled[at].max(self.retries(at).allowed);
+        }
+        let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: unready.reason, retry_after: None };
         let given_up = self.retries(at).given_up_with_this();
         let attempt = self.sweep.writer.begin(&run.id.to_string(), &run.spec);
         let kept = attempt.and_then(|attempt| attempt.spoil(spoiled.clone(), given_up));
@@ -128,12 +149,15 @@ impl Scheduler<'_, '_> {
 
     /// Handles a server that ended while it was being probed, before it was ready. It is started again, or its
     /// runs are given up.
-    pub(super) fn start_failed(&mut self, node: NodeIndex, name: String, run: usize, reason: String) {
+    pub(super) fn start_failed(&mut self, node: NodeIndex, name: String, run: usize, unready: Unready) {
+        let Unready { reason, early_end, .. } = unready;
         let allowed = self.sweep.plan.endpoints[&name].retries();
         let failed = self.failed_starts.entry(node).or_default();
-        *failed += 1;
-        let (again, spec) = (*failed, Arc::clone(&self.sweep.expansion.runs[run].spec));
-        if again <= allowed && !self.sweep.fail_fast {
+        failed.count += 1;
+        let earlier = std::mem::replace(&mut failed.last, early_end.clone());
+        let rejects = early_end.zip(earlier).is_some_and(|(now, before)| now.repeats(&before));
+        let (again, spec) = (failed.count, Arc::clone(&self.sweep.expansion.runs[run].spec));
+        if again <= allowed && !rejects && !self.sweep.fail_fast {
             self.observer.event(Event::Relaunching { endpoint: name.clone(), reason, again, of: allowed });
             self.waited.remove(&name);
             self.walk.wait(node);
@@ -147,13 +171,44 @@ impl Scheduler<'_, '_> {
         if allowed == 0 {
             return self.lose(node, name, reason);
         }
-        self.give_up_behind(node, &name, &reason, allowed);
+        let told = match rejects {
+            true => format!("{TWICE}: {reason}"),
+            false => reason.clone(),
+        };
+        if rejects {
+            self.remember_as_hopeless(run, Hopeless::Rejects(reason.clone()));
+        }
+        self.give_up_behind(node, &name, &told, &reason);
     }
 
-    /// Gives up every run that needs a server that does not start. The runs are given up instead of
-    /// skipped, because the server's failure to start with these settings is a result.
-    fn give_up_behind(&mut self, node: NodeIndex, name: &str, reason: &str, times: u32) {
-        self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Err(reason.to_owned()) });
+    /// Records that the server of a run is not started again.
+    pub(super) fn remember_as_hopeless(&mut self, run: usize, why: Hopeless) {
+        let spec = &self.sweep.expansion.runs[run].spec;
+        if spec.endpoint.launch.is_some() {
+            self.hopeless.insert(server_of(spec), why);
+        }
+    }
+
+    /// Handles the runs of a server that is not started again.
+    fn not_started_again(&mut self, node: NodeIndex, name: &str, why: Hopeless) {
+        match why {
+            Hopeless::Rejects(reason) => {
+                let told = format!("{TWICE}, as reported above");
+                self.give_up_behind(node, name, &told, &reason);
+            }
+            Hopeless::WantsAChange(reason) => {
+                self.wants_a_change.insert(name.to_owned());
+                self.lose(node, name.to_owned(), reason);
+            }
+        }
+    }
+
+    /// Gives up every run that needs a server that does not start, for `reason`; the endpoint is reported with
+    /// `told`. The runs are given up instead of skipped, because the server's failure to start with these settings
+    /// is a result.
+    fn give_up_behind(&mut self, node: NodeIndex, name: &str, told: &str, reason: &str) {
+        let times = self.sweep.plan.endpoints[name].retries();
+        self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Err(told.to_owned()) });
         let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: reason.to_owned(), retry_after: None };
         let short = spoiled.in_one_line();
         for skipped in self.walk.done(node, Outcome::Failed) {
@@ -213,4 +268,8 @@ impl Scheduler<'_, '_> {
             let _ = ending.join();
         }
     }
+}
+
+fn server_of(spec: &RunSpec) -> ServerOfModel {
+    (spec.endpoint.name.clone(), spec.endpoint.launch.clone(), spec.model.id.clone())
 }

@@ -77,6 +77,7 @@ const GRAPH: &[Case] = &[
     case("freeze plan.yaml -o taken", "--force", Writes("taken", "name: cases")),
     case("diff plan.yaml", "--set sweeps.first.matrix.batch_size=7", Prints("1 → 7")),
     case("diff plan.yaml inside/plan.yaml", "--allow-outside", Prints("4 kept")),
+    case("diff plan.yaml edited.yaml --set phases.measure=60s", "--jobs 2", Prints("(about 1m00s)")),
     case("diff plan.yaml edited.yaml", "--format markdown", Prints("| ")),
     case("diff plan.yaml edited.yaml", "--results nowhere", Omits("are estimated from earlier results")),
     case("diff plan.yaml edited.yaml", "--explain", Prints("counting: the rules for requests")),

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use text::{Exposition, Kind};
 use totals::{Times, Totals};
 
+use super::outlook::Outlook;
 use super::state::LiveRun;
 use super::tracker::{RECENT, Tracker};
 use crate::engine::{Progress, Times as AnswerTimes};
@@ -68,13 +69,13 @@ const LATENCIES: [Latency; 3] = [
 impl SweepMetrics {
     /// Creates the metrics for the sweeps of a plan.
     pub(crate) fn new(plan: &str) -> SweepMetrics {
-        let tracker = Tracker::new(1.0);
+        let tracker = Tracker::new(Outlook::default());
         SweepMetrics { plan: plan.to_owned(), tracker, groups: BTreeMap::new(), running: Vec::new() }
     }
 
-    /// Starts a stage that takes `pace` seconds for each second of its runs.
-    pub(crate) fn begin(&mut self, pace: f64) {
-        self.tracker = Tracker::new(pace);
+    /// Starts a stage.
+    pub(crate) fn begin(&mut self, outlook: Outlook) {
+        self.tracker = Tracker::new(outlook);
         self.running.clear();
     }
 
