@@ -242,6 +242,7 @@ mod tests {
             "`server.tensor_paralel_size` has no value here; did you mean `server.tensor_parallel_size`?"
         );
         assert_eq!(wrong("{{ model.path }}"), "`model.path` has no value here; a model has `id` and `name`");
+        assert!(wrong("{{ server.arg }}").ends_with("did you mean `server.args`?"));
         assert!(wrong("x{{ server.args }}").starts_with("`server.args` expands to several arguments"));
         assert!(wrong("{{ hostname }}").contains("neither a variable nor defined by the cell"));
     }
