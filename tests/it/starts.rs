@@ -123,7 +123,7 @@ fn what_this_machine_lacks_is_named_before_anything_is_started_or_sent() {
     let stop = "  stopped: { engine: mock, launch: { command: [sh, '{{ port }}'], port: auto, stop: { command: \
                 [no-such-stop] } } }\n";
     let open = format!("  open: {{ engine: mock, url: 'http://127.0.0.1:{}/v1' }}\n", mock.port);
-    let endpoints = [keyed.as_str(), absent, stop, &open].concat();
+    let endpoints = [keyed.as_str(), absent, stop, open.as_str()].concat();
     let sweep = "matrix: { endpoint: [keyed, absent, stopped, open], batch_size: [1, 2] }";
     let lab = lab(&plan(&endpoints, sweep));
     let ended = lab.run(&["run", "plan.yaml"]);
@@ -138,7 +138,7 @@ fn what_this_machine_lacks_is_named_before_anything_is_started_or_sent() {
         assert_eq!(lines.len(), 1, "{parts:?} in {text}");
     };
     for (endpoint, what, place) in named {
-        tells(&ended.stderr, [&format!("endpoint `{endpoint}`"), what, place]);
+        tells(&ended.stderr, [format!("endpoint `{endpoint}`").as_str(), what, place]);
     }
     assert_eq!((starts(&lab), mock.log_now().len()), (0, 0), "{}", ended.stderr);
 
@@ -146,8 +146,8 @@ fn what_this_machine_lacks_is_named_before_anything_is_started_or_sent() {
     assert_eq!(probed.code, Some(2), "{}", probed.stdout);
     let preview = lab.ok(&["preview", "plan.yaml"]);
     for (endpoint, what, place) in named {
-        tells(&probed.stdout, [&format!("{endpoint}: not ready"), what, ""]);
-        tells(&preview.stderr, [&format!("endpoint `{endpoint}`"), what, place]);
+        tells(&probed.stdout, [format!("{endpoint}: not ready").as_str(), what, ""]);
+        tells(&preview.stderr, [format!("endpoint `{endpoint}`").as_str(), what, place]);
     }
     assert!(probed.stdout.contains("open: ready"), "{}", probed.stdout);
     // Endpoints without runs to do need nothing.
