@@ -1,6 +1,6 @@
 //! A server that sends each response at once and then holds its stream open, with or without the end of the body.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 
 /// The tokens of each response.

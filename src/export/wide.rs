@@ -155,18 +155,18 @@ mod tests {
         let sheet = wide(&sweep(), &patterns(&["verdict", "requests", "ttft_p50_ms", "ttft_p99_ms"])).unwrap();
         insta::assert_snapshot!(written(&Csv, sheet), @r#"
         plan,sweep,endpoint,model,scenario,output_tokens,repeat,analysis,metric,unit,batch_4,batch_8,batch_16,qps_20
-        demo,load,mock,m,B1,,0,4,verdict,,valid,valid,valid,
-        demo,load,mock,m,B1,,0,4,requests,,999,999,999,
-        demo,load,mock,m,B1,,0,4,ttft_p50_ms,ms,20.076135,20.076135,20.076135,
-        demo,load,mock,m,B1,,0,4,ttft_p99_ms,ms,20.959896819999997,20.959896819999997,20.959896819999997,
-        demo,load,mock,m,B1,16,0,4,verdict,,,,,valid
-        demo,load,mock,m,B1,16,0,4,requests,,,,,215
-        demo,load,mock,m,B1,16,0,4,ttft_p50_ms,ms,,,,20.038376
-        demo,load,mock,m,B1,16,0,4,ttft_p99_ms,ms,,,,
-        demo,load,mock,m,B1,,1,4,verdict,,,valid,,
-        demo,load,mock,m,B1,,1,4,requests,,,999,,
-        demo,load,mock,m,B1,,1,4,ttft_p50_ms,ms,,20.076135,,
-        demo,load,mock,m,B1,,1,4,ttft_p99_ms,ms,,20.959896819999997,,
+        demo,load,mock,m,B1,,0,5,verdict,,valid,valid,valid,
+        demo,load,mock,m,B1,,0,5,requests,,999,999,999,
+        demo,load,mock,m,B1,,0,5,ttft_p50_ms,ms,20.076135,20.076135,20.076135,
+        demo,load,mock,m,B1,,0,5,ttft_p99_ms,ms,20.959896819999997,20.959896819999997,20.959896819999997,
+        demo,load,mock,m,B1,16,0,5,verdict,,,,,valid
+        demo,load,mock,m,B1,16,0,5,requests,,,,,215
+        demo,load,mock,m,B1,16,0,5,ttft_p50_ms,ms,,,,20.038376
+        demo,load,mock,m,B1,16,0,5,ttft_p99_ms,ms,,,,
+        demo,load,mock,m,B1,,1,5,verdict,,,valid,,
+        demo,load,mock,m,B1,,1,5,requests,,,999,,
+        demo,load,mock,m,B1,,1,5,ttft_p50_ms,ms,,20.076135,,
+        demo,load,mock,m,B1,,1,5,ttft_p99_ms,ms,,20.959896819999997,,
         "#);
     }
 

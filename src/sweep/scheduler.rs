@@ -6,6 +6,7 @@ mod choices;
 mod claims;
 mod ended;
 mod endings;
+mod failed_starts;
 mod launches;
 mod outcomes;
 mod pools;
@@ -40,7 +41,7 @@ use super::shared_load;
 use super::tokenizers::Tokenizers;
 use ended::EarlyEnds;
 pub(crate) use ended::{EndsOf, OverBudget};
-use launches::{FailedStarts, Hopeless, ServerOfModel};
+use failed_starts::{FailedStarts, Hopeless, ServerOfModel};
 pub(crate) use pools::Choices;
 use pools::Pools;
 

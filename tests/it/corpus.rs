@@ -613,13 +613,7 @@ fn of_report(html: &str) -> String {
 /// Replaces the day of a decision, and the digest of the part of the record that contains it.
 fn without_day(record: &str) -> String {
     let mut text = record.to_owned();
-    let days = [
-        ("Decided on ", 10),
-        ("begin decision sha256=", 16),
-        ("\"decided\": \"", 10),
-        ("\"on\":\"", 10),
-        ("\"on\": \"", 10),
-    ];
+    let days = [("Decided on ", 10), ("begin decision sha256=", 16), ("\"decided\": \"", 10)];
     for (before, length) in days {
         if let Some(at) = text.find(before) {
             let from = at + before.len();

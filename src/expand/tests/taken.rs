@@ -163,7 +163,7 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
     for (vllm, other, state, why) in [
         (load("19.9"), open(), Waits::Stopped, "limit: vllm · small · B1: max_qps_under_slo is 19.9 qps, below 20"),
         (load("40"), open(), Waits::Pending, "waits for limit: other · small · B1: 3 runs so far"),
-        (load("40"), at_least("15"), Waits::Undecided, "limit: other · small · B1: 15 qps"),
+        (load("40"), at_least("15"), Waits::Undecided, "limit: other · small · B1: at least 15 qps"),
         (Says::Nothing("in doubt".to_owned()), load("40"), Waits::Undecided, "limit: vllm · small · B1: in doubt"),
         (
             Says::Below("1".parse().expect("a number")),

@@ -39,7 +39,14 @@ impl JsonSchema for PemFile {
                 { "type": "string", "minLength": 1 },
                 {
                     "type": "object",
-                    "properties": { "secret": { "type": "string", "pattern": "^file:.+$" } },
+                    "properties": {
+                        "secret": {
+                            "description": "file:PATH for the file.",
+                            "type": "string",
+                            "pattern": "^file:.+$",
+                            "examples": ["file:certs/client.key"],
+                        },
+                    },
                     "required": ["secret"],
                     "additionalProperties": false,
                 },

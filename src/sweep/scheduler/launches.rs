@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use petgraph::graph::NodeIndex;
 
-use crate::expand::{LaunchSpec, RunSpec};
+use crate::expand::RunSpec;
 use crate::graph::{Node, Outcome};
 use crate::rows::{SpoilCause, Spoiled};
 use crate::server::Unready;
-use crate::server::launch::EarlyEnd;
 
+use super::failed_starts::{Hopeless, ServerOfModel};
 use super::{Answer, Scheduler, SweepError, one_less};
 use crate::sweep::event::Event;
 use crate::sweep::launching::{Launching, Started};
@@ -28,28 +28,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Why a server that rejects its settings is not started a third time.
 const TWICE: &str = "not started again, because it ended twice in the same way";
-
-/// The starts of a server that ended before it was ready.
-#[derive(Debug, Default)]
-pub(super) struct FailedStarts {
-    /// The number of these starts.
-    count: u32,
-    /// How the last one ended; `None` if this is unknown.
-    last: Option<EarlyEnd>,
-}
-
-/// A launched server and the model that its runs request: the endpoint, the settings of the start, and the id of the
-/// model.
-pub(super) type ServerOfModel = (String, Option<LaunchSpec>, String);
-
-/// Why a server is not started again.
-#[derive(Debug, Clone)]
-pub(super) enum Hopeless {
-    /// The server rejects its settings, so its runs are given up. The text quotes the server.
-    Rejects(String),
-    /// The plan or the machine must be changed, for the given reason.
-    WantsAChange(String),
-}
 
 impl Scheduler<'_, '_> {
     /// Returns the data that is needed to launch the server of a run like `spec`.
