@@ -105,7 +105,7 @@ pub struct EarlyEnd {
 
 impl EarlyEnd {
     /// Whether this end shows, together with an earlier end of the same server, that the server rejects its
-    /// settings: both times, it exited within [`AT_ONCE`] with the same exit code other than 0, and printed the same
+    /// settings: both times, it exited within `AT_ONCE` with the same exit code other than 0, and printed the same
     /// except for numbers, such as times and process ids.
     pub fn repeats(&self, earlier: &EarlyEnd) -> bool {
         let is_error = self.how.starts_with("with exit code") && self.how != "with exit code 0";
