@@ -119,8 +119,12 @@ fn summary(Counts { mapped, missing }: Counts, lines: usize) -> String {
 /// Returns why no plan is written with `--strict`.
 fn strict(made: &Imported) -> String {
     let listed = made.missing.iter().map(|sentence| format!("\n- {sentence}")).collect::<String>();
-    let remedy = "remove them from the source, or import without --strict";
-    format!("--strict: {} settings have no counterpart, so no plan is written; {remedy}:{listed}", made.counts.missing)
+    let remedy = "remove what is listed from the source, or import without --strict";
+    let have = match made.counts.missing {
+        1 => "1 setting has".to_owned(),
+        missing => format!("{missing} settings have"),
+    };
+    format!("--strict: {have} no counterpart, so no plan is written; {remedy}:{listed}")
 }
 
 fn shown(file: &Path) -> String {
