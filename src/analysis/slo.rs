@@ -47,6 +47,11 @@ pub struct SloTest {
 }
 
 impl SloTest {
+    /// Describes the limit: `ttft p95 ≤ 60ms`.
+    pub fn name(&self) -> String {
+        limit_name(self.metric, self.percentile, self.limit)
+    }
+
     /// Returns the share of requests that may be above the limit.
     pub fn allowed(&self) -> f64 {
         1.0 - quantile::share(self.percentile)
@@ -68,6 +73,11 @@ impl SloTest {
     pub fn would_decide(&self) -> String {
         undecided::would_decide(&self.evidence, quantile::need_to_decide(self.percentile), self.would_do)
     }
+}
+
+/// Describes a limit: `ttft p95 ≤ 60ms`.
+pub(crate) fn limit_name(metric: &str, percentile: Percentile, limit: Nanos) -> String {
+    format!("{metric} {} ≤ {limit}", percentile.name())
 }
 
 /// Returns the limits on single gaps, which `Events` must have counted for [`test()`].

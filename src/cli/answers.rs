@@ -233,31 +233,46 @@ pub(super) fn one_line(answered: Option<&Answered>) -> String {
     parts.push(answered.verdict.to_string());
     // If a queue grows without bound, a longer window does not help.
     let is_saturated = answered.verdict.labels.iter().any(|label| label.name == "saturated");
-    parts.extend(objective_undecided(&answered.slo).filter(|_| !is_saturated));
+    parts.extend(match answered.slo.as_slice() {
+        [] => None,
+        tests => match slo::answer(tests) {
+            Answer::Misses => Some(objective_missed(tests)),
+            Answer::Undecided if !is_saturated => Some(objective_undecided(tests)),
+            Answer::Undecided | Answer::Holds => None,
+        },
+    });
     parts.join(" · ")
 }
 
-/// Returns a note if a run leaves the objective undecided; `None` if the run decides it. The note states what was
-/// observed and that it is not proven, and the window length that would decide every limit, if there is one.
-fn objective_undecided(tests: &[SloTest]) -> Option<String> {
+/// Returns a note on the limit that a run misses by the most.
+fn objective_missed(tests: &[SloTest]) -> String {
+    let missed = tests.iter().filter(|test| test.answer == Answer::Misses);
+    let worst = missed.max_by(|a, b| a.strain().total_cmp(&b.strain()));
+    format!("misses the objective{}", worst.map(|test| format!(" ({})", above(test))).unwrap_or_default())
+}
+
+/// Returns a note if a run leaves the objective undecided. The note states what was observed and that it is not
+/// proven, and the window length that would decide every limit, if there is one.
+fn objective_undecided(tests: &[SloTest]) -> String {
     let open = || tests.iter().filter(|test| test.answer == Answer::Undecided);
-    if tests.is_empty() || slo::answer(tests) != Answer::Undecided {
-        return None;
-    }
     let windows: Option<Vec<f64>> = open().map(|test| test.would_do).collect();
     let longest = windows.and_then(|windows| windows.into_iter().reduce(f64::max));
     let hopeless = || open().find(|test| test.would_do.is_none() && test.n > 0).map(SloTest::would_decide);
     let decides = longest.map(undecided::would_do).or_else(hopeless);
     // The limit that was observed to be missed, or else the one that came closest to it.
     let seen = open().filter(|test| test.n > 0).max_by(|a, b| a.strain().total_cmp(&b.strain()));
-    Some(match (decides, seen) {
+    match (decides, seen) {
         (Some(decides), Some(test)) => {
             let verb = if test.met() == Some(true) { "hold" } else { "miss" };
-            let SloTest { above, n, .. } = test;
-            format!("objective observed to {verb}, not proven ({above} of {n} above the limit; {decides})")
+            format!("objective observed to {verb}, not proven ({}; {decides})", above(test))
         }
         _ => "objective undecided: no request has the limited metric".to_owned(),
-    })
+    }
+}
+
+/// Describes the requests above a limit: `ttft p95 ≤ 60ms: 12 of 212 above`.
+fn above(test: &SloTest) -> String {
+    format!("{}: {} of {} above", test.name(), test.above, test.n)
 }
 
 /// Maximum number of characters of a server's message in a run's line.

@@ -90,8 +90,17 @@ impl Cost {
     }
 
     /// Returns the time, including what is unknown about it: `about 4m30s, with 2 server starts` or `about 45s,
-    /// plus 21 server starts, not yet measured`.
+    /// plus 21 server starts, not yet measured (2 runs may be extended)`.
     pub(crate) fn time_words(&self) -> String {
+        let longer = match self.runs_that_may_be_prolonged {
+            0 => String::new(),
+            count => format!(" ({} may be extended)", counted(count, "run")),
+        };
+        self.least_time_words() + &longer
+    }
+
+    /// Returns the time if no run is extended.
+    fn least_time_words(&self) -> String {
         let unknown = self.starts_of_unknown_length;
         let known = self.starts - unknown;
         let starts = counted(unknown, "server start");

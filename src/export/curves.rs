@@ -44,7 +44,7 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
         text(
             "objective",
             "Whether the plan's objective holds, decided over the runs: holds, misses or undecided. A load at \
-            which a run was given up misses, except for 404.",
+            which a run was given up misses, except if the model is unknown (404) or the server did not start.",
         ).null("no objective"),
         text(
             "objective_observed",

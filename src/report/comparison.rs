@@ -95,16 +95,20 @@ fn few_samples(comparison: &Comparison) -> bool {
 }
 
 /// Returns the title of a family: `by endpoint, against a; 2 cells, 16 tests, p adjusted for all of them
-/// (Holm)`.
+/// (Holm)`. Tests that could not be made, or found equal values in every repeat, have no p.
 fn title(comparison: &Comparison, family: &Family, quoted: impl Fn(&str) -> String) -> String {
     let what = match family.by.as_str() {
         "time" => format!("now against {}", quoted(&family.baseline)),
         by => format!("by {by}, against {}", quoted(&family.baseline)),
     };
-    let tests = match family.tests {
-        0 => "nothing could be tested".to_owned(),
-        1 => "1 test".to_owned(),
-        tests => format!("{tests} tests, p adjusted for all of them ({})", method(comparison.adjusted_by)),
+    let method = method(comparison.adjusted_by);
+    let tests = match (family.members(), family.tests) {
+        (_, 0) if !family.has_equal_values() => "nothing could be tested".to_owned(),
+        (members, 0) => counted(members, "test"),
+        (1, _) => "1 test".to_owned(),
+        (members, made) if made == members => format!("{members} tests, p adjusted for all of them ({method})"),
+        (members, 1) => format!("{members} tests, 1 of which has a p"),
+        (members, made) => format!("{members} tests, p adjusted for the {made} that have one ({method})"),
     };
     let margin = family.margin.map(|margin| format!(", margin {}", allowed(margin))).unwrap_or_default();
     let class = comparison.class.as_ref().map(|class| format!(", only requests of class {}", quoted(class)));

@@ -30,7 +30,7 @@ impl GivenUp {
     /// Whether giving up the run shows that the server did not sustain the load. Otherwise, nothing is
     /// known about the load, as if it had never been measured.
     pub fn is_a_miss(&self) -> bool {
-        self.spoiled.cause.is_of_the_load()
+        self.spoiled.is_of_the_load()
     }
 }
 

@@ -54,7 +54,7 @@ pub use run::*;
 pub use schema::*;
 pub use server_start::ServerStart;
 pub use server_times::ServerTimes;
-pub use spoiled::{LAST_LINES, SpoilCause, Spoiled};
+pub use spoiled::{BEFORE_READY, LAST_LINES, SpoilCause, Spoiled};
 pub use subset::Only;
 pub use telemetry::{Counted, GpuReadings, OtherProcess, Telemetry};
 pub use transcripts::*;

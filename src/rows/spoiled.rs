@@ -19,10 +19,28 @@ pub struct Spoiled {
     pub retry_after: Option<Nanos>,
 }
 
+/// Part of the detail if a server ended before it was ready.
+pub const BEFORE_READY: &str = "before it was ready";
+
 /// Separates the reason why a server ended from the last lines of its output.
 pub const LAST_LINES: &str = "; its last lines";
 
 impl Spoiled {
+    /// Whether this shows that the server does not sustain the load, provided that the server responds well
+    /// between the attempts and each attempt ends like this. Such a server rejects the load or crashes under it.
+    /// An unknown model, a rejected key, a lost worker or a server that never started shows nothing about the
+    /// load.
+    pub(crate) fn is_of_the_load(&self) -> bool {
+        match self.cause {
+            SpoilCause::UnknownModel | SpoilCause::Unauthorized => false,
+            SpoilCause::WorkerLost | SpoilCause::NotStarted => false,
+            // Earlier versions recorded a server that did not start with this cause, too.
+            SpoilCause::ServerDied => !self.detail.contains(BEFORE_READY),
+            SpoilCause::RateLimited | SpoilCause::BadGateway | SpoilCause::Unavailable => true,
+            SpoilCause::Refused | SpoilCause::Reset | SpoilCause::Silent => true,
+        }
+    }
+
     /// Returns the detail on one line. If the detail contains the last lines of a server's output, only the
     /// last line is kept.
     pub fn in_one_line(&self) -> String {
@@ -55,8 +73,11 @@ pub enum SpoilCause {
     Reset,
     /// The server sends no more data, and probes outside the load get no response either.
     Silent,
-    /// The server process that sweepline started has ended.
+    /// The server process that sweepline started has ended, or ended before it was ready in a version that
+    /// did not know [`SpoilCause::NotStarted`].
     ServerDied,
+    /// The server process that sweepline started ended before it was ready.
+    NotStarted,
     /// A worker, a process that sends a share of the load, has ended or cannot be reached.
     WorkerLost,
 }
@@ -74,16 +95,9 @@ impl SpoilCause {
             SpoilCause::Reset => "connection reset",
             SpoilCause::Silent => "no response",
             SpoilCause::ServerDied => "server process ended",
+            SpoilCause::NotStarted => "server did not start",
             SpoilCause::WorkerLost => "worker lost",
         }
-    }
-
-    /// Whether this cause shows that the server does not sustain the load, provided that the server
-    /// responds well between the attempts and fails with this cause under load each time. Such a server
-    /// rejects the load or crashes under it. An unknown model, a rejected key or a lost worker shows
-    /// nothing about the load.
-    pub(crate) fn is_of_the_load(self) -> bool {
-        !matches!(self, SpoilCause::UnknownModel | SpoilCause::Unauthorized | SpoilCause::WorkerLost)
     }
 }
 

@@ -106,8 +106,20 @@ impl RunView {
     /// Returns the expected duration of the run, including the pause after it, in nanoseconds. The measure
     /// window is assumed to last for [`window_ns`], and the drain to be short.
     pub(crate) fn expected_ns(&self) -> u64 {
+        self.with_window(window_ns(&self.phases, &self.load, self.requests_per_arrival))
+    }
+
+    /// Like [`RunView::expected_ns`], but for a closed loop that waits for `min_requests`, with the longest window
+    /// that the plan allows.
+    pub(crate) fn most_ns(&self) -> u64 {
+        match self.phases.measure.at_most {
+            Some(at_most) if may_be_prolonged(&self.phases, &self.load) => self.with_window(at_most.0),
+            _ => self.expected_ns(),
+        }
+    }
+
+    fn with_window(&self, window: u64) -> u64 {
         let Phases { idle, fill, stabilize, .. } = self.phases;
-        let window = window_ns(&self.phases, &self.load, self.requests_per_arrival);
         [idle.unwrap_or_default().0, stabilize.0, window, self.cooldown_ns]
             .iter()
             .fold(fill.0, |a, b| a.saturating_add(*b))

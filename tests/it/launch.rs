@@ -202,7 +202,7 @@ fn a_server_that_ends_at_once_is_started_again_and_then_its_runs_are_given_up() 
     assert!(ended.stderr.contains(twice), "{}", ended.stderr);
     let again = "m: to be restarted (1 of 1): the server ended with exit code 3 after ";
     assert!(ended.stderr.contains(again) && ended.stderr.contains("\n  CUDA out of memory\n"), "{}", ended.stderr);
-    assert_eq!(ended.stderr.matches("given up: server process ended (1 of 1)").count(), 2, "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("given up: server did not start (1 of 1)").count(), 2, "{}", ended.stderr);
     assert_eq!(servers(&lab).len(), 2, "one log for each reported start: {:?}", servers(&lab));
     let told = "; its last line: CUDA out of memory";
     assert!(
@@ -215,12 +215,22 @@ fn a_server_that_ends_at_once_is_started_again_and_then_its_runs_are_given_up() 
     nothing_left(&lab);
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
     assert!(preview.contains("2 given up"), "{preview}");
-    // A failed start is not retried automatically; if the server does not even start, the load counts
-    // as not sustained.
+    // A failed start is not retried automatically, and shows nothing about the load.
     assert_eq!(run(&lab, &[]).code, Some(3));
+    let curves = lab.ok(&["curves", "plan.yaml"]).stdout;
+    assert!(curves.contains("load not measured") && !curves.contains("misses"), "{curves}");
     // A different server makes a different run.
     lab.write("plan.yaml", &plan(&mock(), "batch_size: [1, 2]", 1));
     assert_eq!(run(&lab, &[]).code, Some(0));
+}
+
+#[test]
+fn the_last_words_of_a_server_are_quoted_however_much_it_printed_before() {
+    let endpoint = script("seq 1 300000; echo CUDA out of memory; exit 3; : $P", "") + ", retries: { runs: 1 }";
+    let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
+    let ended = run(&lab, &[]);
+    let quoted = ended.stderr.matches("\n  CUDA out of memory\n").count();
+    assert!(ended.code == Some(3) && quoted == 2, "both ends quote the last line: {}", ended.stderr);
 }
 
 #[test]

@@ -60,7 +60,8 @@ pub struct Shown {
 pub struct Unproven {
     /// The metric, with its percentile.
     pub metric: String,
-    /// The observation in words: `slower in 2 of 2 repeats`.
+    /// The observation in words: `slower in 2 of 2 repeats`, or `slower in 4 of 4 rounds` over
+    /// several cells, each of which has a round for each of its repeats.
     pub words: String,
 }
 
@@ -265,11 +266,12 @@ fn unproven(cells: &[&CellAnswer]) -> Vec<Unproven> {
         sum.lower += test.observed.lower;
         sum.equal += test.observed.equal;
     }
+    let of_what = if cells.len() > 1 { "round" } else { "repeat" };
     let is_one_way = |sum: &Observed| sum.equal == 0 && (sum.higher == 0 || sum.lower == 0);
     let one_way = metrics.into_iter().filter(|(_, (_, sum))| is_one_way(sum));
     let unproven = |(metric, (quantity, sum)): (&str, (&Quantity, Observed))| Unproven {
         metric: metric.to_owned(),
-        words: phrasing::seen_in(quantity, sum),
+        words: phrasing::seen_in(quantity, sum, of_what),
     };
     one_way.map(unproven).collect()
 }

@@ -256,7 +256,8 @@ pub struct Family {
     /// The axis value with which all other values are compared; for a comparison with earlier results, the
     /// location of these results.
     pub baseline: String,
-    /// Number of tests made, including effects over all cells; p-values are adjusted for all of them.
+    /// Number of tests with a p-value, including effects over all cells; p-values are adjusted for all of them.
+    /// Tests that could not be made, or found equal values in every repeat, have none.
     pub tests: u32,
     /// How much worse an arm may be (0.02: 2 %, or 2 percentage points for a share); null without a
     /// margin.
@@ -269,6 +270,18 @@ pub struct Family {
     pub pooled: Vec<Pooled>,
     /// What is claimed about each arm, in the order of the cells. Headline, gate and pages follow from it.
     pub claims: Vec<Claim>,
+}
+
+impl Family {
+    /// Returns the number of tests, including effects over all cells, whether or not they could be made.
+    pub fn members(&self) -> u32 {
+        self.claims.iter().map(|claim| claim.tests).sum()
+    }
+
+    /// Whether a test found equal values, or equal differences, in every repeat.
+    pub fn has_equal_values(&self) -> bool {
+        self.cells.iter().flat_map(|cell| &cell.tests).any(|test| test.in_family && test.outcome == Outcome::Constant)
+    }
 }
 
 /// The output of `compare --format json`.

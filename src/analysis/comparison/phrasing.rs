@@ -19,7 +19,7 @@ pub(super) fn of(test: &Test, see: f64) -> String {
         }
         (Found::Few(_), _) => {
             let repeats = counted(test.repeats_needed.unwrap_or_default(), "repeat");
-            format!("{}, not proven; {repeats} would suffice", seen_in(&test.quantity, test.observed))
+            format!("{}, not proven; {repeats} would suffice", seen_in(&test.quantity, test.observed, "repeat"))
         }
         (Found::Tested(_), Outcome::NotShown) => {
             let among = test.p.filter(|p| *p <= power::LEVEL).map_or("", |_| ", adjusted for other tests,");
@@ -49,10 +49,11 @@ fn word(quantity: &Quantity, is_higher: bool) -> &'static str {
     }
 }
 
-/// Describes what was observed in the rounds: `slower in 2 of 2 repeats`.
-pub(super) fn seen_in(quantity: &Quantity, observed: Observed) -> String {
+/// Describes what was observed: `slower in 2 of 2 repeats`. `of_what` is the singular noun for what
+/// `observed` counts.
+pub(super) fn seen_in(quantity: &Quantity, observed: Observed, of_what: &str) -> String {
     let Observed { higher, lower, equal } = observed;
-    let of = counted(higher + lower + equal, "repeat");
+    let of = counted(higher + lower + equal, of_what);
     match (higher, lower) {
         (0, 0) => format!("equal in {equal} of {of}"),
         (higher, lower) if higher >= lower => format!("{} in {higher} of {of}", word(quantity, true)),

@@ -9,7 +9,7 @@
 use crate::analysis::Value;
 use crate::analysis::metric::{self, Get};
 use crate::analysis::quantile;
-use crate::analysis::slo::Answer;
+use crate::analysis::slo::{Answer, limit_name};
 use crate::analysis::undecided;
 use crate::analysis::worth::Evidence;
 use crate::plan::Percentile;
@@ -45,7 +45,7 @@ pub struct Limit {
 impl Limit {
     /// Describes the limit: `ttft p95 ≤ 60ms`.
     pub fn name(&self) -> String {
-        format!("{} {} ≤ {}", self.metric, self.percentile.name(), self.limit)
+        limit_name(self.metric, self.percentile, self.limit)
     }
 
     /// Returns whether the runs met the limit in what was seen, whether or not this is shown; `None` if no

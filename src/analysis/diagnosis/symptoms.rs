@@ -179,8 +179,13 @@ pub(super) fn tpot_high_alone(evident: &Evident) -> Finding {
         };
         Some(looked(growth, &[run], text))
     };
-    let missing = "no run with one request in flight and a load of at least twice as many (2 or more), and no limit \
-                   on TPOT or ITL in `slo`";
+    let missing = match evident.token_limit_ms {
+        Some(_) => "no run with one request in flight",
+        None => {
+            "no run with one request in flight and a load of at least twice as many (2 or more), and no limit on \
+             TPOT or ITL in `slo`"
+        }
+    };
     let absent = || "TPOT at concurrency one is within its limit".to_owned();
     found(evident.curves.iter().map(look), missing, absent)
 }

@@ -42,15 +42,15 @@ pub(crate) fn leave_out(arms: &mut Arms, with_invalid: bool) -> Vec<LeftOut> {
 }
 
 /// Returns a note on each arm that was given up in some repeats because the server does not sustain the load.
-/// The remaining repeats favor the arm.
+/// Remaining repeats favor the arm.
 pub(crate) fn of_given_up(arms: &Arms) -> Vec<String> {
     let note = |side: usize| {
         let (name, runs) = (&arms.names[side], &arms.runs[side]);
         let count = runs.values().filter(|run| run.as_ref().is_err_and(|absent| absent.missed)).count();
         let of = runs.len();
+        let bias = if count < of { ": the remaining repeats favor it" } else { "" };
         let text = format!(
-            "`{name}` does not sustain this load in {count} of {of} repeats, where it was given up: the remaining \
-             repeats favor it"
+            "`{name}` does not sustain this load in {count} of {of} repeats, where it was given up{bias}"
         );
         (count > 0).then_some(text)
     };

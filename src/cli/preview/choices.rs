@@ -176,7 +176,8 @@ pub(crate) fn most_in_all(workspace: &Workspace) -> Option<String> {
 }
 
 /// Returns the maximum time that the runs of a pool take, in seconds. This assumes as many of the longest
-/// runs as the pool may request; the number of long confirmation runs of a search is limited.
+/// runs as the pool may request, with windows as long as `min_requests` may extend them; the number of long
+/// confirmation runs of a search is limited.
 fn most_seconds(pool: &Pool) -> f64 {
     let objectives = match &pool.chooses {
         Chooses::Search(search) => search.meets.len(),
@@ -184,7 +185,7 @@ fn most_seconds(pool: &Pool) -> f64 {
     };
     let longest = |confirms: bool, most: usize| -> Vec<u64> {
         let members = pool.members.iter().filter(|member| member.confirms == confirms);
-        let mut lengths: Vec<u64> = members.map(|member| RunView::new(0, &member.run).expected_ns()).collect();
+        let mut lengths: Vec<u64> = members.map(|member| RunView::new(0, &member.run).most_ns()).collect();
         lengths.sort_unstable_by_key(|length| std::cmp::Reverse(*length));
         lengths.truncate(most);
         lengths

@@ -200,7 +200,7 @@ fn table(entries: &[Entry]) -> String {
 fn in_one_line(cost: &Cost) -> String {
     let mut parts = vec![counted(cost.runs, "run"), requests(cost)];
     parts.extend((cost.requests > 0).then(|| tokens(cost)));
-    parts.push(time(cost));
+    parts.push(cost.time_words());
     parts.extend(money(cost).map(|money| format!("{money} at the declared prices")));
     parts.join(" · ")
 }
@@ -229,15 +229,6 @@ fn tokens(cost: &Cost) -> String {
     format!("{} prompt and {} output tokens", cost.prompt_tokens, cost.output_tokens)
 }
 
-/// Returns the time: `about 4m30s, with 2 server starts (2 runs may be extended)`.
-fn time(cost: &Cost) -> String {
-    let longer = match cost.runs_that_may_be_prolonged {
-        0 => String::new(),
-        count => format!(" ({} may be extended)", counted(count, "run")),
-    };
-    cost.time_words() + &longer
-}
-
 /// Returns the known part of the money; `None` if no run has a known length.
 fn money(cost: &Cost) -> Option<String> {
     let known = cost.money.filter(|_| cost.runs_of_unknown_length < cost.runs);
@@ -263,7 +254,7 @@ fn totals(preview: &Preview) -> String {
     if cost.requests > 0 {
         out.push_str(&with_rule("tokens", tokens(cost), rules.tokens));
     }
-    out.push_str(&with_rule("time", time(cost), rules.time));
+    out.push_str(&with_rule("time", cost.time_words(), rules.time));
     if let Some(money) = money(cost) {
         let lacking: Vec<&str> = cost.without_price.iter().map(String::as_str).collect();
         let lacking = match lacking.is_empty() {

@@ -38,7 +38,7 @@ pub(crate) use words::phase;
 
 use super::format::{duration, fill_to, plain};
 use crate::sweep::Waiting;
-use crate::sweep::event::{Event, RunView};
+use crate::sweep::event::{Event, RunView, may_be_prolonged};
 use crate::units::text::{counted, page};
 use crate::units::{Nanos, clock};
 use json::{Kind, Said};
@@ -247,7 +247,8 @@ impl Screen {
         // Other displays already show the start of a run.
         if matches!(self.manner.style, Style::Plain | Style::Json) {
             let takes = duration(run.expected_ns().div_ceil(1_000_000_000));
-            let text = format!("{} {} started, about {takes}", self.place(run), run.name);
+            let about = if may_be_prolonged(&run.phases, &run.load) { "at least" } else { "about" };
+            let text = format!("{} {} started, {about} {takes}", self.place(run), run.name);
             self.tell(false, Said { kind: Kind::Started, run: Some(run), endpoint: None, text });
         }
     }

@@ -14,7 +14,7 @@ use super::lease::LeftServer;
 use super::log;
 use super::order::{LaunchOrder, Order, Said};
 use super::processes;
-use crate::rows::LAST_LINES;
+use crate::rows::{BEFORE_READY, LAST_LINES};
 use crate::server::own_program::own_program;
 use crate::units::Nanos;
 
@@ -67,7 +67,7 @@ pub enum LaunchError {
         address: String,
     },
     /// The server ended before it was ready.
-    #[error("the server ended {how} after {after}, before it was ready{tail}")]
+    #[error("the server ended {how} after {after}, {BEFORE_READY}{tail}")]
     Ended {
         /// The exit code or signal.
         how: String,

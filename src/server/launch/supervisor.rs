@@ -19,6 +19,9 @@ use super::processes;
 const LOOK: Duration = Duration::from_millis(20);
 /// How long to wait for killed processes to be gone.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
+/// How long to wait, after the server's process has ended, until all of its output is in the log. The limit is
+/// reached only if another process of the server keeps the output open.
+const LOGGED_WITHIN: Duration = Duration::from_millis(500);
 
 /// An event that a supervisor waits for.
 enum Happened {
@@ -38,8 +41,8 @@ pub fn supervise() -> io::Result<()> {
     let order: Order = serde_json::from_str(&first)?;
     let mut lease = Lease::new(&order);
     lease.write(&order.lease)?;
-    let child = match spawn(&order) {
-        Ok(child) => child,
+    let (child, logging) = match spawn(&order) {
+        Ok(spawned) => spawned,
         Err(error) => {
             say(&Said::Failed { reason: error.to_string() });
             Lease::remove(&order.lease);
@@ -53,7 +56,7 @@ pub fn supervise() -> io::Result<()> {
     let (sender, happened) = channel();
     wait_for(child, sender.clone())?;
     listen(sender)?;
-    attend(&order, pid, &happened);
+    attend(&order, pid, &happened, &logging);
     Lease::remove(&order.lease);
     Ok(())
 }
@@ -65,7 +68,8 @@ fn say(said: &Said) {
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-fn spawn(order: &Order) -> io::Result<Child> {
+/// Starts the server. The channel is closed as soon as the log contains all of the server's output.
+fn spawn(order: &Order) -> io::Result<(Child, Receiver<()>)> {
     let (program, arguments) = order.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let log = Log::create(&order.log, &order.secrets)?;
     let (output, for_out) = io::pipe()?;
@@ -75,8 +79,13 @@ fn spawn(order: &Order) -> io::Result<Child> {
     let child = command.stdin(Stdio::null()).stdout(for_out).stderr(for_err).process_group(0).spawn()?;
     // `command` holds the write ends of the pipe, which would otherwise never close.
     drop(command);
-    std::thread::Builder::new().name("server log".to_owned()).spawn(move || log.copy(output))?;
-    Ok(child)
+    let (is_logging, logging) = channel();
+    let copy = move || {
+        log.copy(output);
+        drop(is_logging);
+    };
+    std::thread::Builder::new().name("server log".to_owned()).spawn(copy)?;
+    Ok((child, logging))
 }
 
 fn wait_for(mut child: Child, sender: Sender<Happened>) -> io::Result<()> {
@@ -97,7 +106,7 @@ fn listen(sender: Sender<Happened>) -> io::Result<()> {
 }
 
 /// Waits for events, and then ends every process of the server.
-fn attend(order: &Order, pid: u32, happened: &Receiver<Happened>) {
+fn attend(order: &Order, pid: u32, happened: &Receiver<Happened>, logging: &Receiver<()>) {
     let is_gone = match happened.recv() {
         // A command like `docker run -d` ends at once, but the server continues to run outside of the
         // command's process group until `stop` ends it.
@@ -106,6 +115,8 @@ fn attend(order: &Order, pid: u32, happened: &Receiver<Happened>) {
             true
         }
         Ok(Happened::Ended(status)) => {
+            // The sweep quotes the server's last lines as soon as it knows of the end.
+            let _ = logging.recv_timeout(LOGGED_WITHIN);
             say(&Said::Ended { how: how(&status) });
             // Other processes of the server may still hold its port and devices.
             end(order, pid, happened, true);

@@ -206,6 +206,9 @@ impl Part {
                 let missed = outcome.misses.map(|load| format!(": {load} {unit} misses it{of}")).unwrap_or_default();
                 format!("no load of the range meets {what}{missed}")
             }
+            (None, End::OutOfProbes) if !is_seen && self.highest.missed.is_none() => {
+                "no valid run within the run limit".to_owned()
+            }
             (None, end) if !is_seen => nothing_found(end, what),
             (None, end) if self.highest.missed.is_none() => {
                 format!("{}; {}", self.highest.words(|load| format!("{load} {unit}")), nothing_found(end, what))

@@ -102,7 +102,7 @@ impl Scheduler<'_, '_> {
     }
 
     /// Handles a server that was started with the settings of a run and ended before it was ready. The
-    /// attempt is spoiled, as if the server had ended during the run.
+    /// attempt is spoiled.
     pub(super) fn changed_in_vain(&mut self, node: NodeIndex, at: usize, unready: Unready) {
         let run = &self.sweep.expansion.runs[at];
         let earlier = unready.early_end.and_then(|end| Some((self.failed_changes.insert(at, end.clone())?, end)));
@@ -110,7 +110,7 @@ impl Scheduler<'_, '_> {
             // No more retries are left.
             self.spoiled[at] = self.spoiled[at].max(self.retries(at).allowed);
         }
-        let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: unready.reason, retry_after: None };
+        let spoiled = Spoiled { cause: SpoilCause::NotStarted, detail: unready.reason, retry_after: None };
         let given_up = self.retries(at).given_up_with_this();
         let attempt = self.sweep.writer.begin(&run.id.to_string(), &run.spec);
         let kept = attempt.and_then(|attempt| attempt.spoil(spoiled.clone(), given_up));
@@ -188,7 +188,7 @@ impl Scheduler<'_, '_> {
     fn give_up_behind(&mut self, node: NodeIndex, name: &str, told: &str, reason: &str) {
         let times = self.sweep.plan.endpoints[name].retries();
         self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Err(told.to_owned()) });
-        let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: reason.to_owned(), retry_after: None };
+        let spoiled = Spoiled { cause: SpoilCause::NotStarted, detail: reason.to_owned(), retry_after: None };
         let short = spoiled.in_one_line();
         for skipped in self.walk.done(node, Outcome::Failed) {
             let Node::Run(at) = self.graph.node(skipped.node) else { continue };
@@ -204,7 +204,7 @@ impl Scheduler<'_, '_> {
             self.cells.end(run);
             one_less(&mut self.runs_left, name);
             one_less(&mut self.waiting, &self.sweep.expansion.resources[name]);
-            let (run, cause) = (self.views[at].clone(), SpoilCause::ServerDied);
+            let (run, cause) = (self.views[at].clone(), SpoilCause::NotStarted);
             self.observer.event(Event::GivenUp { run, cause, reason: short.clone(), times });
         }
         self.forget(name);

@@ -205,10 +205,13 @@ fn undecided(one: &Configuration, name: &str) -> Option<String> {
 /// outcome for each arm and metric, and the conclusion over all tests.
 fn of_comparison(comparison: &Comparison) -> Vec<String> {
     let mut answers: Vec<String> = comparison.families.iter().flat_map(of_family).collect();
-    let tests = comparison.families.iter().map(|family| family.tests).sum::<u32>();
-    let all = match tests {
-        0 => format!("No test was possible: {}", conclusion(comparison)),
-        tests => format!("All {} together: {}", counted(tests, "test"), conclusion(comparison)),
+    let made: u32 = comparison.families.iter().map(|family| family.tests).sum();
+    let members: u32 = comparison.families.iter().map(Family::members).sum();
+    let all = match (members, made) {
+        (_, 0) if !comparison.families.iter().any(Family::has_equal_values) => {
+            format!("No test was possible: {}", conclusion(comparison))
+        }
+        (members, _) => format!("All {} together: {}", counted(members, "test"), conclusion(comparison)),
     };
     answers.push(sentence(&all));
     answers
