@@ -203,9 +203,9 @@ pub enum Command {
     /// ends
     #[command(hide = true)]
     Supervise {
-        /// Do not start a server; only kill this process group when the pipe closes
-        #[arg(long, value_name = "PID")]
-        group: Option<u32>,
+        /// Do not start a server; only kill the process group of this process when the pipe closes
+        #[arg(long)]
+        own_group: bool,
     },
 }
 
@@ -264,10 +264,9 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
             Ok(()) => Ok(Exit::Done),
             Err(error) => Err(Failure::Unexpected(error.into())),
         },
-        Command::Supervise { group } => match group.map_or_else(crate::server::launch::supervise, crate::server::watch)
-        {
-            Ok(()) => Ok(Exit::Done),
-            Err(error) => Err(Failure::Unexpected(error.into())),
-        },
+        Command::Supervise { own_group } => {
+            let ended = if own_group { crate::server::watch() } else { crate::server::launch::supervise() };
+            ended.map_or_else(|error| Err(Failure::Unexpected(error.into())), |()| Ok(Exit::Done))
+        }
     }
 }

@@ -29,7 +29,8 @@ const LOOK: Duration = Duration::from_millis(5);
 /// A command that was started, and the watchdog over its process group.
 pub(super) struct RunningCommand {
     child: Child,
-    _watchdog: Option<Watchdog>,
+    /// `None` if no watchdog could be started. If sweepline is killed, the command then continues to run.
+    watchdog: Option<Watchdog>,
 }
 
 /// How a command ended.
@@ -70,8 +71,12 @@ impl RunningCommand {
             program.into()
         };
         let [stdout, stderr] = outputs;
+        let watchdog = Watchdog::start();
+        let group = watchdog.as_ref().and_then(|watchdog| i32::try_from(watchdog.group()).ok());
         let mut started = Command::new(whole);
-        started.args(arguments).envs(env.iter().map(|(name, value)| (name, value))).current_dir(place).process_group(0);
+        started.args(arguments).envs(env.iter().map(|(name, value)| (name, value))).current_dir(place);
+        // Without a watchdog, the command has a group of its own.
+        started.process_group(group.unwrap_or(0));
         // `started` holds the write ends of the pipes, which would keep the pipes open. It is dropped here.
         let child = match started.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn() {
             Ok(child) => child,
@@ -80,8 +85,12 @@ impl RunningCommand {
             }
             Err(error) => return Err(cannot_start(&error)),
         };
-        let watchdog = Watchdog::over(child.id());
-        Ok(RunningCommand { child, _watchdog: watchdog })
+        Ok(RunningCommand { child, watchdog })
+    }
+
+    /// Returns the command's process group.
+    fn group(&self) -> u32 {
+        self.watchdog.as_ref().map_or_else(|| self.child.id(), Watchdog::group)
     }
 
     /// Waits for the end of the command, and calls `meanwhile` again and again. At `deadline`, and when `stop`
@@ -101,7 +110,7 @@ impl RunningCommand {
             }
             let is_stopped = *stop.borrow();
             if is_stopped || Instant::now() >= deadline {
-                kill_group(self.child.id());
+                kill_group(self.group());
                 let _ = self.child.wait();
                 return if is_stopped { CommandEnd::Stopped } else { CommandEnd::TimedOut };
             }

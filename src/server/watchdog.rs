@@ -1,36 +1,42 @@
 //! A watchdog for the command of a hook: a separate process that kills the command's process group if
 //! sweepline is killed while the command runs.
+//!
+//! The watchdog is started first, and the command joins its group, so that no instant exists at which the
+//! command runs unwatched.
 
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, getpid, kill_process_group};
 
 use super::own_program::own_program;
 
 /// The arguments that run this program as a watchdog.
-const WATCH: [&str; 2] = ["supervise", "--group"];
+const WATCH: [&str; 2] = ["supervise", "--own-group"];
 
-/// The watchdog of a process group. It ends when this value is dropped.
+/// The watchdog of a process group, which is its first process. It ends when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Watchdog(Child);
 
 impl Watchdog {
-    /// Starts a watchdog for the process group `group`. Returns `None` if the watchdog could not be
-    /// started; if sweepline is killed, the group then continues to run.
-    pub(super) fn over(group: u32) -> Option<Watchdog> {
+    /// Starts a watchdog in a process group of its own. Returns `None` if the watchdog could not be started.
+    pub(super) fn start() -> Option<Watchdog> {
         let own = own_program().ok()?;
         let started = Command::new(own)
             .args(WATCH)
-            .arg(group.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // The watchdog has its own process group, so it survives if sweepline's group is killed.
+            // The watchdog survives if sweepline's group is killed.
             .process_group(0)
             .spawn();
         started.ok().map(Watchdog)
+    }
+
+    /// Returns the process group that the watchdog kills.
+    pub(super) fn group(&self) -> u32 {
+        self.0.id()
     }
 }
 
@@ -43,11 +49,11 @@ impl Drop for Watchdog {
     }
 }
 
-/// Runs this process as a watchdog: kills the process group when the pipe on standard input closes, which
+/// Runs this process as a watchdog: kills its own process group when the pipe on standard input closes, which
 /// happens only when sweepline ends.
-pub fn watch(group: u32) -> io::Result<()> {
+pub fn watch() -> io::Result<()> {
     io::copy(&mut io::stdin().lock(), &mut io::sink())?;
-    kill_group(group);
+    let _ = kill_process_group(getpid(), Signal::KILL);
     Ok(())
 }
 

@@ -35,7 +35,10 @@ fn a_short_window_of_a_queue_is_undecided_and_says_which_would_do() {
     assert!(number("n") > 299.0 && number("worth") < 299.0 && number("need") > number("n"), "{test}");
     assert!(number("would_do_s") > 2.0, "{test}");
     assert!(page.contains("s would suffice"), "{page}");
-    assert!(printed.contains("objective observed to hold, not proven (e2e_from_schedule p99 ≤ 30s: 0 of "), "{printed}");
+    assert!(
+        printed.contains("objective observed to hold, not proven (e2e_from_schedule p99 ≤ 30s: 0 of "),
+        "{printed}"
+    );
 }
 
 #[test]

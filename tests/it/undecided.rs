@@ -115,7 +115,7 @@ fn an_undecided_limit_says_what_was_observed_and_that_it_is_not_proven() {
         lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
         let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let said = format!("observed to {verb}, not proven ({} of {} ", test["above"], test["n"]);
+        let said = format!(": {} of {} above; ", test["above"], test["n"]);
         for text in [
             ended.stderr.clone(),
             lab.ok(&show).stdout,

@@ -49,9 +49,8 @@ pub(crate) fn of_given_up(arms: &Arms) -> Vec<String> {
         let count = runs.values().filter(|run| run.as_ref().is_err_and(|absent| absent.missed)).count();
         let of = runs.len();
         let bias = if count < of { ": the remaining repeats favor it" } else { "" };
-        let text = format!(
-            "`{name}` does not sustain this load in {count} of {of} repeats, where it was given up{bias}"
-        );
+        let text =
+            format!("`{name}` does not sustain this load in {count} of {of} repeats, where it was given up{bias}");
         (count > 0).then_some(text)
     };
     [0, 1].into_iter().filter_map(note).collect()

@@ -63,7 +63,10 @@ fn fail(lab: &Lab) {
     let server = Server::start(lab, &["--fault", "exit@5"]);
     let endpoint = format!("endpoints: {{ a: {{ url: '{}', retries: {{ runs: 0 }} }} }}\n", server.url());
     let (before, sweeps) = (EMPTY.split("compare:").next().unwrap(), EMPTY.split("sweeps:").nth(1).unwrap());
-    let rest = format!("{before}sweeps:{sweeps}").replace("[a, b]", "[a]").replace("qps: [0.01]", "batch_size: [2]");
+    let rest = format!("{before}sweeps:{sweeps}")
+        .replace("[a, b]", "[a]")
+        .replace("qps: [0.01]", "batch_size: [2]")
+        .replace("measure: 10ms", "measure: { for: 10ms, min_requests: 20, at_most: 60s }");
     lab.write("dying.yaml", &format!("sweepline: 1\nname: dying\n{endpoint}{rest}"));
     assert_eq!(lab.run(&["run", "dying.yaml", "-q", "--results", "failed"]).code, Some(6), "its server has died");
 }
