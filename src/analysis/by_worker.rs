@@ -73,18 +73,18 @@ pub(super) fn worse(first: (State, String), second: (State, String)) -> (State, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::synthetic::{Run, verdict};
+    use crate::analysis::synthetic::{Run, postpone, verdict};
     use crate::plan::Validity;
     use crate::rows::{Pauses, Standstill, Windows};
 
     /// Returns the verdict on a run with two workers after `change` has modified its facts; every `late`-th
-    /// request of the second worker is sent 3 ms late.
+    /// request of the second worker is sent 300 ms late.
     fn judged(late: u64, change: impl FnOnce(&mut Facts)) -> Vec<(&'static str, State, String)> {
         let (mut records, mut facts) = Run { seconds: 50.0, ..Run::open(40.0) }.make();
         for (number, record) in (0u64..).zip(&mut records) {
             record.row.request = number;
             if number % 2 == 1 && (number / 2).is_multiple_of(late) {
-                record.row.sent_ns = record.row.sent_ns.map(|sent| sent + 3_000_000);
+                postpone(record, 300_000_000);
             }
         }
         let worker = |name: &str| Worker {

@@ -24,7 +24,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
-use crate::analysis::synthetic::{Pace, Run, fail, verdict};
+use crate::analysis::synthetic::{Pace, Run, fail, postpone, verdict};
 use crate::rows::{ProbePrompt, PromptCount, Record, Spread};
 use crate::units::Nanos;
 
@@ -154,23 +154,6 @@ fn blemish(records: &mut [Record], draw: &mut Draw) -> ProbePrompt {
         }
     }
     ProbePrompt { ours: 12, server: 12 + u64::from(template) }
-}
-
-/// Delays a request: moves the instant at which it is sent, and all later instants. `sent` is already 20 µs
-/// late.
-fn postpone(record: &mut Record, by: u64) {
-    let row = &mut record.row;
-    let instants = [
-        &mut row.sent_ns,
-        &mut row.headers_ns,
-        &mut row.first_chunk_ns,
-        &mut row.first_token_ns,
-        &mut row.first_output_ns,
-        &mut row.last_token_ns,
-        &mut row.done_ns,
-        &mut row.ended_ns,
-    ];
-    instants.into_iter().for_each(|instant| *instant = instant.map(|at| at + by));
 }
 
 /// Sets the observations that a clean generator makes of itself and its clocks.

@@ -2,7 +2,7 @@
 //! named.
 
 use super::*;
-use crate::analysis::synthetic::{Run, verdict};
+use crate::analysis::synthetic::{Run, postpone, verdict};
 use crate::analysis::verdict::State;
 use crate::plan::Validity;
 use crate::rows::{MachineTime, Record};
@@ -228,12 +228,12 @@ fn no_cause_is_named_where_none_fits() {
 #[test]
 fn lateness_names_its_cause() {
     let (mut records, facts) = run(|observed| io(observed).wait_ns = Some(percent(observed, 40)));
-    records.iter_mut().step_by(20).for_each(|record| record.row.sent_ns = record.row.sent_ns.map(|at| at + 2 * MS));
+    records.iter_mut().step_by(20).for_each(|record| postpone(record, 40 * MS));
     let verdict = verdict(&records, &facts, &Validity::default(), None);
     assert_eq!(verdict.to_string(), "suspect: client_late");
     let text = &verdict.reasons[0].text;
     assert!(
-        text.ends_with("ms late: other processes held the cores: the I/O thread waited 40% of the window for a core")
+        text.contains("ms late: other processes held the cores: the I/O thread waited 40% of the window for a core; effect: ")
     );
 }
 
@@ -245,16 +245,16 @@ fn lateness_names_contents_that_were_not_made_yet() {
             observed.threads.iter_mut().filter(|thread| thread.name == "content").for_each(|t| t.cpu_ns = cpu_ns);
         });
         for record in records.iter_mut().step_by(20) {
-            record.row.sent_ns = record.row.sent_ns.map(|at| at + 2 * MS);
+            postpone(record, 40 * MS);
             record.row.content_wait_ns = Some(wait);
         }
         verdict(&records, &facts, &Validity::default(), None).reasons.remove(0).text
     };
-    let wanted = "ms late: for 74% of that time their contents were not yet generated (by a thread that used 97% \
-                 of a core)";
-    assert!(text(1_500_000, 97).ends_with(wanted), "{}", text(1_500_000, 97));
+    let wanted = "ms late: for 75% of that time their contents were not yet generated (by a thread that used 97% \
+                 of a core); effect: ";
+    assert!(text(30 * MS, 97).contains(wanted), "{}", text(30 * MS, 97));
     // If contents were ready most of the time, the thread that creates them is not the cause.
-    assert!(text(900_000, 97).ends_with("ms late"), "{}", text(900_000, 97));
+    assert!(text(18 * MS, 97).contains("ms late; effect: "), "{}", text(18 * MS, 97));
 }
 
 #[test]

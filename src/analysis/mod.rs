@@ -34,6 +34,7 @@ pub mod goodput;
 pub mod halving;
 pub mod highest;
 mod idle;
+mod lateness;
 mod length_failures;
 pub mod lengths;
 pub mod measure;

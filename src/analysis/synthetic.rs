@@ -236,6 +236,23 @@ pub fn record(scheduled: u64, sent: u64, first: u64, gaps_ns: Vec<u64>, windows:
     Record { row, gaps_ns }
 }
 
+/// Delays a request: moves the instant at which it is sent, and all later instants. `sent` is already 20 µs
+/// late.
+pub fn postpone(record: &mut Record, by: u64) {
+    let row = &mut record.row;
+    let instants = [
+        &mut row.sent_ns,
+        &mut row.headers_ns,
+        &mut row.first_chunk_ns,
+        &mut row.first_token_ns,
+        &mut row.first_output_ns,
+        &mut row.last_token_ns,
+        &mut row.done_ns,
+        &mut row.ended_ns,
+    ];
+    instants.into_iter().for_each(|instant| *instant = instant.map(|at| at + by));
+}
+
 /// Turns a completed request into a request that failed before its first token, `after` ns after sending.
 pub fn fail(record: &mut Record, outcome: Outcome, after: u64) {
     let row = &mut record.row;

@@ -3,7 +3,7 @@
 
 use super::tests::{clean, slowing, spoil};
 use super::*;
-use crate::analysis::synthetic::{Run, fail, record, verdict};
+use crate::analysis::synthetic::{Run, fail, postpone, record, verdict};
 use crate::rows::{ProbePrompt, PromptCount, Record, Windows};
 use crate::units::{Nanos, Share};
 
@@ -65,7 +65,7 @@ fn late_is_more_than_one_percent_of_ttft() {
     let late = |by: u64| {
         let shape = Run { ttft: 500 * MS, jitter: 0.0, seconds: 40.0, ..Run::default() };
         let (mut records, facts) = shape.make();
-        spoil(&mut records, &facts, 100, |record| record.row.sent_ns = record.row.sent_ns.map(|at| at + by));
+        spoil(&mut records, &facts, 400, |record| record.row.sent_ns = record.row.sent_ns.map(|at| at + by));
         names(&verdict(&records, &facts, &Validity::default(), None)).contains(&"client_late")
     };
     assert_eq!([late(4_980_000), late(4_981_000)], [false, true]);
@@ -126,7 +126,7 @@ const SPOILT: [Spoilt; 6] = [
         "client_late",
         |validity| &mut validity.client_late,
         |records, facts| {
-            spoil(records, facts, 30, |record| record.row.sent_ns = record.row.sent_ns.map(|at| at + 2 * MS));
+            spoil(records, facts, 30, |record| postpone(record, 70 * MS));
         },
     ),
     (

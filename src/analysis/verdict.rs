@@ -23,6 +23,7 @@ use super::queue::Queue;
 use super::request::Metric;
 use super::reuse::Reuse;
 use super::server::{foreign, hits, reasons};
+use super::lateness::{self, Effect};
 use super::state::exceeded;
 use super::stats::raw_quantile;
 use super::steady::Steadiness;
@@ -130,7 +131,7 @@ pub fn judge(
         ("hook_failed", evidence.hook_failed()),
         ("not_near", evidence.not_near()),
         ("server_counts", foreign::judge(rows, samples, facts)),
-        ("client_late", each(&|evidence| evidence.client_late(validity.client_late))),
+        ("client_late", each(&|evidence| evidence.client_late(validity.client_late, slo))),
         ("client_paused", each(&|evidence| pauses::judge(evidence.facts))),
         ("worker_skewed", Ok(by_worker::skewed(facts, evidence.allowed_lateness()))),
         ("rate_missed", evidence.rate_missed()),
@@ -251,7 +252,8 @@ impl Evidence<'_> {
         ttft.map_or(1.0, |ttft| (ttft / 100.0).max(1.0))
     }
 
-    fn client_late(&self, limits: Limits) -> Finding {
+    /// Checks for requests that were sent late, provided that they may have changed a figure or an answer.
+    fn client_late(&self, limits: Limits, slo: Option<&Slo>) -> Finding {
         let allowed = self.allowed_lateness();
         let late: Vec<f64> = self.values(Metric::Lateness).filter(|lateness| *lateness > allowed).collect();
         let (typical, late) = (median(late.clone()), late.len());
@@ -262,7 +264,14 @@ impl Evidence<'_> {
         let cause = if causes.is_empty() { String::new() } else { format!(": {}", causes.join("; ")) };
         let text =
             |share| format!("{share} of requests ({late} of {sent}) were sent more than {allowed:.1} ms late{cause}");
-        Ok(judge_share((late, sent), limits, Validity::CLIENT_LATE, text))
+        let Some((state, text)) = judge_share((late, sent), limits, Validity::CLIENT_LATE, text) else {
+            return Ok(None);
+        };
+        Ok(match lateness::effect(self.rows, self.facts, allowed, slo) {
+            Effect::Nothing => None,
+            Effect::Figure(why) => Some((state, format!("{text}; effect: {why}"))),
+            Effect::Answer(why) => Some((State::Invalid, format!("{text}; effect: {why}"))),
+        })
     }
 
     fn rate_missed(&self) -> Finding {

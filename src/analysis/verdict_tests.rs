@@ -1,7 +1,7 @@
 //! Tests the threshold of each reason from both sides, on runs that are otherwise clean.
 
 use super::*;
-use crate::analysis::synthetic::{Run, fail, read, verdict};
+use crate::analysis::synthetic::{Run, fail, postpone, read, verdict};
 use crate::rows::{HookOutcome, HookRun, ProbePrompt, PromptCount, Record, Replay, Telemetry};
 use crate::units::{Nanos, Share};
 
@@ -101,27 +101,46 @@ fn runs_from_before_the_generator_observed_itself_are_judged_by_their_cpu() {
 
 #[test]
 fn client_late() {
-    let late = |by: u64| {
-        move |record: &mut Record| {
-            let row = &mut record.row;
-            row.sent_ns = row.sent_ns.map(|sent| sent + by);
-        }
-    };
-    let ask = |count, by| state_of("client_late", count, late(by));
-    assert_eq!([ask(10, 2 * MS), ask(11, 2 * MS)], [None, Some(State::Suspect)]);
-    assert_eq!([ask(100, 2 * MS), ask(101, 2 * MS)], [Some(State::Suspect), Some(State::Invalid)]);
+    let ask = |count, by| state_of("client_late", count, |record| postpone(record, by));
+    assert_eq!([ask(10, 200 * MS), ask(11, 200 * MS)], [None, Some(State::Suspect)]);
+    assert_eq!([ask(100, 200 * MS), ask(101, 200 * MS)], [Some(State::Suspect), Some(State::Invalid)]);
+    // Whatever the share is, a lateness that changes no figure by 2 % does not count.
+    assert_eq!(ask(200, 2 * MS), None);
     // A request is late if it is sent more than 1 ms late; requests of the clean run are already 20 µs late.
-    assert_eq!([ask(500, 980_000), ask(500, 981_000)], [None, Some(State::Invalid)]);
+    let ask = |by| state_of("client_late", 500, |record| record.row.sent_ns = record.row.sent_ns.map(|sent| sent + by));
+    assert_eq!([ask(980_000), ask(981_000)], [None, Some(State::Invalid)]);
+}
+
+#[test]
+fn lateness_counts_where_it_changes_a_percentile_or_an_answer() {
+    let (clean, facts) = Run { seconds: 20.0, ..Run::open(50.0) }.make();
+    let ask = |count, by, limit: Option<u64>| {
+        let mut records = clean.clone();
+        spoil(&mut records, &facts, count, |record| postpone(record, by));
+        let limits = |limit| [(Percentile::P95, Nanos::from_millis(limit))].into_iter().collect();
+        let slo = limit.map(|limit| Slo { ttft: limits(limit), ..Slo::default() });
+        let reasons = verdict(&records, &facts, &Validity::default(), slo.as_ref()).reasons;
+        reasons.into_iter().find(|reason| reason.name == "client_late").map(|reason| (reason.state, reason.text))
+    };
+    // About 1 000 requests: 3 % of them do not change p95, but p99.
+    assert_eq!(ask(30, MS + MS / 10, None), None);
+    let (state, text) = ask(30, 60 * MS, None).unwrap();
+    assert!(state == State::Suspect && text.contains("effect: ttft_from_schedule p99 would be 2"), "{text}");
+    assert_eq!(ask(30, 60 * MS, Some(40)).unwrap().0, State::Suspect, "p95 holds with and without the late requests");
+    // 9 % change p95: a limit of 40 ms is missed only because of the client.
+    assert_eq!(ask(90, 60 * MS, None).unwrap().0, State::Suspect);
+    let (state, text) = ask(90, 60 * MS, Some(40)).unwrap();
+    assert!(state == State::Invalid && text.contains("effect: ttft_from_schedule p95 ≤ 40ms would be 2"), "{text}");
 }
 
 #[test]
 fn lateness_is_measured_against_ttft_and_without_connecting() {
     let (mut records, facts) = Run { ttft: 500 * MS, seconds: 40.0, ..Run::default() }.make();
-    spoil(&mut records, &facts, 100, |record| record.row.sent_ns = record.row.sent_ns.map(|at| at + 4 * MS));
+    spoil(&mut records, &facts, 400, |record| record.row.sent_ns = record.row.sent_ns.map(|at| at + 4 * MS));
     assert_eq!(judged(&records, &facts).to_string(), "valid");
-    spoil(&mut records, &facts, 100, |record| record.row.sent_ns = record.row.sent_ns.map(|at| at + 4 * MS));
+    spoil(&mut records, &facts, 400, |record| record.row.sent_ns = record.row.sent_ns.map(|at| at + 4 * MS));
     assert!(judged(&records, &facts).to_string().contains("client_late"));
-    spoil(&mut records, &facts, 100, |record| record.row.connect_ns = Some(8 * MS));
+    spoil(&mut records, &facts, 400, |record| record.row.connect_ns = Some(8 * MS));
     assert_eq!(judged(&records, &facts).to_string(), "valid");
 }
 
