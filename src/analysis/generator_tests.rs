@@ -232,9 +232,9 @@ fn lateness_names_its_cause() {
     let verdict = verdict(&records, &facts, &Validity::default(), None);
     assert_eq!(verdict.to_string(), "suspect: client_late");
     let text = &verdict.reasons[0].text;
-    assert!(
-        text.contains("ms late: other processes held the cores: the I/O thread waited 40% of the window for a core; effect: ")
-    );
+    assert!(text.contains(
+        "ms late: other processes held the cores: the I/O thread waited 40% of the window for a core; effect: "
+    ));
 }
 
 #[test]
