@@ -102,34 +102,40 @@ fn gate(lab: &Lab, plan: &str, bound: f64) -> (Option<i32>, String) {
     (ended.code, words(&ended.stderr))
 }
 
+/// Returns whether the search of the plan observed a higher load than it showed.
+fn has_one_answer(seed: &str, confirm: &str) -> bool {
+    let lab = Lab::new();
+    let text = plan(seed, confirm);
+    lab.write("plan.yaml", &text);
+    honest(&lab.run(&["run", "plan.yaml"]));
+    let answer = answer(&lab, "plan.yaml");
+    let (shown, observed) = (&answer["shown"], &answer["observed"]);
+    assert!(shown.as_f64() <= observed.as_f64() && observed.is_f64(), "{answer:#}");
+    every_output_has(&lab, [shown, observed]);
+    let highest = observed.as_f64().unwrap();
+    if let Some(shown) = shown.as_f64() {
+        let (code, said) = gate(&lab, &text, shown);
+        assert!(code == Some(0) || said.contains("in doubt"), "{code:?}: {said}");
+    }
+    let (code, said) = gate(&lab, &text, 79.0);
+    assert!(code == Some(4) || said.contains("cannot be decided") || said.contains("in doubt"), "{code:?}: {said}");
+    if shown != observed {
+        // The value that was only observed passes no gate.
+        let (code, said) = gate(&lab, &text, highest);
+        assert!(code == Some(2) && !said.contains(": yes"), "{code:?}: {said}");
+        let says_how_long = said.contains(" decide this") || said.contains("in doubt");
+        assert!(says_how_long, "{said}");
+    }
+    shown != observed
+}
+
 #[test]
 fn a_search_has_one_answer_in_every_output_and_gates_answer_only_what_is_shown() {
-    let mut unshown = 0;
-    for (seed, confirm) in [("1", "0s"), ("1", "5s"), ("2", "5s"), ("5", "20s"), ("8", "20s")] {
-        let lab = Lab::new();
-        let text = plan(seed, confirm);
-        lab.write("plan.yaml", &text);
-        honest(&lab.run(&["run", "plan.yaml"]));
-        let answer = answer(&lab, "plan.yaml");
-        let (shown, observed) = (&answer["shown"], &answer["observed"]);
-        assert!(shown.as_f64() <= observed.as_f64() && observed.is_f64(), "{answer:#}");
-        every_output_has(&lab, [shown, observed]);
-        let highest = observed.as_f64().unwrap();
-        if let Some(shown) = shown.as_f64() {
-            let (code, said) = gate(&lab, &text, shown);
-            assert!(code == Some(0) || said.contains("in doubt"), "{code:?}: {said}");
-        }
-        let (code, said) = gate(&lab, &text, 79.0);
-        assert!(code == Some(4) || said.contains("cannot be decided") || said.contains("in doubt"), "{code:?}: {said}");
-        if shown != observed {
-            unshown += 1;
-            // The value that was only observed passes no gate.
-            let (code, said) = gate(&lab, &text, highest);
-            assert!(code == Some(2) && !said.contains(": yes"), "{code:?}: {said}");
-            let says_how_long = said.contains(" decide this") || said.contains("in doubt");
-            assert!(says_how_long, "{said}");
-        }
-    }
+    let unshown = std::thread::scope(|scope| {
+        let cases = [("1", "0s"), ("2", "5s"), ("5", "20s")];
+        let started = cases.map(|(seed, confirm)| scope.spawn(move || has_one_answer(seed, confirm)));
+        started.map(|case| case.join().expect("one answer")).into_iter().filter(|is_unshown| *is_unshown).count()
+    });
     assert!(unshown > 0, "short windows show less than they observe");
 }
 
@@ -166,7 +172,7 @@ fn a_later_sweep_takes_what_is_shown_if_it_asks_for_it() {
 #[test]
 fn a_search_that_an_earlier_version_ended_requests_no_more_runs() {
     let mut without = 0;
-    for seed in ["1", "2", "4"] {
+    for seed in ["1", "2"] {
         let lab = Lab::new();
         lab.write("plan.yaml", &plan(seed, "5s"));
         honest(&lab.run(&["run", "plan.yaml"]));

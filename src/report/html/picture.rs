@@ -42,7 +42,8 @@ impl Pictures {
         pixels.fill(Color::WHITE);
         resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
         // The background is opaque white, so the picture needs no alpha channel.
-        let channels: Vec<u8> = pixels.pixels().iter().flat_map(|dot| [dot.red(), dot.green(), dot.blue()]).collect();
+        let mut channels = Vec::with_capacity(pixels.data().len() / 4 * 3);
+        pixels.data().chunks_exact(4).for_each(|dot| channels.extend_from_slice(&dot[..3]));
         encode(&channels, (width, height), title).map_err(|error| unusable(&error))
     }
 }
