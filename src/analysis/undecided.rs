@@ -18,7 +18,7 @@ pub fn would_decide(evidence: &Evidence, needed: u64, seconds: Option<f64>) -> S
         None if evidence.worth.requests * MOST_TIMES < needed as f64 => {
             format!("a window {MOST_TIMES} times as long would not suffice")
         }
-        None => "too close to the allowed share for any window to decide".to_owned(),
+        None => "the observed share is too close to the allowed share for any window to decide".to_owned(),
     }
 }
 
@@ -56,7 +56,10 @@ mod tests {
     fn what_is_undecided_always_says_what_would_decide_it() {
         let of = |evidence: Evidence| would_decide(&evidence, 59, evidence.would_do(0.05).map(|times| 10.0 * times));
         assert_eq!(of(evidence(40, 0, 20.0)), "a window of 30 s would suffice");
-        assert_eq!(of(evidence(1_000, 50, 20.0)), "too close to the allowed share for any window to decide");
+        assert_eq!(
+            of(evidence(1_000, 50, 20.0)),
+            "the observed share is too close to the allowed share for any window to decide"
+        );
         assert_eq!(of(evidence(40, 0, 0.5)), "a window 100 times as long would not suffice");
     }
 

@@ -412,7 +412,7 @@ impl Evidence<'_> {
             (
                 State::Suspect,
                 format!(
-                    "{n} requests cannot decide an SLO on {name}: it takes {need}, and more if \
+                    "{n} requests cannot show that an SLO on {name} holds: it takes {need}, and more if \
                                      they depend on each other"
                 ),
             )

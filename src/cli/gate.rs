@@ -224,7 +224,9 @@ impl Gate {
         let listed = |lines: &[String]| lines.iter().map(|line| format!("\n  {line}")).collect::<String>();
         let saying_no = self.gates_that_say(GateAnswer::No);
         let missed = [&saying_no[..], &self.missed].concat();
-        let open = self.undecided.len() + self.open_gates().len();
+        // The headline states why nothing was tested if nothing failed.
+        let untested: Vec<String> = self.untested.clone().filter(|_| !missed.is_empty()).into_iter().collect();
+        let open = self.undecided.len() + self.open_gates().len() + untested.len();
         let undecided = match open {
             0 => String::new(),
             1 => "; 1 question is undecided".to_owned(),
@@ -236,7 +238,7 @@ impl Gate {
             (0, None) => format!("gate: nothing failed{undecided}"),
             (count, _) => format!("gate: {count} failed{undecided}"),
         };
-        let undecided = [&self.open_gates()[..], &self.undecided].concat();
+        let undecided = [&self.open_gates()[..], &self.undecided, &untested].concat();
         let met = self.gates_that_say(GateAnswer::Yes);
         let parts =
             [("undecided", undecided), ("excluded", self.excluded.clone()), ("conditions met", met)].into_iter();

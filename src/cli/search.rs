@@ -42,7 +42,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "SHARE", default_value = "5%")]
     within: Share,
     /// The minimum window of a run; the window is extended until it contains enough requests to decide
-    /// whether the objective is met
+    /// whether the objective is met, if requests do not depend on each other
     #[arg(long, value_name = "TIME", default_value = "30s")]
     measure: Nanos,
     /// The window of the run that confirms the result; 0s disables this run

@@ -27,7 +27,7 @@ use crate::cli::preview::reason::{Changed, Places, changes};
 use crate::expand::{Pending, PlannedRun, RunSpec, canonical};
 use crate::report::Trail;
 use crate::report::format::{fill, plain};
-use crate::rows::{Fingerprint, Measured, READER, Replay, TokenSource};
+use crate::rows::{Fingerprint, Measured, READER, Replay, SpoilCause, TokenSource};
 use crate::store::{
     AttemptState, Deleted, How, INTERRUPTED, LastTry, Listed, ListedAttempt, Moment, Replaced, RunRecord, ShortId,
     State, Store, StoreError, Tries,
@@ -431,7 +431,10 @@ fn said(attempt: &ListedAttempt, last: Option<&LastTry>) -> String {
     match (&attempt.state, record.and_then(|record| record.spoiled.as_ref())) {
         (_, Some(what)) => {
             let given_up = record.and_then(|record| record.given_up);
-            let given_up = given_up.map(|times| format!("; given up after {times} of {times} retries"));
+            let given_up = given_up.map(|times| match what.cause {
+                SpoilCause::NotStarted => "; given up".to_owned(),
+                _ => format!("; given up after {times} of {times} retries"),
+            });
             let (detail, given_up) = (what.in_one_line(), given_up.unwrap_or_default());
             format!("attempt {number} was spoiled{}: {detail}{given_up}{afresh}", at(ended))
         }

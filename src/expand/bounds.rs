@@ -73,7 +73,10 @@ pub(super) fn longer(finding: &Finding, (low, high): (Option<Bound>, Option<Boun
         return Some(why.to_owned());
     };
     let (load, seconds, confirm) = (finding.metric.words(load.to_f64()), seconds.ceil(), confirm.ceil());
-    Some(format!("{seconds} s more at {load} would decide this: extend `confirm` to {confirm}s"))
+    Some(format!(
+        "{seconds} s more at {load} would decide this, so a search with `confirm: {confirm}s` may; its long runs are \
+         measured anew"
+    ))
 }
 
 /// Formats a measured value as `ttft_p99 is 512 ms (498 ms to 530 ms)`; returns an empty string for other

@@ -97,7 +97,12 @@ fn left_out(family: &Family) -> (usize, usize) {
 fn to_do(family: &Family, refused: &[&Test], see: f64) -> String {
     let needed = || refused.iter().filter_map(|test| test.repeats_needed);
     let (Some(least), Some(most)) = (needed().min(), needed().max()) else {
-        return "To do: remove the reasons above, and run the plan again".to_owned();
+        let mut excluded = family.cells.iter().flat_map(|cell| &cell.left_out);
+        let again = match excluded.any(|run| run.reason.starts_with("given up")) {
+            true => "; given-up runs are measured again only with `run --redo given-up`",
+            false => "",
+        };
+        return format!("To do: remove the reasons above, and run the plan again{again}");
     };
     let plans = if family.by == "time" { "both plans" } else { "the plan" };
     let seen = match (least, most) {

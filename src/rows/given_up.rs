@@ -18,7 +18,7 @@ pub struct GivenUp {
 impl GivenUp {
     /// Returns the reason in short form: `429 (3 of 3)`.
     pub fn reason(&self) -> String {
-        format!("{} ({1} of {1})", self.spoiled.cause, self.retries)
+        self.spoiled.cause.given_up(self.retries)
     }
 
     /// Whether the run remains given up if the plan now allows `retries` retries. If the plan allows more

@@ -99,6 +99,15 @@ impl SpoilCause {
             SpoilCause::WorkerLost => "worker lost",
         }
     }
+
+    /// Returns why a run was given up: `429 (3 of 3)`, that is, after all of its `retries` retries. The runs of a
+    /// server that did not start are not retried one by one.
+    pub fn given_up(self, retries: u32) -> String {
+        match self {
+            SpoilCause::NotStarted => self.to_string(),
+            cause => format!("{cause} ({retries} of {retries})"),
+        }
+    }
 }
 
 impl fmt::Display for SpoilCause {

@@ -167,7 +167,7 @@ pub(crate) fn tries_words(tries: &Tries) -> String {
 /// Describes how a run was given up: `given up: 429 (3 of 3)`, that is, after 3 of 3 retries.
 pub(crate) fn given_up_words(given_up: &GivenUp) -> String {
     let GivenUp { times, spoiled, .. } = given_up;
-    format!("given up: {} ({times} of {times})", spoiled.cause)
+    format!("given up: {}", spoiled.cause.given_up(*times))
 }
 
 /// Describes how the last attempt ended: `interrupted 14:43`, `failed: no room on the disk`, or `failed:

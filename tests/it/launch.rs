@@ -202,7 +202,7 @@ fn a_server_that_ends_at_once_is_started_again_and_then_its_runs_are_given_up() 
     assert!(ended.stderr.contains(twice), "{}", ended.stderr);
     let again = "m: to be restarted (1 of 1): the server ended with exit code 3 after ";
     assert!(ended.stderr.contains(again) && ended.stderr.contains("\n  CUDA out of memory\n"), "{}", ended.stderr);
-    assert_eq!(ended.stderr.matches("given up: server did not start (1 of 1)").count(), 2, "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("given up: server did not start: ").count(), 2, "{}", ended.stderr);
     assert_eq!(servers(&lab).len(), 2, "one log for each reported start: {:?}", servers(&lab));
     let told = "; its last line: CUDA out of memory";
     assert!(

@@ -60,7 +60,7 @@ pub struct Shown {
 pub struct Unproven {
     /// The metric, with its percentile.
     pub metric: String,
-    /// The observation in words: `slower in 2 of 2 repeats`, or `slower in 4 of 4 rounds` over
+    /// The observation in words: `slower in 2 of 2 repeats`, or `slower in 4 of 4 rounds of 2 cells` over
     /// several cells, each of which has a round for each of its repeats.
     pub words: String,
 }
@@ -258,20 +258,23 @@ fn failing(cell: &CellAnswer) -> Shown {
 /// Returns the metrics that are lower, or higher, in every round of the cells that have too few rounds for a
 /// test.
 fn unproven(cells: &[&CellAnswer]) -> Vec<Unproven> {
-    let mut metrics: IndexMap<&str, (&Quantity, Observed)> = IndexMap::new();
+    let mut metrics: IndexMap<&str, (&Quantity, Observed, usize)> = IndexMap::new();
     let tests = cells.iter().flat_map(|cell| &cell.tests);
     for test in tests.filter(|test| test.in_family && test.outcome == Outcome::Refused) {
-        let (_, sum) = metrics.entry(&test.metric).or_insert((&test.quantity, Observed::default()));
+        let (_, sum, cells) = metrics.entry(&test.metric).or_insert((&test.quantity, Observed::default(), 0));
+        *cells += 1;
         sum.higher += test.observed.higher;
         sum.lower += test.observed.lower;
         sum.equal += test.observed.equal;
     }
-    let of_what = if cells.len() > 1 { "round" } else { "repeat" };
     let is_one_way = |sum: &Observed| sum.equal == 0 && (sum.higher == 0 || sum.lower == 0);
-    let one_way = metrics.into_iter().filter(|(_, (_, sum))| is_one_way(sum));
-    let unproven = |(metric, (quantity, sum)): (&str, (&Quantity, Observed))| Unproven {
-        metric: metric.to_owned(),
-        words: phrasing::seen_in(quantity, sum, of_what),
+    let one_way = metrics.into_iter().filter(|(_, (_, sum, _))| is_one_way(sum));
+    let unproven = |(metric, (quantity, sum, cells)): (&str, (&Quantity, Observed, usize))| {
+        let words = match cells {
+            1 => phrasing::seen_in(quantity, sum, "repeat"),
+            cells => format!("{} of {cells} cells", phrasing::seen_in(quantity, sum, "round")),
+        };
+        Unproven { metric: metric.to_owned(), words }
     };
     one_way.map(unproven).collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::plan::Slo;
 
-use super::{Curve, FIGURES, Ordinate, Rung, alike, pareto};
+use super::{Curve, Ordinate, Rung, alike, pareto};
 
 /// A front: two figures with a trade-off between them.
 #[derive(Debug, Clone, Copy)]
@@ -32,8 +32,7 @@ pub static FRONTS: [Front; 2] = [
 /// The front of token cost against the first latency that the objective limits, or against the median
 /// TPOT if the objective limits no latency. A rung has a token cost only if prices are known.
 pub fn money_front(slo: Option<&Slo>) -> Front {
-    let limited = slo.and_then(|slo| FIGURES.iter().find(|reading| reading.limit(slo).is_some()));
-    let (title, latency) = match limited {
+    let (title, latency) = match Ordinate::limited(slo).first() {
         Some(reading) => ("cost per million output tokens against the objective's latency", reading.name),
         None => ("cost per million output tokens against p50 of TPOT", "tpot_p50"),
     };

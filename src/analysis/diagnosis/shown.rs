@@ -20,7 +20,7 @@ pub(super) enum Looked {
 pub const NOT_SHOWN: &str = "not shown";
 
 /// Reason why a finding based only on the client's figures may be wrong.
-pub(super) const BY_CHANCE: &str = "it may be chance: the 95 % intervals overlap";
+pub(super) const BY_CHANCE: &str = "it may be chance: the 95 % intervals overlap or are unknown";
 
 /// Whether a figure has grown from one load to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

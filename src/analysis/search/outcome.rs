@@ -117,8 +117,10 @@ impl std::fmt::Display for Caveat {
                 write!(f, "not shown at 95 % by the runs at {load}")
             }
             Caveat::Unconfirmed { load } => write!(f, "no long run confirms {load}"),
-            Caveat::FailedConfirmations { runs: 1 } => write!(f, "one higher load failed its long run"),
-            Caveat::FailedConfirmations { runs } => write!(f, "{runs} higher loads failed their long runs"),
+            Caveat::FailedConfirmations { runs: 1 } => write!(f, "one higher load was not confirmed by its long run"),
+            Caveat::FailedConfirmations { runs } => {
+                write!(f, "{runs} loads above the result were not confirmed by their long runs")
+            }
             Caveat::NotMonotone { misses, holds } => {
                 write!(f, "not monotone: {misses} misses and {holds} holds")
             }
@@ -130,10 +132,10 @@ impl std::fmt::Display for Caveat {
                 write!(f, "runs contradict each other: some are slower, by about {}", percent(*share))
             }
             Caveat::Coarse { low, high } if low == high => {
-                write!(f, "runs differ too much for the resolution: the load is about {low}")
+                write!(f, "runs differ too much for the resolution: the estimate is about {low}")
             }
             Caveat::Coarse { low, high } => {
-                write!(f, "runs differ too much for the resolution: the load may be anywhere from {low} to {high}")
+                write!(f, "runs differ too much for the resolution: the estimate lies anywhere from {low} to {high}")
             }
             Caveat::Invalid { runs: 1 } => write!(f, "one run was invalid and does not count"),
             Caveat::Invalid { runs } => write!(f, "{runs} runs were invalid and do not count"),

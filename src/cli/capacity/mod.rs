@@ -142,7 +142,8 @@ fn why_no_run_counts(curve: &Curve) -> String {
 /// the objective, the heaviest has the most requests and the lowest cost.
 fn why_nothing_holds(curve: &Curve, found: &Bracket, why: bool) -> String {
     let below = |rung: &&Rung| found.misses.is_none_or(|first| rung.load < first) && rung.answer().is_some();
-    let heaviest = curve.rungs.iter().rfind(below).map(|rung| (rung, "the heaviest that does not miss its latencies"));
+    let heaviest =
+        curve.rungs.iter().rfind(below).map(|rung| (rung, "the heaviest that is not shown to miss its latencies"));
     let lightest = || curve.rungs.iter().find(|rung| rung.answer().is_some()).map(|rung| (rung, "the lightest"));
     let axis = curve.axis.name();
     let highest = report::highest(curve, axis).unwrap_or_default();

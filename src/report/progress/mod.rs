@@ -215,7 +215,7 @@ impl Screen {
                 self.named(Kind::Again, run, &what);
             }
             Event::GivenUp { run, cause, reason, times } => {
-                let what = format!("given up: {cause} ({times} of {times}): {}", plain_lines(reason));
+                let what = format!("given up: {}: {}", cause.given_up(*times), plain_lines(reason));
                 self.named(Kind::GivenUp, run, &what);
             }
             Event::Skipped { run, reason } => {

@@ -98,7 +98,7 @@ impl Tracker {
             Event::GivenUp { run, cause, reason, times } => {
                 self.off(run, true);
                 self.sweep.given_up += 1;
-                self.trouble(&run.name, &format!("given up: {cause} ({times} of {times}): {reason}"));
+                self.trouble(&run.name, &format!("given up: {}: {reason}", cause.given_up(*times)));
             }
             Event::Skipped { run, reason } => {
                 self.off(run, true);

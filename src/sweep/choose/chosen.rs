@@ -356,9 +356,9 @@ impl fmt::Display for Chosen {
                 };
                 write!(f, "{load} {unit} {why}, so {loads} skipped{silent}; {runs}")
             }
-            (None, (Some(low), Some(high))) => write!(f, "between {low} and {high} {unit}, {runs} so far"),
-            (None, (Some(low), None)) => write!(f, "above {low} {unit}, {runs} so far"),
-            (None, (None, Some(high))) => write!(f, "below {high} {unit}, {runs} so far"),
+            (None, (Some(low), Some(high))) => write!(f, "estimated between {low} and {high} {unit}, {runs} so far"),
+            (None, (Some(low), None)) => write!(f, "estimated above {low} {unit}, {runs} so far"),
+            (None, (None, Some(high))) => write!(f, "estimated below {high} {unit}, {runs} so far"),
             (None, (None, None)) => write!(f, "{runs} so far"),
         }
     }

@@ -84,7 +84,7 @@ fn question(sources: &Sources) -> Vec<String> {
     }
     let endpoints: Vec<String> = plan.endpoints.keys().map(|name| plain(name)).collect();
     let sweeps: Vec<String> = plan.sweeps.keys().map(|name| plain(name)).collect();
-    vec![format!("No hypothesis is stated. Measured: {}, in {}.", endpoints.join(", "), sweeps.join(", "))]
+    vec![format!("No hypothesis is stated. The plan has {}, in {}.", endpoints.join(", "), sweeps.join(", "))]
 }
 
 /// Returns the note between a hypothesis and the answer, which tells readers to compare the hypothesis with

@@ -167,7 +167,7 @@ fn lines(plan: &str, event: &Event, headline: Option<Headline>) -> Vec<EventLine
             line(EventKind::RunSpoiled).run(run).text(&text)
         }
         Event::GivenUp { run, cause, reason, times } => {
-            let text = format!("{cause} ({times} of {times}): {reason}");
+            let text = format!("{}: {reason}", cause.given_up(*times));
             line(EventKind::RunEnded).run(run).result(Outcome::GivenUp, None).text(&text)
         }
         Event::Skipped { run, reason } => {
