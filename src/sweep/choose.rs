@@ -212,7 +212,7 @@ mod tests {
             assert_eq!((&cut.finished[..], cut.next), (&whole.finished[..there], Some(whole.finished[there])));
         }
         let late = of(whole.finished.len() - 1).to_string();
-        assert!(late.starts_with("slo: between "), "{late}");
+        assert!(late.starts_with("slo: estimated between "), "{late}");
     }
 
     /// Simulates servers with one, two, four and eight slots, of which the last three perform alike. The

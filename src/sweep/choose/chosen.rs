@@ -323,7 +323,7 @@ impl Chosen {
     }
 }
 
-/// Writes the state of the pool in short form: `between 24 and 28 qps, 6 runs so far`.
+/// Writes the state of the pool in short form: `estimated between 24 and 28 qps, 6 runs so far`.
 impl fmt::Display for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = self.unit;
@@ -336,6 +336,8 @@ impl fmt::Display for Chosen {
         if let (None, Some(objective)) = (&self.end, self.searching()) {
             write!(f, "{}: ", objective.name())?;
         }
+        // A search weighs all of its runs; the runs at the loads themselves may be undecided.
+        let estimated = if self.parts.is_empty() { "" } else { "estimated " };
         if let Some(settings) = &self.settings {
             let so_far = if self.end.is_none() { " so far" } else { "" };
             return write!(f, "{settings}; {runs}{so_far}");
@@ -356,9 +358,9 @@ impl fmt::Display for Chosen {
                 };
                 write!(f, "{load} {unit} {why}, so {loads} skipped{silent}; {runs}")
             }
-            (None, (Some(low), Some(high))) => write!(f, "estimated between {low} and {high} {unit}, {runs} so far"),
-            (None, (Some(low), None)) => write!(f, "estimated above {low} {unit}, {runs} so far"),
-            (None, (None, Some(high))) => write!(f, "estimated below {high} {unit}, {runs} so far"),
+            (None, (Some(low), Some(high))) => write!(f, "{estimated}between {low} and {high} {unit}, {runs} so far"),
+            (None, (Some(low), None)) => write!(f, "{estimated}above {low} {unit}, {runs} so far"),
+            (None, (None, Some(high))) => write!(f, "{estimated}below {high} {unit}, {runs} so far"),
             (None, (None, None)) => write!(f, "{runs} so far"),
         }
     }
