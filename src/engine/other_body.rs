@@ -34,7 +34,14 @@ impl OtherBody {
     }
 
     /// Takes the next bytes of the body. Returns false if they belong to an event stream.
+    #[inline]
     pub(crate) fn takes(&mut self, bytes: &[u8]) -> bool {
+        !matches!(self.state, State::Events) && self.takes_first_or_other(bytes)
+    }
+
+    /// Like [`OtherBody::takes`]. It is a function of its own because it is rarely called.
+    #[cold]
+    fn takes_first_or_other(&mut self, bytes: &[u8]) -> bool {
         if let State::Undecided = self.state {
             self.state = match first_line(bytes) {
                 [] => return false,

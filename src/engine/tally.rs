@@ -277,7 +277,8 @@ impl Tally {
             // The data is not parsed as JSON here, because some servers send a plain sentence.
             return Err(Failure::new(Outcome::StreamError, server_words(event.data)));
         }
-        if event.name != b"error" && !self.protocol.takes_event(event.name) {
+        // Every protocol takes events without a name.
+        if !event.name.is_empty() && event.name != b"error" && !self.protocol.takes_event(event.name) {
             return self.other_event(event.data, read);
         }
         if let Some((text, channel)) = self.template.read(event.data)
