@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use cases::Case;
+use lab::reserved::ReservedPort;
 use lab::{Lab, Run, Server, wait_for};
 
 /// A plan with two endpoints, each with its own server, that is short enough to be run.
@@ -392,10 +393,12 @@ fn a_sweep_waits_for_those_it_comes_after() {
     after(&middle, &late);
 }
 
-/// Returns an address on which nothing listens; this process has just released the port.
+/// Returns an address on which nothing listens as long as this process lives.
 fn dead_address() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("http://{}/v1", listener.local_addr().unwrap())
+    let reserved = ReservedPort::new();
+    let address = format!("http://127.0.0.1:{}/v1", reserved.number);
+    std::mem::forget(reserved);
+    address
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
+use lab::reserved::ReservedPort;
 use lab::{Ended, Lab, Server};
 
 /// Characters that reverse text or are invisible.
@@ -142,8 +143,8 @@ fn a_key_is_found_in_every_part_of_an_address() {
 fn a_key_that_an_address_repeats_is_not_printed() {
     const KEY: &str = "abcd-efgh-ijkl";
     let lab = Lab::new();
-    // A port on which nothing listens, because its listener was dropped.
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+    let silent = ReservedPort::new();
+    let port = silent.number;
     for path in [format!("{KEY}/v1"), format!("v1?a={KEY}"), format!("v1#{KEY}")] {
         // `run` would wait for a minute for a server that starts.
         let ready = "ready: { within: 0s }";

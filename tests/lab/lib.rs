@@ -18,6 +18,7 @@ pub mod plans;
 pub mod realserver;
 pub mod recorder;
 pub mod report;
+pub mod reserved;
 pub mod s3;
 pub mod server;
 pub mod sweeps;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::reserved::ReservedPort;
 use super::wait_for;
 
 /// Longer than any step takes, even on a shared machine.
@@ -18,6 +19,7 @@ pub struct Mock {
     pub child: Child,
     pub port: u16,
     folder: tempfile::TempDir,
+    _reserved: ReservedPort,
 }
 
 impl Mock {
@@ -27,10 +29,11 @@ impl Mock {
     }
 
     pub fn start_with(flags: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Mock {
-        let folder = tempfile::tempdir().unwrap();
+        let (folder, reserved) = (tempfile::tempdir().unwrap(), ReservedPort::new());
+        let free = reserved.number.to_string();
         let mut command = Command::new(super::program());
         command.args(["mock", "--log-text", "--log"]).arg(folder.path().join("log.jsonl"));
-        for (flag, default) in [("--ttft", "0s"), ("--itl", "0s")] {
+        for (flag, default) in [("--ttft", "0s"), ("--itl", "0s"), ("--port", &free)] {
             if !flags.contains(&flag) {
                 command.args([flag, default]);
             }
@@ -40,7 +43,8 @@ impl Mock {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let port = line.trim().strip_prefix("listening on http://127.0.0.1:").and_then(|port| port.parse().ok());
-        Mock { child, port: port.unwrap_or_else(|| panic!("not ready: {line:?}")), folder }
+        let port = port.unwrap_or_else(|| panic!("not ready: {line:?}"));
+        Mock { child, port, folder, _reserved: reserved }
     }
 
     pub fn connect(&self) -> TcpStream {

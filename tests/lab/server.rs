@@ -8,12 +8,16 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::reserved::ReservedPort;
+
 /// A running server, which is stopped on drop.
 pub struct Server {
     pub port: u16,
     seen: Arc<Mutex<Vec<String>>>,
     over: Arc<AtomicBool>,
     accepting: Option<JoinHandle<()>>,
+    /// Keeps the port of a server that has stopped listening.
+    _reserved: Option<ReservedPort>,
 }
 
 impl Server {
@@ -29,8 +33,11 @@ impl Server {
         probed: impl Fn(&mut Option<TcpListener>) + Send + Sync + 'static,
         serve: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static,
     ) -> Server {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        Server::on(listener, probed, serve)
+        let reserved = ReservedPort::new();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, reserved.number)).unwrap();
+        let mut server = Server::on(listener, probed, serve);
+        server._reserved = Some(reserved);
+        server
     }
 
     /// Like `start_with`, on the caller's listener.
@@ -67,7 +74,7 @@ impl Server {
                 }
             }
         });
-        Server { port, seen, over, accepting: Some(accepting) }
+        Server { port, seen, over, accepting: Some(accepting), _reserved: None }
     }
 
     /// Returns the requests so far in the order of arrival, each as head in lower case and body.

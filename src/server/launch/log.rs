@@ -3,7 +3,11 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::units::SecretMask;
 use crate::units::text::is_unseen;
@@ -37,11 +41,16 @@ impl Log {
         Ok(Log { path: path.to_owned(), file, written: 0, filled: 0, mask, line: Vec::new() })
     }
 
-    /// Copies the input to the log until the input ends. If the disk is full, lines are lost, but the
-    /// server is not stopped.
-    pub(super) fn copy(mut self, mut from: impl Read) {
+    /// Copies the input to the log until the input ends. `is_writing` is true from before input is read until it is
+    /// written. If the disk is full, lines are lost, but the server is not
+    /// stopped.
+    pub(super) fn copy(mut self, mut from: impl Read + AsFd, is_writing: &AtomicBool) {
         let mut buffer = vec![0; 64 * 1024];
         loop {
+            is_writing.store(!self.line.is_empty(), Ordering::SeqCst);
+            // Returns when there is input, or when it has ended.
+            let _ = poll(&mut [PollFd::new(&from, PollFlags::IN)], None);
+            is_writing.store(true, Ordering::SeqCst);
             match from.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(count) => self.take(&buffer[..count]),
@@ -50,6 +59,7 @@ impl Log {
             }
         }
         self.end_of_line();
+        is_writing.store(false, Ordering::SeqCst);
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -136,7 +146,10 @@ mod tests {
         for number in 0..400_000 {
             text.push_str(&format!("line {number} of a server that talks a lot, and more\n"));
         }
-        log.copy(text.as_bytes());
+        let printed = dir.path().join("printed");
+        std::fs::write(&printed, text).unwrap();
+        log.copy(File::open(&printed).unwrap(), &AtomicBool::new(false));
+        std::fs::remove_file(&printed).unwrap();
         let sizes: Vec<u64> =
             std::fs::read_dir(dir.path()).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).collect();
         assert!(sizes.len() == 3 && sizes.iter().sum::<u64>() <= 3 * MOST_BYTES, "{sizes:?}");

@@ -1,12 +1,15 @@
 //! The supervisor: a process between a sweep and the server that it launched. It holds the read end of a
 //! pipe from the sweep and ends the server when the pipe closes.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, PipeReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+use rustix::io::ioctl_fionread;
 use rustix::process::{Pid, Signal, set_child_subreaper, test_kill_process_group};
 
 use super::command::run_within;
@@ -19,9 +22,9 @@ use super::processes;
 const LOOK: Duration = Duration::from_millis(20);
 /// How long to wait for killed processes to be gone.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
-/// How long to wait, after the server's process has ended, until all of its output is in the log. The limit is
-/// reached only if another process of the server keeps the output open.
-const LOGGED_WITHIN: Duration = Duration::from_millis(500);
+/// How long to wait, after the server's process has ended, until all that it printed is in the log. The limit is reached
+/// only if the disk stalls, or if other processes of the server print without pause.
+const LOGGED_WITHIN: Duration = Duration::from_secs(10);
 
 /// An event that a supervisor waits for.
 enum Happened {
@@ -29,6 +32,28 @@ enum Happened {
     Ended(io::Result<ExitStatus>),
     /// The sweep has requested the end of the server, or the sweep itself has ended.
     Stop,
+}
+
+/// The output of the server that is not yet in its log.
+struct Unlogged {
+    output: PipeReader,
+    /// Whether output that was taken from the pipe is being written.
+    is_writing: Arc<AtomicBool>,
+}
+
+impl Unlogged {
+    /// Waits until the log contains everything that was printed before this call.
+    fn wait(&self) {
+        let deadline = Instant::now() + LOGGED_WITHIN;
+        while self.exists() && Instant::now() < deadline {
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// The pipe is looked at first, because the flag is set before output is taken from the pipe.
+    fn exists(&self) -> bool {
+        ioctl_fionread(&self.output).is_ok_and(|bytes| bytes > 0) || self.is_writing.load(Ordering::SeqCst)
+    }
 }
 
 /// Runs this process as a supervisor: reads the order from standard input, starts the server, and returns
@@ -41,7 +66,7 @@ pub fn supervise() -> io::Result<()> {
     let order: Order = serde_json::from_str(&first)?;
     let mut lease = Lease::new(&order);
     lease.write(&order.lease)?;
-    let (child, logging) = match spawn(&order) {
+    let (child, unlogged) = match spawn(&order) {
         Ok(spawned) => spawned,
         Err(error) => {
             say(&Said::Failed { reason: error.to_string() });
@@ -56,7 +81,7 @@ pub fn supervise() -> io::Result<()> {
     let (sender, happened) = channel();
     wait_for(child, sender.clone())?;
     listen(sender)?;
-    attend(&order, pid, &happened, &logging);
+    attend(&order, pid, &happened, &unlogged);
     Lease::remove(&order.lease);
     Ok(())
 }
@@ -68,24 +93,21 @@ fn say(said: &Said) {
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// Starts the server. The channel is closed as soon as the log contains all of the server's output.
-fn spawn(order: &Order) -> io::Result<(Child, Receiver<()>)> {
+/// Starts the server, and returns what it printed that is not yet in its log.
+fn spawn(order: &Order) -> io::Result<(Child, Unlogged)> {
     let (program, arguments) = order.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let log = Log::create(&order.log, &order.secrets)?;
     let (output, for_out) = io::pipe()?;
+    let unlogged = Unlogged { output: output.try_clone()?, is_writing: Arc::default() };
     let for_err = for_out.try_clone()?;
     let mut command = Command::new(program);
     command.args(arguments).envs(&order.env).env(MARK, &order.mark).current_dir(&order.folder);
     let child = command.stdin(Stdio::null()).stdout(for_out).stderr(for_err).process_group(0).spawn()?;
     // `command` holds the write ends of the pipe, which would otherwise never close.
     drop(command);
-    let (is_logging, logging) = channel();
-    let copy = move || {
-        log.copy(output);
-        drop(is_logging);
-    };
-    std::thread::Builder::new().name("server log".to_owned()).spawn(copy)?;
-    Ok((child, logging))
+    let is_writing = Arc::clone(&unlogged.is_writing);
+    std::thread::Builder::new().name("server log".to_owned()).spawn(move || log.copy(output, &is_writing))?;
+    Ok((child, unlogged))
 }
 
 fn wait_for(mut child: Child, sender: Sender<Happened>) -> io::Result<()> {
@@ -106,7 +128,7 @@ fn listen(sender: Sender<Happened>) -> io::Result<()> {
 }
 
 /// Waits for events, and then ends every process of the server.
-fn attend(order: &Order, pid: u32, happened: &Receiver<Happened>, logging: &Receiver<()>) {
+fn attend(order: &Order, pid: u32, happened: &Receiver<Happened>, unlogged: &Unlogged) {
     let is_gone = match happened.recv() {
         // A command like `docker run -d` ends at once, but the server continues to run outside of the
         // command's process group until `stop` ends it.
@@ -116,7 +138,7 @@ fn attend(order: &Order, pid: u32, happened: &Receiver<Happened>, logging: &Rece
         }
         Ok(Happened::Ended(status)) => {
             // The sweep quotes the server's last lines as soon as it knows of the end.
-            let _ = logging.recv_timeout(LOGGED_WITHIN);
+            unlogged.wait();
             say(&Said::Ended { how: how(&status) });
             // Other processes of the server may still hold its port and devices.
             end(order, pid, happened, true);

@@ -202,15 +202,16 @@ fn with_flag(line: &str, flag: &str) -> String {
     }
 }
 
-/// Copies the files of a folder, with their permissions.
+/// Copies the files of a folder, with their permissions. The files of committed runs are never changed, so they are linked.
 fn copy(from: &Path, to: &Path) {
+    let is_of_run = from.parent().is_some_and(|parent| parent.ends_with("runs"));
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let (from, to) = (entry.path(), to.join(entry.file_name()));
         if from.is_dir() {
             std::fs::create_dir_all(&to).unwrap();
             copy(&from, &to);
-        } else {
+        } else if !is_of_run || std::fs::hard_link(&from, &to).is_err() {
             std::fs::copy(&from, &to).unwrap();
         }
     }
