@@ -69,9 +69,14 @@ impl SloTest {
         self.evidence.share() / self.allowed()
     }
 
+    /// Describes on which side of its limit the percentile was observed; `None` if no request has the metric.
+    pub fn observed(&self) -> Option<&'static str> {
+        undecided::observed(&self.evidence, self.allowed())
+    }
+
     /// Describes what would decide the limit.
     pub fn would_decide(&self) -> String {
-        undecided::would_decide(&self.evidence, quantile::need_to_decide(self.percentile), self.would_do)
+        undecided::would_decide(&self.evidence, quantile::need_to_decide(self.percentile), self.would_do, 1)
     }
 }
 

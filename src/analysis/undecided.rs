@@ -4,21 +4,38 @@
 use super::saturation;
 use super::worth::{Evidence, MOST_TIMES};
 
-/// Describes the window that would suffice: `a window of 34 s would suffice`.
-pub fn would_do(seconds: f64) -> String {
-    format!("a window of {} would suffice", window(seconds))
+/// With fewer swings, the pace at which the requests in flight rise and fall is hardly known.
+const FEW_SWINGS: u32 = 8;
+
+/// Describes on which side of its limit a percentile was observed; `None` without requests. If one request more or less
+/// above the limit would be the allowed share, the percentile itself, which may lie between two requests, may be on the
+/// other side than the share.
+pub fn observed(evidence: &Evidence, allowed: f64) -> Option<&'static str> {
+    let away = (evidence.above as f64 - allowed * evidence.n as f64).abs();
+    evidence.met(allowed).map(|is_met| match is_met {
+        _ if evidence.above > 0 && away <= 1.0 => "observed at the limit",
+        true => "observed to hold",
+        false => "observed to miss",
+    })
 }
 
-/// Describes what would decide a limit: the length of the window, or why no window of reasonable length
-/// would suffice. `needed` independent requests, none of them above the limit, show that the limit
+/// Describes the window that would suffice for each of `runs` runs: `a window of 34 s would suffice`, `a window of 34 s in
+/// each of 3 runs would suffice`.
+pub fn would_do(seconds: f64, runs: usize) -> String {
+    format!("a window of {}{} would suffice", window(seconds), each_of(runs))
+}
+
+/// Describes what would decide a limit: the length of the window of each of `runs` runs, or why no window of reasonable
+/// length would suffice. `needed` independent requests, none of them above the limit, show that the limit
 /// holds.
-pub fn would_decide(evidence: &Evidence, needed: u64, seconds: Option<f64>) -> String {
+pub fn would_decide(evidence: &Evidence, needed: u64, seconds: Option<f64>, runs: usize) -> String {
     match seconds {
-        Some(seconds) => would_do(seconds),
-        None if evidence.worth.requests * MOST_TIMES < needed as f64 => {
-            format!("a window {MOST_TIMES} times as long would not suffice")
+        Some(seconds) => would_do(seconds, runs),
+        None => {
+            let too_close = "the observed share is too close to the allowed share: ";
+            let why = if evidence.worth.requests * MOST_TIMES < needed as f64 { "" } else { too_close };
+            format!("{why}a window {MOST_TIMES} times as long would not suffice")
         }
-        None => "the observed share is too close to the allowed share for any window to decide".to_owned(),
     }
 }
 
@@ -34,6 +51,21 @@ pub fn worth(evidence: &Evidence) -> Option<String> {
 /// because the arrival rate is then unknown.
 pub fn keeps_up(evidence: &saturation::Evidence) -> Option<f64> {
     (evidence.arrived > 0).then(|| evidence.would_do())
+}
+
+/// Describes the window that would show whether a server kept up, for each of `runs` runs; `None` if no request
+/// arrived.
+pub fn would_show_keeping_up(evidence: &saturation::Evidence, runs: usize) -> Option<String> {
+    let seconds = keeps_up(evidence)?;
+    let each = each_of(runs);
+    Some(match evidence.swings < FEW_SWINGS {
+        true => format!("a window of at least {}{each} is needed", window(seconds)),
+        false => would_do(seconds, runs),
+    })
+}
+
+fn each_of(runs: usize) -> String {
+    if runs > 1 { format!(" in each of {runs} runs") } else { String::new() }
 }
 
 /// Formats a window's length, rounded up to two digits: `34 s`.
@@ -54,11 +86,11 @@ mod tests {
 
     #[test]
     fn what_is_undecided_always_says_what_would_decide_it() {
-        let of = |evidence: Evidence| would_decide(&evidence, 59, evidence.would_do(0.05).map(|times| 10.0 * times));
+        let of = |evidence: Evidence| would_decide(&evidence, 59, evidence.would_do(0.05).map(|times| 10.0 * times), 1);
         assert_eq!(of(evidence(40, 0, 20.0)), "a window of 30 s would suffice");
         assert_eq!(
             of(evidence(1_000, 50, 20.0)),
-            "the observed share is too close to the allowed share for any window to decide"
+            "the observed share is too close to the allowed share: a window 100 times as long would not suffice"
         );
         assert_eq!(of(evidence(40, 0, 0.5)), "a window 100 times as long would not suffice");
     }
@@ -68,6 +100,16 @@ mod tests {
         let of = |worth_of| worth(&evidence(300, 3, worth_of));
         assert_eq!(of(298.9).as_deref(), Some("298"));
         assert_eq!([of(0.75).as_deref(), of(8.0).as_deref(), of(300.0).as_deref()], [Some("0.7"), Some("8"), None]);
+    }
+
+    #[test]
+    fn a_share_within_one_request_of_the_allowed_one_is_at_the_limit() {
+        let of = |n, above| observed(&evidence(n, above, 20.0), 0.05).unwrap_or("nothing");
+        assert_eq!([of(78, 4), of(78, 3), of(20, 1)], ["observed at the limit"; 3]);
+        assert_eq!(
+            [of(78, 5), of(78, 2), of(12, 0), of(0, 0)].map(|words| words.rsplit(' ').next().unwrap()),
+            ["miss", "hold", "hold", "nothing"]
+        );
     }
 
     #[test]

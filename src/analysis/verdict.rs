@@ -445,11 +445,10 @@ fn label(saturation: saturation::Evidence) -> Option<Reason> {
             "{came}, and {rate:.1} ({low:.1} to {high:.1}) per second completed; requests in flight or waiting \
             rose by {growth:.0}"
         ),
-        saturation::State::NotShown => match undecided::keeps_up(&saturation) {
-            Some(window) => format!(
-                "{came} in {seconds:.3} s, too few or too similar to show whether the server kept up; {}",
-                undecided::would_do(window)
-            ),
+        saturation::State::NotShown => match undecided::would_show_keeping_up(&saturation, 1) {
+            Some(window) => {
+                format!("{came} in {seconds:.3} s, too few or too similar to show whether the server kept up; {window}")
+            }
             None => "no request arrived, so nothing shows whether the server kept up".to_owned(),
         },
     };

@@ -16,7 +16,7 @@ use crate::analysis::slo::{self, Answer, SloTest};
 use crate::analysis::verdict::State;
 use crate::analysis::{
     Events, Failures, Gaps, MeanTokens, OfClass, PlanMetrics, Pulse, RunMetrics, Stalls, Summary, Thresholds, Verdict,
-    classes, curve, goodput, judge, measure, quantile, undecided,
+    classes, curve, goodput, judge, measure, quantile,
 };
 use crate::cli::colour::Colour;
 use crate::cli::failure::Failure;
@@ -252,21 +252,17 @@ fn objective_missed(tests: &[SloTest]) -> String {
 }
 
 /// Returns a note if a run leaves the objective undecided. The note states what was observed and that it is not
-/// proven, and the window length that would decide every limit, if there is one.
+/// proven, and what would decide the limit that it names.
 fn objective_undecided(tests: &[SloTest]) -> String {
     let open = || tests.iter().filter(|test| test.answer == Answer::Undecided);
-    let windows: Option<Vec<f64>> = open().map(|test| test.would_do).collect();
-    let longest = windows.and_then(|windows| windows.into_iter().reduce(f64::max));
-    let hopeless = || open().find(|test| test.would_do.is_none() && test.n > 0).map(SloTest::would_decide);
-    let decides = longest.map(undecided::would_do).or_else(hopeless);
     // The limit that was observed to be missed, or else the one that came closest to it.
-    let seen = open().filter(|test| test.n > 0).max_by(|a, b| a.strain().total_cmp(&b.strain()));
-    match (decides, seen) {
-        (Some(decides), Some(test)) => {
-            let verb = if test.met() == Some(true) { "hold" } else { "miss" };
-            format!("objective observed to {verb}, not proven ({}; {decides})", above(test))
+    let worst = open().filter(|test| test.n > 0).max_by(|a, b| a.strain().total_cmp(&b.strain()));
+    match worst.and_then(|test| Some((test, test.observed()?))) {
+        Some((test, observed)) => {
+            let for_it = if open().count() > 1 { " for it" } else { "" };
+            format!("objective {observed}, not proven ({}; {}{for_it})", above(test), test.would_decide())
         }
-        _ => "objective undecided: no request has the limited metric".to_owned(),
+        None => "objective undecided: no request has the limited metric".to_owned(),
     }
 }
 

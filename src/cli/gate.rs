@@ -13,7 +13,6 @@ use crate::analysis::comparison::{self, Comparison, Missed};
 use crate::analysis::curve::{GivenUpRun, Point, Rung};
 use crate::analysis::saturation::State as Saturation;
 use crate::analysis::slo::Answer;
-use crate::analysis::undecided;
 use crate::cli::compare;
 use crate::cli::failure::Failure;
 use crate::expand::{GateAnswer, GateState, Pending, PlannedRun, gate_states};
@@ -174,7 +173,7 @@ fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
             ));
         }
         (Some(Saturation::NotShown), _) => {
-            let decides = rung.window_to_keep_up().map_or("no request arrived".to_owned(), undecided::would_do);
+            let decides = rung.would_show_keeping_up().unwrap_or("no request arrived".to_owned());
             gate.undecided.push(format!("{name}: whether the server keeps up: {decides}"));
         }
         _ => {}

@@ -74,8 +74,8 @@ pub(super) fn longer(finding: &Finding, (low, high): (Option<Bound>, Option<Boun
     };
     let (load, seconds, confirm) = (finding.metric.words(load.to_f64()), seconds.ceil(), confirm.ceil());
     Some(format!(
-        "{seconds} s more at {load} would decide this, so a search with `confirm: {confirm}s` may; its long runs are \
-         measured again"
+        "{seconds} s more at {load} would decide this; `confirm: {confirm}s` includes them, but measures all long runs \
+         again"
     ))
 }
 

@@ -43,7 +43,7 @@ pub fn text(comparison: &Comparison) -> String {
         }
         out.push_str(&effects::text(family));
     }
-    if few_samples(comparison) {
+    if few_samples(comparison.families.iter().filter(|family| !untested::is_untested(family))) {
         out.push_str(&format!("\n{FEW}\n"));
     }
     out.push_str(&fill("\n", 2, &conclusion(comparison)));
@@ -87,9 +87,9 @@ fn two_of_errors(cell: &CellAnswer) -> Option<&'static str> {
     )
 }
 
-/// Whether any mean in the comparison has the mark for few samples.
-fn few_samples(comparison: &Comparison) -> bool {
-    let cells = comparison.families.iter().flat_map(|family| &family.cells);
+/// Whether any mean of the families has the mark for few samples.
+fn few_samples<'a>(families: impl IntoIterator<Item = &'a Family>) -> bool {
+    let cells = families.into_iter().flat_map(|family| &family.cells);
     let means = cells.flat_map(|cell| &cell.tests).flat_map(|test| [&test.baseline, &test.arm]);
     means.flatten().any(|mean| mean.few_samples)
 }
@@ -103,7 +103,7 @@ fn title(comparison: &Comparison, family: &Family, quoted: impl Fn(&str) -> Stri
     };
     let method = method(comparison.adjusted_by);
     let tests = match (family.members(), family.tests) {
-        (_, 0) if !family.has_equal_values() => "nothing could be tested".to_owned(),
+        _ if family.is_untested() => "nothing could be tested".to_owned(),
         (members, 0) => counted(members, "test"),
         (1, _) => "1 test".to_owned(),
         (members, made) if made == members => format!("{members} tests, p adjusted for all of them ({method})"),
@@ -346,7 +346,7 @@ pub fn markdown(comparison: &Comparison) -> String {
         }
         out.push_str(&effects::markdown(family));
     }
-    if few_samples(comparison) {
+    if few_samples(&comparison.families) {
         out.push_str(&format!("\n\\{FEW}\n"));
     }
     out

@@ -8,7 +8,6 @@ use crate::analysis::curve::{Axis, Basis, Bracket, Curve, Figure, Knee, Ordinate
 use crate::analysis::quantile;
 use crate::analysis::saturation::State;
 use crate::analysis::slo::Answer;
-use crate::analysis::undecided;
 use crate::plan::{Percentile, Slo};
 use crate::rows::GivenUp;
 
@@ -231,7 +230,7 @@ fn not_shown(curve: &Curve) -> Option<String> {
 /// Returns the length of the window that would show whether the server keeps up, in brackets: ` (a window of
 /// 40 s would suffice)`; empty if it is unknown.
 pub(crate) fn window_to_keep_up(rung: &Rung) -> String {
-    rung.window_to_keep_up().map(|window| format!(" ({})", undecided::would_do(window))).unwrap_or_default()
+    rung.would_show_keeping_up().map(|window| format!(" ({window})")).unwrap_or_default()
 }
 
 /// Lists the limits that are undecided at each load: what was observed, and what would decide them. `why` adds the

@@ -20,7 +20,8 @@ pub(super) fn is_untested(family: &Family) -> bool {
 
 /// Renders why no test was possible, and what would make tests possible.
 pub(super) fn text(family: &Family, see: f64) -> String {
-    let tests = || family.cells.iter().flat_map(|cell| &cell.tests);
+    // Metrics that cannot exist are no tests of the family.
+    let tests = || family.cells.iter().flat_map(|cell| &cell.tests).filter(|test| test.in_family);
     let mut out = fill("\n", 2, &format!("Why none of the {} tests could be made:", tests().count()));
     let refused: Vec<&Test> = tests().filter(|test| test.outcome == Outcome::Refused).collect();
     if let (Some(least), Some(most)) =

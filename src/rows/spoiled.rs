@@ -115,3 +115,17 @@ impl fmt::Display for SpoilCause {
         f.pad(self.short())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_did_not_start_shows_nothing_about_the_load_in_earlier_records_either() {
+        let spoiled = |cause, detail: &str| Spoiled { cause, detail: detail.to_owned(), retry_after: None };
+        let early = format!("the server ended with exit code 2 after 80ms, {BEFORE_READY}");
+        assert!(!spoiled(SpoilCause::NotStarted, &early).is_of_the_load());
+        assert!(!spoiled(SpoilCause::ServerDied, &early).is_of_the_load());
+        assert!(spoiled(SpoilCause::ServerDied, "the server process ended during the run").is_of_the_load());
+    }
+}

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::{Pid, Signal, getpid, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::own_program::own_program;
 
@@ -53,7 +53,7 @@ impl Drop for Watchdog {
 /// happens only when sweepline ends.
 pub fn watch() -> io::Result<()> {
     io::copy(&mut io::stdin().lock(), &mut io::sink())?;
-    let _ = kill_process_group(getpid(), Signal::KILL);
+    kill_group(std::process::id());
     Ok(())
 }
 

@@ -36,7 +36,9 @@ fn settings_that_are_worse_have_a_short_run_and_alike_ones_are_said_to_be_so() {
     let settings = after["settings"].as_array().unwrap();
     let of = |at: usize, key: &str| settings[at][key].as_f64().unwrap();
     assert_eq!(of(0, "runs"), 1.0, "eight times slower, so it is not run again: {after:#}");
-    assert!(of(1, "low") > 2.0 * of(0, "high"), "{after:#}");
+    // The servers are measured in real time, so a busy machine narrows the gap.
+    let factor = if lab::is_whole() { 4.0 } else { 2.0 };
+    assert!(of(1, "low") > factor * of(0, "high"), "{after:#}");
     // It is a matter of chance which of two equal settings looks better.
     let is_named = standing.contains("slots=8 with ") || standing.contains("slots=16 with ");
     assert!(is_named && !standing.contains("slots=1 with "), "{standing}");

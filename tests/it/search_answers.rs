@@ -132,7 +132,7 @@ fn has_one_answer(seed: &str, confirm: &str) -> bool {
 #[test]
 fn a_search_has_one_answer_in_every_output_and_gates_answer_only_what_is_shown() {
     let unshown = std::thread::scope(|scope| {
-        let cases = [("1", "0s"), ("2", "5s"), ("5", "20s")];
+        let cases = [("1", "0s"), ("1", "5s"), ("2", "5s"), ("5", "20s"), ("8", "20s")];
         let started = cases.map(|(seed, confirm)| scope.spawn(move || has_one_answer(seed, confirm)));
         started.map(|case| case.join().expect("one answer")).into_iter().filter(|is_unshown| *is_unshown).count()
     });
@@ -172,7 +172,7 @@ fn a_later_sweep_takes_what_is_shown_if_it_asks_for_it() {
 #[test]
 fn a_search_that_an_earlier_version_ended_requests_no_more_runs() {
     let mut without = 0;
-    for seed in ["1", "2"] {
+    for seed in ["1", "2", "4"] {
         let lab = Lab::new();
         lab.write("plan.yaml", &plan(seed, "5s"));
         honest(&lab.run(&["run", "plan.yaml"]));

@@ -51,7 +51,9 @@ fn samples_that_take_long() {
         "import::hostile",
         "import_cells::",
         "narrow::",
+        "optimize::settings_that_are_worse",
         "otlp::",
+        "telemetry::what_the_mock_says",
     ];
     run(&["--test", "it"], &filters);
 }

@@ -112,8 +112,8 @@ fn outside(open: &[&Member], of: usize) -> String {
     let all = of_cells().all(|member| needed(&member).is_some());
     // The line contains two numbers of repeats, so each states the tests to which it applies.
     let repeats = match most.filter(|_| all && open.len() > 1) {
-        Some(most) if needed(first) == Some(most) => " for all".to_owned(),
-        Some(most) => format!(" for it, and {most} repeats would suffice for all"),
+        Some(most) if needed(first) == Some(most) => " for all of them".to_owned(),
+        Some(most) => format!(" for it, and {most} repeats for all of them"),
         None => String::new(),
     };
     let unknown = match first.outcome {

@@ -194,7 +194,11 @@ fn answer(
         (Found::Same(_), _) => bare(MarginAnswer::Worse, format!("outside the margin of {size}: shown")),
         (Found::Few(sd), _) => {
             let repeats = needed(limit, sd.map(|sd| (sd, 2)), test.sequence);
-            let words = format!("{not_shown}{}", would_do(repeats));
+            let decide = match sd {
+                Some(_) => would_do(repeats),
+                None => repeats.map(|repeats| format!("; {repeats} repeats advised")).unwrap_or_default(),
+            };
+            let words = format!("{not_shown}{decide}");
             Margin { repeats_needed: repeats, ..bare(MarginAnswer::NotShown, words) }
         }
         (Found::Tested(t), worsening) => {

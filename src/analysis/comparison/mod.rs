@@ -278,9 +278,10 @@ impl Family {
         self.claims.iter().map(|claim| claim.tests).sum()
     }
 
-    /// Whether a test found equal values, or equal differences, in every repeat.
-    pub fn has_equal_values(&self) -> bool {
-        self.cells.iter().flat_map(|cell| &cell.tests).any(|test| test.in_family && test.outcome == Outcome::Constant)
+    /// Whether no test could be made. A test that finds equal values in every repeat has no p-value, but is made.
+    pub fn is_untested(&self) -> bool {
+        let is_constant = |test: &Test| test.in_family && test.outcome == Outcome::Constant;
+        self.tests == 0 && !self.cells.iter().flat_map(|cell| &cell.tests).any(is_constant)
     }
 }
 

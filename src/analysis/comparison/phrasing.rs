@@ -17,9 +17,14 @@ pub(super) fn of(test: &Test, see: f64) -> String {
         (Found::Same(difference), _) => {
             format!("{} in every repeat: no variation to test against", moved(&test.quantity, *difference))
         }
-        (Found::Few(_), _) => {
+        (Found::Few(deviation), _) => {
             let repeats = counted(test.repeats_needed.unwrap_or_default(), "repeat");
-            format!("{}, not proven; {repeats} would suffice", seen_in(&test.quantity, test.observed, "repeat"))
+            // A single repeat shows nothing of how repeats vary, so the number is only what is generally advised.
+            let decide = match deviation {
+                Some(_) => format!("{repeats} would suffice"),
+                None => format!("{repeats} advised"),
+            };
+            format!("{}, not proven; {decide}", seen_in(&test.quantity, test.observed, "repeat"))
         }
         (Found::Tested(_), Outcome::NotShown) => {
             let among = test.p.filter(|p| *p <= power::LEVEL).map_or("", |_| ", adjusted for other tests,");

@@ -30,6 +30,8 @@ pub struct Limit {
     /// The lowest and the highest value of the percentile among the runs; `None` if a run has too few
     /// requests for it.
     pub observed: Option<[Value; 2]>,
+    /// Number of runs.
+    pub(crate) runs: usize,
     /// Combined evidence of the runs on the share of requests above the limit.
     pub evidence: Evidence,
     /// Minimum number of independent requests needed to show that the limit holds.
@@ -88,36 +90,37 @@ impl Limit {
     /// the reasons ([`Limit::why_undecided`]).
     pub fn undecided(&self, why: bool) -> String {
         let Evidence { n, above, .. } = self.evidence;
-        let verb = match self.met() {
-            Some(true) => "hold",
-            Some(false) => "miss",
-            None => return "undecided (no request has this metric)".to_owned(),
+        let Some(observed) = undecided::observed(&self.evidence, 1.0 - quantile::share(self.percentile)) else {
+            return "undecided (no request has this metric)".to_owned();
         };
         if why {
-            return format!("observed to {verb}, not proven ({})", self.why_undecided());
+            return format!("{observed}, not proven ({})", self.why_undecided());
         }
-        let decides = undecided::would_decide(&self.evidence, self.independent_needed, self.would_do);
-        format!("observed to {verb}, not proven ({above} of {n} {} above it; {decides})", self.counted())
+        let decides = self.would_decide();
+        format!("{observed}, not proven ({above} of {n} {} above it; {decides})", self.counted())
     }
 
     /// Explains why the limit is undecided and what would decide it: the observation, the number of
     /// independent requests that the runs are worth, and the window that would suffice.
     pub fn why_undecided(&self) -> String {
-        let Evidence { n, worth, .. } = self.evidence;
+        let Evidence { n, above, worth, .. } = self.evidence;
         let (what, observed) = (self.counted(), self.observation());
         if n == 0 {
             return "no request has this metric".to_owned();
         }
-        let needed = self.independent_needed;
-        let decides = undecided::would_decide(&self.evidence, needed, self.would_do);
-        if worth.requests < needed as f64 {
-            let worth = match undecided::worth(&self.evidence) {
-                Some(worth) => format!("worth {worth} independent {what}"),
-                None => format!("{n} {what}"),
-            };
-            return format!("{observed}; {worth}, {needed} needed; {decides}");
-        }
-        format!("{observed}; {decides}")
+        let (needed, decides) = (self.independent_needed, self.would_decide());
+        let few = (worth.requests < needed as f64).then(|| match undecided::worth(&self.evidence) {
+            Some(worth) => format!("; worth {worth} independent {what}"),
+            None => format!("; {n} {what}"),
+        });
+        // With requests above the limit, more are needed.
+        let least = few.as_ref().filter(|_| above == 0).map(|_| format!(", {needed} needed"));
+        format!("{observed}{}{}; {decides}", few.unwrap_or_default(), least.unwrap_or_default())
+    }
+
+    /// Describes what would decide the limit.
+    fn would_decide(&self) -> String {
+        undecided::would_decide(&self.evidence, self.independent_needed, self.would_do, self.runs)
     }
 }
 
@@ -152,6 +155,7 @@ pub fn limits(runs: &[Run]) -> Vec<Limit> {
             percentile: tested.percentile,
             limit: tested.limit,
             observed,
+            runs: runs.len(),
             evidence,
             independent_needed: quantile::need_to_decide(tested.percentile),
             answer,

@@ -193,6 +193,11 @@ impl<'a> Rung<'a> {
         undecided::keeps_up(&self.saturation()?)
     }
 
+    /// Describes the window of [`Rung::window_to_keep_up`].
+    pub fn would_show_keeping_up(&self) -> Option<String> {
+        undecided::would_show_keeping_up(&self.saturation()?, self.runs.len())
+    }
+
     /// Returns whether more requests arrived than the server served.
     pub fn is_saturated(&self) -> bool {
         self.state() == Some(Saturation::Saturated)

@@ -119,7 +119,7 @@ impl std::fmt::Display for Caveat {
             Caveat::Unconfirmed { load } => write!(f, "no long run confirms {load}"),
             Caveat::FailedConfirmations { runs: 1 } => write!(f, "one higher load was not confirmed by its long run"),
             Caveat::FailedConfirmations { runs } => {
-                write!(f, "{runs} loads above the result were not confirmed by their long runs")
+                write!(f, "{runs} higher loads were not confirmed by their long runs")
             }
             Caveat::NotMonotone { misses, holds } => {
                 write!(f, "not monotone: {misses} misses and {holds} holds")

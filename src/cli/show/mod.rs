@@ -123,21 +123,17 @@ fn holds(store: &Store, plan: &ResolvedPlan, record: &RunRecord) -> bool {
 fn slo_line(test: &SloTest, is_saturated: bool, why: bool) -> String {
     let SloTest { metric, percentile, limit, above, n, alike_needed, evidence, answer, would_do } = test;
     let is_open = *answer == Answer::Undecided;
-    let answered = match test.met().filter(|_| is_open) {
-        Some(true) => "observed to hold, not proven",
-        Some(false) => "observed to miss, not proven",
-        None => answer.name(),
+    // The objective as a whole is missed if the queue grows.
+    let answered = match test.observed().filter(|_| is_open) {
+        Some(observed) if is_saturated => format!("{observed} in this window, but the queue grows"),
+        Some(observed) => format!("{observed}, not proven"),
+        None => answer.name().to_owned(),
     };
-    let decides = match answer {
-        Answer::Undecided if is_saturated => {
-            "; saturated: the queue grows, so a longer window does not help".to_owned()
-        }
-        Answer::Undecided if *n > 0 => format!("; {}", test.would_decide()),
-        _ => String::new(),
-    };
+    let is_undecided = is_open && *n > 0 && !is_saturated;
+    let decides = if is_undecided { format!("; {}", test.would_decide()) } else { String::new() };
     let worth = undecided::worth(evidence).map(|worth| format!(", worth {worth} independent ones"));
     let worth = worth.filter(|_| why || !is_open).unwrap_or_default();
-    let is_needed = why && is_open && *above == 0 && would_do.is_some() && !is_saturated;
+    let is_needed = why && is_undecided && *above == 0 && would_do.is_some();
     let need =
         if is_needed { format!("; {alike_needed} with none above it would show that it holds") } else { String::new() };
     let percentile = percentile.name();

@@ -231,8 +231,8 @@ fn a_gate_on_a_search_answers_only_what_is_shown() {
         let expansion = expand_with(&least, known).expect("expands");
         expansion.pending.first().map(|pending| (pending.state, pending.why.clone()))
     };
-    let why = "limit: vllm · small · B1: shown 19.5 qps, observed 20.5 qps; 42 s more at 20.5 qps would decide this, so a search \
-               with `confirm: 62s` may; its long runs are measured again";
+    let why = "limit: vllm · small · B1: shown 19.5 qps, observed 20.5 qps; 42 s more at 20.5 qps would decide this; `confirm: \
+               62s` includes them, but measures all long runs again";
     let known = searched([Some("19.5"), Some("20.5"), None], Some(("20.5", 42.0)), Some("20.5"));
     assert_eq!(stopped(&known), Some((Waits::Undecided, why.to_owned())));
 }

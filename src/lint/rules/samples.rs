@@ -47,7 +47,11 @@ pub(crate) fn undecidable_slo(view: &View, sweep: &SweepView) -> Option<Finding>
     };
     Some(sweep.finding(
         at,
-        format!("{metric} {} needs {need} requests to be shown to hold, but {}{ends}", percentile.name(), short.says()),
+        format!(
+            "{metric} {} needs at least {need} requests to be shown to hold, but {}{ends}",
+            percentile.name(),
+            short.says()
+        ),
         remedy(view, sweep),
     ))
 }

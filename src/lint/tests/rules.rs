@@ -511,7 +511,8 @@ fn undecidable_slo() {
     };
     assert!(!said("M019", &at("e2e: { p99: 1s }", "299s")));
     let (message, remedy) = words("M019", &at("ttft: { p50: 1s }, e2e: { p99: 1s }", "298s"));
-    let expected = "e2e p99 needs 299 requests to be shown to hold, but only 298 are expected at `qps: 1` in 298s";
+    let expected =
+        "e2e p99 needs at least 299 requests to be shown to hold, but only 298 are expected at `qps: 1` in 298s";
     assert_eq!(message, expected);
     assert_eq!(remedy, "write `phases: { measure: 368s }`, or `qps: 1.3` or more");
     assert!(!said("M019", &at("ttft: { p95: 1s }", "59s")) && said("M019", &at("ttft: { p95: 1s }", "58s")));

@@ -189,7 +189,7 @@ impl Screen {
             }
             Event::Launched { endpoint, after, log } => {
                 self.waiting.remove(endpoint);
-                let after = Nanos::from(Duration::from_millis(after.as_millis() as u64)).spoken();
+                let after = Nanos::from(Duration::from_millis((after.as_secs_f64() * 1e3).round() as u64)).spoken();
                 self.of(Kind::Server, endpoint, false, &format!("ready after {after} (log: {})", plain(log)));
             }
             Event::Relaunching { endpoint, reason, again, of } => {

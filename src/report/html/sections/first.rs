@@ -205,13 +205,10 @@ fn undecided(one: &Configuration, name: &str) -> Option<String> {
 /// outcome for each arm and metric, and the conclusion over all tests.
 fn of_comparison(comparison: &Comparison) -> Vec<String> {
     let mut answers: Vec<String> = comparison.families.iter().flat_map(of_family).collect();
-    let made: u32 = comparison.families.iter().map(|family| family.tests).sum();
     let members: u32 = comparison.families.iter().map(Family::members).sum();
-    let all = match (members, made) {
-        (_, 0) if !comparison.families.iter().any(Family::has_equal_values) => {
-            format!("No test was possible: {}", conclusion(comparison))
-        }
-        (members, _) => format!("All {} together: {}", counted(members, "test"), conclusion(comparison)),
+    let all = match comparison.families.iter().all(Family::is_untested) {
+        true => format!("No test was possible: {}", conclusion(comparison)),
+        false => format!("All {} together: {}", counted(members, "test"), conclusion(comparison)),
     };
     answers.push(sentence(&all));
     answers
@@ -272,8 +269,8 @@ fn of_metric(tests: &[&Test]) -> String {
 /// Describes each configuration at its heaviest load. Used if there is neither an objective nor a comparison.
 fn of_loads(sources: &Sources, names: &Names) -> Vec<String> {
     let said: Vec<String> = sources.curves.iter().filter_map(|curve| heaviest(curve, &names.curve(curve))).collect();
-    let lead =
-        "The plan declares no objective and no comparison, so nothing was judged; at the heaviest load that counts,";
+    let lead = "The plan declares no objective and no comparison, so nothing was judged; at the heaviest load whose runs \
+                are not invalid,";
     match said.as_slice() {
         [] => Vec::new(),
         [first, others @ ..] => {

@@ -131,7 +131,7 @@ impl<'a> Drawn<'a> {
             1 => "1 attempt failed or was replaced".to_owned(),
             lost => format!("{lost} attempts failed or were replaced"),
         };
-        format!("{} took {busy} in {stretches}; {lost}", counted(runs, "run"))
+        format!("{} took {busy} together, in {stretches}; {lost}", counted(runs, "run"))
     }
 
     fn caption(&self) -> Vec<String> {
@@ -286,6 +286,6 @@ mod tests {
             drawn.caption()
         );
         assert!(drawn.caption()[0].contains("9h58m from 2027-01-15 08:01 UTC"), "{:?}", drawn.caption());
-        assert_eq!(drawn.finding(), "2 runs took 2m10s in 2 stretches; 1 attempt failed or was replaced");
+        assert_eq!(drawn.finding(), "2 runs took 2m10s together, in 2 stretches; 1 attempt failed or was replaced");
     }
 }
