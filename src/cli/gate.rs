@@ -81,7 +81,10 @@ pub(super) fn check(
     }
     let compared = compare::declared(plan, &workspace.expansion, store, left_out);
     match compared.as_ref().map(|compared| &compared.gate) {
-        Some(comparison::Gate::Fails { missed }) => gate.missed.extend(missed.iter().map(worse)),
+        Some(comparison::Gate::Fails { missed, undecided }) => {
+            gate.missed.extend(missed.iter().map(worse));
+            gate.untested.clone_from(undecided);
+        }
         Some(comparison::Gate::Unanswered { why }) => gate.untested = Some(why.clone()),
         Some(comparison::Gate::Passes) | None => {}
     }

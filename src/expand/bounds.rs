@@ -52,6 +52,10 @@ pub(super) fn undecided(finding: &Finding, bounds: (Option<Bound>, Option<Bound>
 /// Describes how much longer the runs of a search must be to decide a gate; `None` if no search found the load.
 pub(super) fn longer(finding: &Finding, (low, high): (Option<Bound>, Option<Bound>)) -> Option<String> {
     let figures = finding.search.as_ref()?;
+    // A search that ended without any answer says itself what its runs lack.
+    if figures.observed.is_none() && figures.misses.is_none() {
+        return None;
+    }
     let number = |bound: Option<Bound>| match bound {
         Some(Bound::Number(bound)) => Some(bound),
         _ => None,

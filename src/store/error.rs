@@ -167,7 +167,11 @@ pub enum StoreError {
         prefix: String,
     },
     /// The only run with this prefix has attempts but no result.
-    #[error("run {id} was attempted but has no result in {dir}: see `sweepline why {id}`", dir = dir.display())]
+    #[error(
+        "run {id} was attempted but has no result in {}: see `sweepline why {id}{}`",
+        dir.display(),
+        typed_results(dir)
+    )]
     OnlyTried {
         /// The results folder.
         dir: PathBuf,

@@ -161,7 +161,10 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
     honest(&ended);
     let choice = choices(&lab, "plan.yaml").remove(0);
     let standing = choice["standing"].as_str().unwrap();
-    assert!(standing.starts_with("shown none, observed 20 qps; not found; no run at 20 can decide: "), "{standing}");
+    assert!(
+        standing.starts_with("shown none, observed 20 qps; not found; runs at 20 have too few requests to decide: "),
+        "{standing}"
+    );
     assert!(standing.ends_with(" requests, but a p99 needs at least 299; extend the window; 1 run"), "{standing}");
     assert!(ended.stderr.contains(standing), "{}", ended.stderr);
     let answer = &choice["answers"][0];

@@ -110,7 +110,8 @@ fn agree(family: &Family, found: &[(Kind, Option<MarginAnswer>)], is_failing: bo
     };
     assert_eq!(claim.conclusion, expected, "{what}");
     match (Gate::of(std::slice::from_ref(family)), claim.conclusion) {
-        (Gate::Fails { missed }, Conclusion::Worse) => {
+        (Gate::Fails { missed, undecided }, Conclusion::Worse) => {
+            assert_eq!(undecided, None, "{what}: the only arm is worse");
             assert_eq!(missed.len(), against + usize::from(is_failing), "{what}: {missed:?}");
         }
         (Gate::Unanswered { .. }, Conclusion::Undecided) => {}
@@ -236,7 +237,9 @@ fn effects_over_all_cells_are_tests_of_the_family() {
     assert!(all.cells.iter().all(|cell| cell.tests[0].p_adjusted >= cell.tests[0].p));
     let claim = &all.claims[0];
     assert_eq!((claim.conclusion, claim.worse.len(), claim.tests), (Conclusion::Worse, 1, 7));
-    assert!(matches!(Gate::of(std::slice::from_ref(&all)), Gate::Fails { missed } if missed[0].cell == "all cells"));
+    assert!(
+        matches!(Gate::of(std::slice::from_ref(&all)), Gate::Fails { missed, .. } if missed[0].cell == "all cells")
+    );
     // The effect is beyond a margin that no single cell is shown to exceed.
     let margin = |margin| {
         Family::settled(

@@ -18,6 +18,8 @@ pub enum Gate {
     Fails {
         /// The failures, one for each metric or share that is worse.
         missed: Vec<Missed>,
+        /// Why other arms are undecided; null if none is.
+        undecided: Option<String>,
     },
     /// Nothing is worse, but the conditions for passing are not shown to hold.
     Unanswered {
@@ -49,11 +51,11 @@ impl Gate {
     /// test could be made.
     pub fn of(families: &[Family]) -> Gate {
         let missed: Vec<Missed> = families.iter().flat_map(missed).collect();
-        if !missed.is_empty() {
-            return Gate::Fails { missed };
-        }
         let open = |family: &Family| family.claims.iter().any(|claim| claim.conclusion == Conclusion::Undecided);
         let why: Vec<String> = families.iter().filter(|family| open(family)).map(why).collect();
+        if !missed.is_empty() {
+            return Gate::Fails { missed, undecided: (!why.is_empty()).then(|| why.join("; ")) };
+        }
         match families.iter().all(|family| family.claims.is_empty()) {
             true => Gate::Unanswered { why: "nothing could be tested (0 refused, 0 n/a)".to_owned() },
             false if !why.is_empty() => Gate::Unanswered { why: why.join("; ") },

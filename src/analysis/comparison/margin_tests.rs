@@ -111,7 +111,7 @@ fn a_gate_passes_where_margins_are_shown_and_fails_where_errors_are() {
     assert_eq!(gate(slower, Some(0.02), 0), Gate::Passes, "slower, and within the margin");
     assert_eq!(gate(noisy, None, 0), Gate::Passes, "no difference shown");
     let missed = |gate| match gate {
-        Gate::Fails { missed } => missed.into_iter().map(|one: Missed| one.what).collect::<Vec<_>>().join("\n"),
+        Gate::Fails { missed, .. } => missed.into_iter().map(|one: Missed| one.what).collect::<Vec<_>>().join("\n"),
         other => panic!("{other:?}"),
     };
     assert!(missed(gate(slower, None, 0)).starts_with("ttft_p50 slower by 1.0 %"));
@@ -133,6 +133,13 @@ fn a_gate_passes_where_margins_are_shown_and_fails_where_errors_are() {
         other => panic!("{other:?}"),
     }
     assert!(matches!(Gate::of(&[]), Gate::Unanswered { .. }));
+    let of = |times| family(vec![test(times)], Some(0.02), 0);
+    match Gate::of(&[of(slower.map(|one| one * 1.1)), of(noisy)]) {
+        Gate::Fails { missed, undecided: Some(why) } => {
+            assert!(missed.len() == 1 && why.starts_with("1 of 1 tests do not show"), "{missed:?}: {why}");
+        }
+        other => panic!("an undecided comparison is told beside a failure: {other:?}"),
+    }
 }
 
 #[test]

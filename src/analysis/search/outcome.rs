@@ -141,8 +141,8 @@ impl std::fmt::Display for Caveat {
             Caveat::Invalid { runs } => write!(f, "{runs} runs were invalid and do not count"),
             Caveat::TooFewRequests { load, short: Short { percentile, requests, needs } } => write!(
                 f,
-                "no run at {load} can decide: {requests} requests, but a {} needs at least {needs}; extend the \
-                window",
+                "runs at {load} have too few requests to decide: {requests}, but a {} needs at least {needs}; extend \
+                 the window",
                 quantile::name(*percentile)
             ),
         }

@@ -179,7 +179,7 @@ fn a_search_ends_where_no_run_can_tell_and_says_why() {
     let (probes, outcome) = ended(40.0);
     assert_eq!((outcome.end, outcome.found, probes.len()), (End::TooFewRequests, None, 1), "{outcome:?}");
     let words = outcome.caveats[0].to_string();
-    assert_eq!(words, "no run at 1 can decide: 40 requests, but a p99 needs at least 299; extend the window");
+    assert_eq!(words, "runs at 1 have too few requests to decide: 40, but a p99 needs at least 299; extend the window");
     // Slightly too few requests (280 of 299) may be due to chance, so the search makes up to three runs at
     // this load before it gives up.
     let (probes, outcome) = ended(280.0);

@@ -69,8 +69,10 @@ pub(super) fn run(args: ReportArgs) -> Result<Exit, Failure> {
     if let Some(folder) = &args.figures {
         figures::write_all(folder, &report.figures().map_err(unexpected)?, args.overwrite)?;
     }
-    let (runs, size) = (counted(readings.runs.len(), "run"), page.len().div_ceil(1024));
-    stderr::complain(&format!("{}: {runs}, {size} KiB; open it in a browser", path.display()));
+    let without = readings.without.len();
+    let of = if without > 0 { format!("{} of ", readings.runs.len()) } else { String::new() };
+    let (runs, size) = (counted(readings.runs.len() + without, "run"), page.len().div_ceil(1024));
+    stderr::complain(&format!("{}: {of}{runs}, {size} KiB; open it in a browser", path.display()));
     if page.len() > LARGE {
         stderr::complain(
             "note: a page above 5 MB is slow to open and to send: select fewer runs with --only and --skip",

@@ -23,7 +23,8 @@ pub(crate) fn few_requests(view: &View, sweep: &SweepView) -> Option<Finding> {
         true => quantile::need_to_decide(percentile) as f64,
         false => 0.0,
     };
-    let short = Short::of(sweep, |expected| (decided..need).contains(&expected))?;
+    Short::of(sweep, |expected| (decided..need).contains(&expected))?;
+    let short = Short::of(sweep, |expected| expected < need)?;
     Some(sweep.finding(
         short.rung.at.clone(),
         format!("{} needs {need} requests, but {}", percentile.name(), short.says()),

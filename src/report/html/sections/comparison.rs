@@ -289,8 +289,11 @@ fn failures(family: &Family) -> Block {
     let has_failures = |cell: &&CellAnswer| cell.guardrail.arm.failed + cell.guardrail.baseline.failed > 0;
     let failing: Vec<&CellAnswer> = family.cells.iter().filter(has_failures).collect();
     if failing.is_empty() {
-        let cells = counted(family.cells.len(), "cell");
-        return Block::Text { text: format!("Failed requests: none on either side, in {cells}.") };
+        let text = match family.cells.iter().filter(|cell| cell.guardrail.rounds > 0).count() {
+            0 => "Failed requests: n/a, no repeat was measured on both arms.".to_owned(),
+            cells => format!("Failed requests: none on either side, in {}.", counted(cells, "cell")),
+        };
+        return Block::Text { text };
     }
     let columns = ["cell", "failed, arm#", "of#", "failed, baseline#", "of#", "in words"];
     let of = family.cells.len();

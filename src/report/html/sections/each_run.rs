@@ -252,7 +252,7 @@ fn lacking(run: &RunWithout, sources: &Sources) -> RunPart {
         server: None,
         parts: None,
         drawing: None,
-        show: format!("sweepline why {} {}", sources.plan_typed, short(&labels.run_id)),
+        show: format!("sweepline why --plan {} {}", sources.plan_typed, short(&labels.run_id)),
     }
 }
 

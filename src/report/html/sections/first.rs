@@ -136,8 +136,10 @@ fn of_objective(sources: &Sources, names: &Names) -> Vec<String> {
     let holding: Vec<usize> = all.iter().copied().filter(|at| holds(&configurations[*at])).collect();
     let of = all.len();
     match (said.is_empty(), holding.len()) {
-        (_, 0) if of > 0 => {
-            answers.push(format!("No load of any of the {of} configurations is shown to meet the objective."))
+        // The limit of a single one follows.
+        (_, 0) if of > 1 => {
+            let other = if searched.is_empty() { "" } else { "other " };
+            answers.push(format!("No load of any of the {of} {other}configurations is shown to meet the objective."))
         }
         (true, count) if of > 0 => {
             let limits: Vec<String> = holding.iter().take(MOST).map(|at| limit(*at)).collect();

@@ -93,8 +93,13 @@ pub(crate) fn runs(sources: &Sources) -> Found {
     }
     let mut blocks = vec![Block::Table { table }];
     blocks.extend(starts(sources).map(|table| Block::Table { table }));
-    if !sources.without.is_empty() {
+    let (given_up, missing) = sources.without.iter().partition::<Vec<_>, _>(|run| run.state == "given up");
+    if !missing.is_empty() {
         blocks.push(Block::Text { text: format!("Run `{}` for the missing runs.", sources.run_again) });
+    }
+    if !given_up.is_empty() {
+        let text = format!("Run `{} --redo given-up` to retry the runs that were given up.", sources.run_again);
+        blocks.push(Block::Text { text });
     }
     Ok(Section { id: "runs", title: TITLE, blocks })
 }

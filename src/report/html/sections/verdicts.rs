@@ -47,7 +47,8 @@ fn meaning(state: &str) -> &'static str {
         "suspect" => "used, with its reason",
         "invalid" => "listed, and excluded from every figure and answer",
         "given up" => {
-            "no result: tried as often as the plan allows; a load that the server rejected misses the objective"
+            "no result: every attempt was spoiled, or its server does not start; a load that the server rejected misses the \
+             objective"
         }
         "unreadable" => "its result is damaged or unreadable, and is excluded",
         _ => "no result yet",
