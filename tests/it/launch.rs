@@ -205,8 +205,9 @@ fn a_server_that_ends_at_once_is_started_again_and_then_its_runs_are_given_up() 
     assert_eq!(ended.stderr.matches("given up: server did not start: ").count(), 2, "{}", ended.stderr);
     assert_eq!(servers(&lab).len(), 2, "one log for each reported start: {:?}", servers(&lab));
     let told = "; its last line: CUDA out of memory";
+    // The list at the end cuts long reasons, and this one contains how long the server ran.
     assert!(
-        ended.stderr.contains(told) && ended.stdout.contains("CUDA out of memory"),
+        ended.stderr.contains(told) && ended.stdout.contains("; its last line: CUDA out of"),
         "{}{}",
         ended.stderr,
         ended.stdout

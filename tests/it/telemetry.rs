@@ -83,7 +83,9 @@ fn what_the_mock_says_of_itself_is_what_the_client_saw() {
     let parts = ["queue_seconds_mean", "prefill_seconds_mean", "decode_seconds_mean"].map(value);
     is_near("the parts of E2E", parts.iter().sum(), value("e2e_seconds_mean"), 0.02);
     is_near("queue and prefill", parts[0] + parts[1], value("ttft_seconds_mean"), 0.05);
-    assert!(parts[1] >= 0.03 && parts[2] >= 0.029, "30 ms of prefill and 15 gaps of 2 ms: {parts:?}");
+    // A token that is late does not make the next ones late.
+    let least = 0.029 * (1.0 - within(0.0));
+    assert!(parts[1] >= 0.03 && parts[2] >= least, "30 ms of prefill and 15 gaps of 2 ms: {parts:?}");
     let of_window = run.records.iter().filter(|record| record.row.phase.name() == "measure").map(|record| &record.row);
     let [cached, prompts] = of_window.fold([0.0, 0.0], |[cached, prompts], row| {
         let told = row.cached_tokens.zip(row.prompt_tokens).map(|(cached, prompt)| [cached, prompt].map(f64::from));

@@ -210,13 +210,13 @@ const REPORT: &[Case] = &[
     case("report plan.yaml --results other", "--set slo.ttft.p50=20ms", Writes("report.html", "≤ 20ms")),
     case("report inside/plan.yaml --results other", "--allow-outside", Writes("report.html", "<html")),
     case("report plan.yaml --results other", "--only qps==80", Prints("report.html: 1 run,")),
-    case("report plan.yaml --results other", "--skip qps==80", Prints("report.html: 1 run,")),
+    case("report plan.yaml --results other", "--skip qps==80", Prints("report.html: 1 of 11 runs,")),
     case("report plan.yaml --results other", "--output page.html", Writes("page.html", "<html")),
     case("report plan.yaml --results other --only qps==80", "--figures pictures", Writes("pictures", "")),
     case("report plan.yaml --results other -o taken", "--force", Writes("taken", "<html")),
     case("report plan.yaml --results other", "--watch", Prints("<html")),
     case("report plan.yaml --results other --watch", "--port {port}", Prints("http://127.0.0.1:{port}/")),
-    case("report plan.yaml --only repeat==0", "--results other", Prints("report.html: 2 runs,")),
+    case("report plan.yaml --only repeat==0", "--results other", Prints("report.html: 2 of 4 runs,")),
 ];
 
 const SHARED: &[Case] = &[
