@@ -2,10 +2,9 @@
 //!
 //! The model: the other requests were not affected, so that figures without the late ones are those of a punctual
 //! client. Latencies from the schedule contain the lateness itself, which is subtracted. In a closed loop, the
-//! request behind a late one is excluded, too (if users
-//! think between requests, it is not known which one that is), because it met a server that had less to do, and the loop as a whole
-//! lost the time that its slots spent waiting for the client. If more than half of the requests are affected, the
-//! others cannot stand for the run.
+//! request behind a late one is excluded, too, because it met a server that had less to do (if users think between
+//! requests, it is not known which one that is), and the loop as a whole lost the time that its slots spent waiting for
+//! the client. If more than half of the requests are affected, the others cannot stand for the run.
 
 use std::collections::HashSet;
 

@@ -395,7 +395,7 @@ fn a_sweep_waits_for_those_it_comes_after() {
 
 /// Returns an address on which nothing listens as long as this process lives.
 fn dead_address() -> String {
-    let reserved = ReservedPort::new();
+    let reserved = ReservedPort::of_free();
     let address = format!("http://127.0.0.1:{}/v1", reserved.number);
     std::mem::forget(reserved);
     address

@@ -143,7 +143,7 @@ fn a_key_is_found_in_every_part_of_an_address() {
 fn a_key_that_an_address_repeats_is_not_printed() {
     const KEY: &str = "abcd-efgh-ijkl";
     let lab = Lab::new();
-    let silent = ReservedPort::new();
+    let silent = ReservedPort::of_free();
     let port = silent.number;
     for path in [format!("{KEY}/v1"), format!("v1?a={KEY}"), format!("v1#{KEY}")] {
         // `run` would wait for a minute for a server that starts.

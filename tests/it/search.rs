@@ -174,6 +174,13 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
     lab.write("later.yaml", &plan(&format!("{search}{taking}")).replace("p90", "p99"));
     let ended = lab.run(&["run", "later.yaml"]);
     assert!(ended.code == Some(3) && ended.stderr.contains("no load to use: limit: a · m · short"), "{}", ended.stderr);
+    // A report counts no configurations if there is a single one beside the search.
+    let beside = "  beside: { matrix: { scenario: short, qps: 21 } }\n";
+    lab.write("beside.yaml", &plan(&format!("{search}{beside}")).replace("p90", "p99"));
+    lab.run(&["run", "beside.yaml", "-q"]);
+    lab.ok(&["report", "beside.yaml", "-o", "report.html"]);
+    let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
+    assert!(!page.contains(" of 1 configuration") && !page.contains("of the 1 configuration"), "{page}");
 }
 
 /// Each sweep starts with a run that no other sweep needs, and reaches a run that another sweep also needs:

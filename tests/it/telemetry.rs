@@ -71,20 +71,19 @@ fn what_the_mock_says_of_itself_is_what_the_client_saw() {
         (|name: &str| shown["metrics"][name].as_f64().unwrap(), |name: &str| figure(&shown, name).unwrap());
     let seconds = (run.window("measure_end_ns") - run.window("measure_start_ns")) as f64 / 1e9;
 
+    is_near("running", value("requests_running_mean"), 4.0, 0.1);
     // On a busy machine, the client sends its next requests late, so that fewer of them wait at the server.
-    let within = |quiet: f64| if lab::is_whole() { quiet } else { 0.6 };
-    is_near("running", value("requests_running_mean"), 4.0, within(0.1));
-    is_near("waiting", value("requests_waiting_mean"), 4.0, within(0.15));
+    is_near("waiting", value("requests_waiting_mean"), 4.0, if lab::is_whole() { 0.15 } else { 0.5 });
     assert!(value("requests_running_max") <= 4.0 && value("requests_waiting_max") <= 8.0);
     is_near("tokens", value("generation_tokens"), metric("output_throughput_tokens_per_s") * seconds, 0.05);
     is_near("requests", value("requests_succeeded"), metric("requests"), 0.1);
-    is_near("TTFT", value("ttft_seconds_mean"), metric("ttft_mean_ms") / 1e3, within(0.05));
-    is_near("E2E", value("e2e_seconds_mean"), metric("e2e_mean_ms") / 1e3, within(0.05));
+    is_near("TTFT", value("ttft_seconds_mean"), metric("ttft_mean_ms") / 1e3, 0.05);
+    is_near("E2E", value("e2e_seconds_mean"), metric("e2e_mean_ms") / 1e3, 0.05);
     let parts = ["queue_seconds_mean", "prefill_seconds_mean", "decode_seconds_mean"].map(value);
     is_near("the parts of E2E", parts.iter().sum(), value("e2e_seconds_mean"), 0.02);
     is_near("queue and prefill", parts[0] + parts[1], value("ttft_seconds_mean"), 0.05);
-    // A token that is late does not make the next ones late.
-    let least = 0.029 * (1.0 - within(0.0));
+    // On a busy machine, the first token is late, but the last one is due at the same time.
+    let least = if lab::is_whole() { 0.029 } else { 0.027 };
     assert!(parts[1] >= 0.03 && parts[2] >= least, "30 ms of prefill and 15 gaps of 2 ms: {parts:?}");
     let of_window = run.records.iter().filter(|record| record.row.phase.name() == "measure").map(|record| &record.row);
     let [cached, prompts] = of_window.fold([0.0, 0.0], |[cached, prompts], row| {

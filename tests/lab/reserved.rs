@@ -12,8 +12,8 @@ pub struct ReservedPort {
 }
 
 impl ReservedPort {
-    #[expect(clippy::new_without_default, reason = "each value is another port")]
-    pub fn new() -> ReservedPort {
+    /// Reserves a port that is free.
+    pub fn of_free() -> ReservedPort {
         let socket = TcpSocket::new_v4().unwrap();
         // Allows a listener with the same option on the port.
         socket.set_reuseaddr(true).unwrap();

@@ -33,7 +33,7 @@ impl Server {
         probed: impl Fn(&mut Option<TcpListener>) + Send + Sync + 'static,
         serve: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static,
     ) -> Server {
-        let reserved = ReservedPort::new();
+        let reserved = ReservedPort::of_free();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, reserved.number)).unwrap();
         let mut server = Server::on(listener, probed, serve);
         server._reserved = Some(reserved);

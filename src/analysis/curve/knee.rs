@@ -327,6 +327,14 @@ mod tests {
     }
 
     #[test]
+    fn the_ends_of_a_range_are_the_loads_themselves() {
+        // The mean of three times 28.4 is 28.399999999999995.
+        let at = |load: f64, latency: f64| vec![Step { load, throughput: load.min(26.0), latency }; 3];
+        let knee = open(&[at(20.0, 0.5), at(25.4, 0.5), at(28.4, 2.0)], None);
+        assert!(matches!(knee, Knee::At { between: (20.0, 28.4), .. }), "{knee:?}");
+    }
+
+    #[test]
     fn no_knee_lies_outside_of_what_was_measured() {
         // If repeats scatter by a factor of ten, no load between 1 and 4 is excluded.
         let at =

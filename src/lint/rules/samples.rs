@@ -18,7 +18,7 @@ pub(crate) fn few_requests(view: &View, sweep: &SweepView) -> Option<Finding> {
     let promised = promised(view.plan);
     let percentile = percentile(view, sweep);
     let need = quantile::need(percentile) as f64;
-    // An objective that cannot even be decided is reported by M019.
+    // If every load with too few requests cannot even be decided, M019 reports them all.
     let decided = match promised.iter().any(|(promised, _)| *promised == percentile) {
         true => quantile::need_to_decide(percentile) as f64,
         false => 0.0,

@@ -25,11 +25,11 @@ use crate::units::Nanos;
 pub const SUPERVISE: &str = "supervise";
 /// Number of lines at the end of a server's output that an error quotes.
 const TAIL_LINES: usize = 8;
-/// Ports below those that systems assign by themselves (Linux: 32768 and above; macOS: 49152 and above) and below the
-/// node ports of Kubernetes (30000 and above).
+/// Ports below those that systems assign by default (Linux: 32768 and above; macOS: 49152 and above) and below the node
+/// ports of Kubernetes (30000 and above).
 const UNASSIGNED_PORTS: std::ops::Range<u16> = 20_000..30_000;
-/// How many of these ports are tried. If none of them is free, the system assigns a port.
-const PORT_TRIALS: usize = 100;
+/// How many of these ports are tried before the system assigns one.
+const MOST_TRIED: usize = 100;
 /// Time limit for the connection that shows whether something listens on a port.
 const PORT_TRIAL: Duration = Duration::from_millis(300);
 /// A server that rejects its settings exits within this time. Engines may take several seconds to load their
@@ -393,15 +393,15 @@ fn missing_file() -> Option<&'static str> {
     needed.iter().copied().find(|path| !Path::new(path).exists())
 }
 
-/// Returns a random port that is currently free on the loopback interface. It is one that the system gives to nobody who
-/// asks for any port, so that no other process gets it before the server listens.
+/// Returns a random port that is currently free on the loopback interface. By default, the system does not give it to
+/// processes that ask for any port, so none of them gets it before the server listens.
 pub fn free_port() -> std::io::Result<u16> {
     let free = |port| Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, port))?.local_addr()?.port());
     let some = || {
         let number = SysRng.try_next_u32().ok()? % u32::from(UNASSIGNED_PORTS.end - UNASSIGNED_PORTS.start);
         free(UNASSIGNED_PORTS.start + u16::try_from(number).ok()?).ok()
     };
-    (0..PORT_TRIALS).find_map(|_| some()).map_or_else(|| free(0), Ok)
+    (0..MOST_TRIED).find_map(|_| some()).map_or_else(|| free(0), Ok)
 }
 
 /// Returns an error if another process already listens on this host and port; `None` if the port is free.

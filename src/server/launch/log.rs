@@ -42,8 +42,7 @@ impl Log {
     }
 
     /// Copies the input to the log until the input ends. `is_writing` is true from before input is read until it is
-    /// written. If the disk is full, lines are lost, but the server is not
-    /// stopped.
+    /// written. If the disk is full, lines are lost, but the server is not stopped.
     pub(super) fn copy(mut self, mut from: impl Read + AsFd, is_writing: &AtomicBool) {
         let mut buffer = vec![0; 64 * 1024];
         loop {

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How long to wait for killed processes to be gone.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
 /// How long to wait, after the server's process has ended, until all that it printed is in the log. The limit is reached
-/// only if the disk stalls, or if other processes of the server print without pause.
+/// only if the disk stalls, or if other processes of the server print without pause or hold back the end of a line.
 const LOGGED_WITHIN: Duration = Duration::from_secs(10);
 
 /// An event that a supervisor waits for.

@@ -245,4 +245,6 @@ fn flags_change_what_is_read_from_results() {
     for cases in CASES {
         prepared.show(cases);
     }
+    // The copies share the files of these runs.
+    prepared.lab.ok(&["verify"]);
 }

@@ -141,7 +141,7 @@ fn of_objective(sources: &Sources, names: &Names) -> Vec<String> {
             let other = if searched.is_empty() { "" } else { "other " };
             answers.push(format!("No load of any of the {of} {other}configurations is shown to meet the objective."))
         }
-        (true, count) if of > 0 => {
+        (true, count @ 1..) => {
             let limits: Vec<String> = holding.iter().take(MOST).map(|at| limit(*at)).collect();
             let more = if count > MOST { format!("; and {} more", count - MOST) } else { String::new() };
             let meet = if count == 1 { "meets" } else { "meet" };
