@@ -197,6 +197,10 @@ fn error_text(error: &serde_json::Value) -> String {
 /// Returns the first 200 characters of a server's text, with spaces in place of control and invisible
 /// characters.
 pub(crate) fn excerpt(text: &str) -> String {
+    // Every request has a finish reason, and nearly all are of this kind.
+    if text.len() <= 200 && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
     let clean: String = text.chars().map(|c| if is_unseen(c) { ' ' } else { c }).take(200).collect();
     if text.chars().nth(200).is_some() { format!("{clean}…") } else { clean }
 }

@@ -3,9 +3,10 @@
 //! (content null in the first chunk), and `usage` in the last content chunk, in a separate chunk, or in both.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
 
 use super::answer::{CallPiece, Part, Text, Wrong, text_of, utf8};
@@ -15,47 +16,161 @@ use super::timings::Timings;
 use super::usage::Usage;
 
 /// The measured fields of an event or of a whole response, in the shape that nearly all servers send. Anything else is
-/// read by [`lenient`], which is slower.
-#[derive(Debug, Default, Deserialize)]
+/// read by [`lenient`], which is slower. Every event is read into this type in place: values that are built on the way
+/// from nested objects would be copied several times.
+#[derive(Debug, Default)]
 struct Body<'a> {
-    #[serde(borrow, default)]
-    choices: Option<Vec<Choice<'a>>>,
+    /// Number of choices; `None` if there is no list of them.
+    choices: Option<usize>,
+    content: Option<Text<'a>>,
+    /// The text of a choice of the completions API.
+    text: Option<Text<'a>>,
+    reasoning_content: Option<Text<'a>>,
+    reasoning: Option<Text<'a>>,
+    finish_reason: Option<Text<'a>>,
+    call_bytes: Option<usize>,
+    has_delta: bool,
+    has_message: bool,
     usage: Option<Usage>,
     timings: Option<Timings>,
-    error: Option<IgnoredAny>,
-    x_groq: Option<IgnoredAny>,
+    /// Whether there is more to read than this type contains.
+    has_more: bool,
 }
 
-#[derive(Debug, Default, Deserialize)]
-struct Choice<'a> {
-    index: Option<u64>,
-    #[serde(borrow, default)]
-    delta: Option<Delta<'a>>,
-    #[serde(borrow, default)]
-    message: Option<Delta<'a>>,
-    #[serde(borrow, default)]
-    text: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    finish_reason: Option<Text<'a>>,
+/// The fields of a JSON object, which are read in place.
+trait Fields<'de> {
+    /// Reads the value of the field `name`.
+    fn read<A: MapAccess<'de>>(&mut self, name: &str, object: &mut A) -> Result<(), A::Error>;
 }
 
-#[derive(Debug, Default, Deserialize)]
-struct Delta<'a> {
-    #[serde(borrow, default)]
-    content: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    reasoning_content: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    reasoning: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    tool_calls: Option<Vec<ToolCall<'a>>>,
-    // Fields of some servers that contain text of their own shapes.
-    function_call: Option<IgnoredAny>,
-    refusal: Option<IgnoredAny>,
-    reasoning_details: Option<IgnoredAny>,
-    reasoning_text: Option<IgnoredAny>,
-    thinking: Option<IgnoredAny>,
-    thinking_blocks: Option<IgnoredAny>,
+/// Reads a JSON object or null. Returns whether it was an object.
+struct ObjectReader<T>(T);
+
+impl<'de, T: Fields<'de>> DeserializeSeed<'de> for ObjectReader<T> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de, T: Fields<'de>> Visitor<'de> for ObjectReader<T> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_none<E: Error>(self) -> Result<bool, E> {
+        Ok(false)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut object: A) -> Result<bool, A::Error> {
+        while let Some(name) = object.next_key::<&str>()? {
+            self.0.read(name, &mut object)?;
+        }
+        Ok(true)
+    }
+}
+
+/// The fields of an event or of a whole response.
+struct Event<'b, 'a>(&'b mut Body<'a>);
+
+impl<'de> Fields<'de> for Event<'_, 'de> {
+    fn read<A: MapAccess<'de>>(&mut self, name: &str, object: &mut A) -> Result<(), A::Error> {
+        let body = &mut *self.0;
+        match name {
+            "choices" => object.next_value_seed(Choices(body))?,
+            "usage" => set(&mut body.usage, object.next_value()?, &mut body.has_more),
+            "timings" => set(&mut body.timings, object.next_value()?, &mut body.has_more),
+            "error" | "x_groq" => body.has_more |= object.next_value::<Option<IgnoredAny>>()?.is_some(),
+            _ => drop(object.next_value::<IgnoredAny>()?),
+        }
+        Ok(())
+    }
+}
+
+/// A list of choices, of which the first is read.
+struct Choices<'b, 'a>(&'b mut Body<'a>);
+
+impl<'de> DeserializeSeed<'de> for Choices<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Choices<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a list of choices")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        let body = self.0;
+        let first = list.next_element_seed(ObjectReader(Choice(body)))?;
+        set(&mut body.choices, Some(usize::from(first.is_some())), &mut body.has_more);
+        body.has_more |= first == Some(false);
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            body.has_more = true;
+        }
+        Ok(())
+    }
+}
+
+/// The fields of a choice.
+struct Choice<'b, 'a>(&'b mut Body<'a>);
+
+impl<'de> Fields<'de> for Choice<'_, 'de> {
+    fn read<A: MapAccess<'de>>(&mut self, name: &str, object: &mut A) -> Result<(), A::Error> {
+        let body = &mut *self.0;
+        match name {
+            "index" => body.has_more |= object.next_value::<Option<u64>>()?.is_some_and(|index| index > 0),
+            "delta" => body.has_delta |= object.next_value_seed(ObjectReader(Message(body)))?,
+            "message" => body.has_message |= object.next_value_seed(ObjectReader(Message(body)))?,
+            "text" => set(&mut body.text, object.next_value()?, &mut body.has_more),
+            "finish_reason" => set(&mut body.finish_reason, object.next_value()?, &mut body.has_more),
+            _ => drop(object.next_value::<IgnoredAny>()?),
+        }
+        Ok(())
+    }
+}
+
+/// The fields of `delta` or `message`.
+struct Message<'b, 'a>(&'b mut Body<'a>);
+
+impl<'de> Fields<'de> for Message<'_, 'de> {
+    fn read<A: MapAccess<'de>>(&mut self, name: &str, object: &mut A) -> Result<(), A::Error> {
+        let body = &mut *self.0;
+        match name {
+            "content" => set(&mut body.content, object.next_value()?, &mut body.has_more),
+            "reasoning_content" => set(&mut body.reasoning_content, object.next_value()?, &mut body.has_more),
+            "reasoning" => set(&mut body.reasoning, object.next_value()?, &mut body.has_more),
+            "tool_calls" => {
+                let calls = object.next_value::<Option<Vec<ToolCall>>>()?;
+                let bytes = calls.map(|calls| calls.iter().map(ToolCall::bytes).sum());
+                set(&mut body.call_bytes, bytes, &mut body.has_more);
+            }
+            // Fields of some servers that contain text of their own shapes.
+            "function_call" | "refusal" | "reasoning_details" | "reasoning_text" | "thinking" | "thinking_blocks" => {
+                body.has_more |= object.next_value::<Option<IgnoredAny>>()?.is_some();
+            }
+            _ => drop(object.next_value::<IgnoredAny>()?),
+        }
+        Ok(())
+    }
+}
+
+/// Sets a field. If it was set before, there is more to read.
+fn set<T>(field: &mut Option<T>, value: Option<T>, has_more: &mut bool) {
+    *has_more |= field.is_some();
+    *field = value;
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -72,33 +187,33 @@ struct Function<'a> {
     arguments: Option<Text<'a>>,
 }
 
-impl Body<'_> {
+impl<'a> Body<'a> {
+    fn of(text: &'a str) -> serde_json::Result<Body<'a>> {
+        let mut body = Body::default();
+        let mut json = serde_json::Deserializer::from_str(text);
+        ObjectReader(Event(&mut body)).deserialize(&mut json)?;
+        json.end()?;
+        Ok(body)
+    }
+
     /// Whether this type contains everything that is to be read.
     fn is_complete(&self) -> bool {
-        let Some(choices) = &self.choices else { return false };
-        let is_silent = self.error.is_none() && self.x_groq.is_none();
-        is_silent && choices.len() <= 1 && choices.iter().all(Choice::is_complete)
+        self.choices.is_some() && !self.has_more && !(self.has_delta && self.has_message)
     }
-}
 
-impl Choice<'_> {
-    fn is_complete(&self) -> bool {
-        let is_only = self.index.is_none_or(|index| index == 0) && (self.delta.is_none() || self.message.is_none());
-        is_only && [&self.delta, &self.message].into_iter().flatten().all(Delta::is_complete)
-    }
-}
-
-impl Delta<'_> {
-    fn is_complete(&self) -> bool {
-        let others = [
-            &self.function_call,
-            &self.refusal,
-            &self.reasoning_details,
-            &self.reasoning_text,
-            &self.thinking,
-            &self.thinking_blocks,
-        ];
-        others.iter().all(|other| other.is_none())
+    fn into_part(self) -> Part<'a> {
+        let named = self.reasoning_content.filter(|text| !text.is_empty());
+        Part {
+            content: text_of(self.content.or(self.text)),
+            reasoning: text_of(named.or(self.reasoning)),
+            call_bytes: self.call_bytes.unwrap_or_default(),
+            is_usage_alone: self.choices == Some(0) && self.usage.is_some(),
+            usage: self.usage,
+            timings: self.timings,
+            finish_reason: self.finish_reason.map(|reason| reason.0).filter(|reason| !reason.is_empty()),
+            is_whole_message: self.has_message,
+            ..Part::default()
+        }
     }
 }
 
@@ -113,30 +228,9 @@ impl ToolCall<'_> {
 /// `message`.
 pub(super) fn part(data: &[u8]) -> Result<Part<'_>, Wrong> {
     let text = utf8(data)?;
-    match serde_json::from_str::<Body>(text) {
-        Ok(body) if body.is_complete() => Ok(part_of(body)),
+    match Body::of(text) {
+        Ok(body) if body.is_complete() => Ok(body.into_part()),
         _ => lenient::part(text),
-    }
-}
-
-fn part_of(body: Body<'_>) -> Part<'_> {
-    let Body { choices, usage, timings, .. } = body;
-    let choices = choices.unwrap_or_default();
-    let is_usage_alone = choices.is_empty() && usage.is_some();
-    let Choice { delta, message, text, finish_reason, .. } = choices.into_iter().next().unwrap_or_default();
-    let is_whole_message = message.is_some();
-    let Delta { content, reasoning_content, reasoning, tool_calls, .. } = delta.or(message).unwrap_or_default();
-    let named = reasoning_content.filter(|text| !text.is_empty());
-    Part {
-        content: text_of(content.or(text)),
-        reasoning: text_of(named.or(reasoning)),
-        call_bytes: tool_calls.iter().flatten().map(ToolCall::bytes).sum(),
-        usage,
-        timings,
-        finish_reason: finish_reason.map(|reason| reason.0).filter(|reason| !reason.is_empty()),
-        is_usage_alone,
-        is_whole_message,
-        ..Part::default()
     }
 }
 
