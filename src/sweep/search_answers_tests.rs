@@ -151,12 +151,13 @@ fn check(plan: &ResolvedPlan, script: &Script) -> Vec<GateAnswer> {
     states.iter().map(|state| state.answer).collect()
 }
 
-/// Checks all combinations that `result` makes of a number and a load, and returns how often gates gave each
-/// answer.
+/// Checks combinations that `result` makes of a number and a load, and returns how often gates gave each answer. Every
+/// third combination; the measured suite (`SWEEPLINE_WHOLE=1`) checks each.
 fn check_all(to: usize, count: usize, result: impl Fn(usize, usize) -> [Run; 2]) -> [usize; 3] {
     let plan = plan(to);
     let mut answers = [0; 3];
-    for number in 0..count {
+    let step = if std::env::var("SWEEPLINE_WHOLE").is_ok_and(|whole| whole == "1") { 1 } else { 3 };
+    for number in (0..count).step_by(step) {
         let loads = (0..to).map(|load| result(number, load)).collect();
         for answer in check(&plan, &Script { loads, confirm: 60_000_000_000 }) {
             match answer {
@@ -176,9 +177,9 @@ fn no_combination_of_results_makes_a_search_contradict_itself() {
     let digit = |number: usize, place: usize| RUNS[number / RUNS.len().pow(place as u32) % RUNS.len()];
     let both = |number: usize, load: usize| [digit(number, 2 * load), digit(number, 2 * load + 1)];
     let answers = check_all(2, RUNS.len().pow(4), both);
-    assert!(answers.iter().all(|count| *count > 50), "{answers:?}");
+    assert!(answers.iter().all(|count| *count > 15), "{answers:?}");
     // Four loads with every result, the same for all runs of a load.
     let alike = |number: usize, load: usize| [digit(number, load); 2];
     let answers = check_all(4, RUNS.len().pow(4), alike);
-    assert!(answers.iter().all(|count| *count > 50), "{answers:?}");
+    assert!(answers.iter().all(|count| *count > 15), "{answers:?}");
 }

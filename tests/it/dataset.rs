@@ -79,7 +79,7 @@ fn sharegpt_is_read() {
 
 #[test]
 fn sharegpt_is_read_as_lines_and_with_a_mark() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = lab::folder();
     let text = "\u{feff}\r\n{\"id\":1,\"conversations\":[{\"from\":\"user\",\"value\":\"Eins?\"}]}\r\n\r\n\
                 {\"id\":2,\"conversations\":[{\"from\":\"human\",\"value\":\"Zwei?\"}]}";
     let (format, records) = read(&written(&folder, "lines", text.as_bytes()), &Options::default());
@@ -244,7 +244,7 @@ fn every_broken_entry_is_named_with_its_line_or_counted() {
 
 #[test]
 fn files_that_are_none_are_refused_with_a_remedy() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = lab::folder();
     let nothing = "the file is empty; download or write it again";
     let cases: [(&str, &[u8], &str); 11] = [
         ("empty", b"", nothing),
@@ -296,7 +296,7 @@ fn giant(
 
 #[test]
 fn an_entry_of_ten_megabytes_is_refused_or_left_out() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = lab::folder();
     let prompt = |text: &str| format!("{{\"prompt\":\"{text}\"}}");
     let [first, last] = [prompt("first"), prompt("last")];
     let long = ["{\"prompt\":\"", "many words ", "\"}"];
@@ -323,7 +323,7 @@ fn an_entry_of_ten_megabytes_is_refused_or_left_out() {
 
 #[test]
 fn text_that_is_no_utf8_is_refused_or_left_out() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = lab::folder();
     let cases: [(&str, &[u8], u64); 3] = [
         ("lines", b"{\"prompt\":\"a\"}\n{\"prompt\":\"\xff\xfe\"}\n{\"prompt\":\"b\"}\n", 2),
         ("array", b"[{\"prompt\":\"a\"},\n\n{\"prompt\":\"\xc3\"}, {\"prompt\":\"b\"}]", 3),
@@ -343,7 +343,7 @@ fn text_that_is_no_utf8_is_refused_or_left_out() {
 
 #[test]
 fn files_that_were_cut_off_say_so() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = lab::folder();
     let whole = std::fs::read(fixture("sharegpt.json")).unwrap();
     let cut = written(&folder, "cut", &whole[..whole.len() / 2]);
     assert!(refusal(&cut, &Options::default()).contains("not JSON: EOF while parsing"), "{}", refusal(&cut, &skip()));

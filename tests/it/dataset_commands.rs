@@ -307,7 +307,7 @@ proptest! {
     fn no_word_of_the_input_is_in_a_profile(
         talks in prop::collection::vec((prop::collection::vec("[a-zA-Zäöü]{1,12}", 1..30), "[a-z]{4,9}-[0-9]{9,12}", 0u32..3), 3..40),
     ) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = lab::folder();
         let file = folder.path().join("log.jsonl");
         let mut said = BTreeSet::new();
         let mut log = String::new();

@@ -45,7 +45,7 @@ fn launched(lab: &Lab, variables: &str, telemetry: &str) -> String {
 fn library() -> &'static Path {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     let made = FOLDER.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = lab::folder();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpus/nvml.rs");
         let rustc = std::env::var("RUSTC").unwrap_or("rustc".to_owned());
         let mut compile = Command::new(rustc);

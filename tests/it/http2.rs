@@ -166,9 +166,12 @@ fn streams_share_connections_as_the_plan_and_the_server_allow() {
         let (_lab, run, _) = run(&closed(mock.port, slots, slots * 3, http, ""));
         assert_none_failed(&run);
         assert_eq!(run.json["facts"]["max_in_flight"], slots, "{why}");
+        // On a busy machine, a stream may end so long after `[DONE]` that the next request needs another connection.
+        let held = run.json["facts"]["lingering"]["responses"].as_u64().unwrap_or(0) as usize;
         let opened = rows(&run).filter(|row| row.connection() == Some(Connection::New)).count();
-        assert_eq!(opened, 0, "{why}: they were open before the run's clock started");
-        assert_eq!(connections(&mock, count(&run, Outcome::Ok)).len(), expected, "{why}");
+        assert!(opened <= held, "{why}: they were open before the run's clock started: {opened}, {held} held open");
+        let used = connections(&mock, count(&run, Outcome::Ok)).len();
+        assert!((expected..=expected + held).contains(&used), "{why}: {used}, {held} held open");
     }
 }
 

@@ -92,7 +92,7 @@ fn a_link_that_leaves_the_mounted_secrets_is_refused() {
 fn other_files_outside_the_folder_need_a_flag() {
     let mock = mock();
     let lab = Lab::new();
-    let outside = tempfile::tempdir().unwrap();
+    let outside = lab::folder();
     let key = outside.path().join("key");
     std::fs::write(&key, CANARY).unwrap();
     let refused = [

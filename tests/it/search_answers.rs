@@ -131,10 +131,15 @@ fn has_one_answer(seed: &str, confirm: &str) -> bool {
 
 #[test]
 fn a_search_has_one_answer_in_every_output_and_gates_answer_only_what_is_shown() {
+    let cases = [("1", "0s"), ("2", "5s"), ("5", "20s"), ("1", "5s"), ("8", "20s")];
+    let cases = &cases[..if lab::is_whole() { 5 } else { 3 }];
     let unshown = std::thread::scope(|scope| {
-        let cases = [("1", "0s"), ("1", "5s"), ("2", "5s"), ("5", "20s"), ("8", "20s")];
-        let started = cases.map(|(seed, confirm)| scope.spawn(move || has_one_answer(seed, confirm)));
-        started.map(|case| case.join().expect("one answer")).into_iter().filter(|is_unshown| *is_unshown).count()
+        let start = |(seed, confirm): &(&'static str, &'static str)| {
+            let (seed, confirm) = (*seed, *confirm);
+            scope.spawn(move || has_one_answer(seed, confirm))
+        };
+        let started: Vec<_> = cases.iter().map(start).collect();
+        started.into_iter().map(|case| case.join().expect("one answer")).filter(|is_unshown| *is_unshown).count()
     });
     assert!(unshown > 0, "short windows show less than they observe");
 }

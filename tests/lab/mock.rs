@@ -29,7 +29,7 @@ impl Mock {
     }
 
     pub fn start_with(flags: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Mock {
-        let (folder, reserved) = (tempfile::tempdir().unwrap(), ReservedPort::of_free());
+        let (folder, reserved) = (crate::folder(), ReservedPort::of_free());
         let free = reserved.number.to_string();
         let mut command = Command::new(super::program());
         command.args(["mock", "--log-text", "--log"]).arg(folder.path().join("log.jsonl"));

@@ -179,7 +179,7 @@ pub fn browser() -> Option<&'static str> {
 /// Returns the DOM that a browser builds for an address, without console messages. The browser cannot
 /// reach other machines. `None` if it does not work.
 pub fn dom_of(browser: &str, url: &str) -> Option<String> {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::folder();
     // A browser that hangs is killed together with its child processes.
     let output = Command::new("timeout")
         .args(["--kill-after=5", "120", browser])

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::fs::StatVfsMountFlags;
 use serde_json::Value;
 use sweepline::rows::{Record, Table, stream_events, stream_requests};
 
@@ -34,6 +35,23 @@ enum Time {
 /// demands with `SWEEPLINE_WHOLE=1`. The plain suite draws a part of them.
 pub fn is_whole() -> bool {
     std::env::var("SWEEPLINE_WHOLE").is_ok_and(|whole| whole == "1")
+}
+
+/// Creates the folder of a test. Tests write, flush and remove a few hundred thousand small files, so the folder is in
+/// memory where the system has a place for that; `TMPDIR` selects another place.
+pub fn folder() -> tempfile::TempDir {
+    const IN_MEMORY: &str = "/dev/shm";
+    /// Least free space of that place, in bytes. The tests that run at once need less than a tenth of it.
+    const ROOM: u64 = 4 << 30;
+    let is_usable = |place: &rustix::fs::StatVfs| {
+        let unusable = StatVfsMountFlags::NOEXEC | StatVfsMountFlags::RDONLY;
+        place.f_bavail * place.f_frsize >= ROOM && !place.f_flag.intersects(unusable)
+    };
+    match rustix::fs::statvfs(IN_MEMORY) {
+        Ok(place) if std::env::var_os("TMPDIR").is_none() && is_usable(&place) => tempfile::tempdir_in(IN_MEMORY),
+        _ => tempfile::tempdir(),
+    }
+    .unwrap()
 }
 
 /// Returns the folder of the repository.
@@ -107,7 +125,7 @@ impl Lab {
     }
 
     fn with(time: Time) -> Lab {
-        Lab { folder: tempfile::tempdir().unwrap(), time }
+        Lab { folder: folder(), time }
     }
 
     pub fn path(&self) -> &Path {

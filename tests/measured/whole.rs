@@ -27,6 +27,11 @@ fn every_simulation_of_the_analysis() {
     run(&["--lib"], &["simulations", "clean_run", "false_alarm"]);
 }
 
+fn every_combination_of_results() {
+    let filters = ["no_combination_of_results", "never_contradict_each_other", "whatever_the_long_runs_show"];
+    run(&["--lib"], &filters);
+}
+
 fn pages_in_a_browser() {
     run(&["--test", "it"], &["report::", "report_figures::", "run_parts::", "watch::"]);
 }
@@ -53,6 +58,7 @@ fn samples_that_take_long() {
         "narrow::",
         "optimize::settings_that_are_worse",
         "otlp::",
+        "search_answers::a_search_has_one",
         "telemetry::what_the_mock_says",
     ];
     run(&["--test", "it"], &filters);
@@ -71,6 +77,7 @@ lab::measured_tests![
     imports_of_every_changed_field,
     every_change_of_a_plan_and_every_cut_of_a_journal,
     every_simulation_of_the_analysis,
+    every_combination_of_results,
     pages_in_a_browser,
     workbooks_in_libreoffice,
     figures_that_two_ways_of_sending_share,

@@ -166,6 +166,7 @@ fn claim_and_gate_agree_whatever_an_effect_over_all_cells_shows() {
     let shape = pooled::over(&cells(Kind::Unshown)).remove(0);
     for with_margin in [false, true] {
         for (of_cells, margin_of_cells) in findings(with_margin) {
+            let given = cells(of_cells);
             for (kind, margin) in findings(with_margin) {
                 let outcome = match kind {
                     Kind::Worse => Outcome::Worse,
@@ -177,7 +178,7 @@ fn claim_and_gate_agree_whatever_an_effect_over_all_cells_shows() {
                 let words = "in words".to_owned();
                 let of = |answer| Margin { margin: 0.02, bound: None, answer, repeats_needed: None, words };
                 let pooled = Pooled { outcome, margin: margin.map(of), ..shape.clone() };
-                let mut cells = cells(of_cells);
+                let mut cells = given.clone();
                 for test in cells.iter_mut().flat_map(|cell| &mut cell.tests) {
                     let words = "in words".to_owned();
                     let of = |answer| Margin { margin: 0.02, bound: None, answer, repeats_needed: None, words };

@@ -33,7 +33,7 @@ const HOLDING: [&str; 10] = [
 const MUTATIONS: u64 = 60;
 /// Of this many fields, one is changed in a test run; with `SWEEPLINE_WHOLE=1`, as in the measured suite, all
 /// are.
-const SAMPLE: usize = 6;
+const SAMPLE: usize = 12;
 /// Number of short secrets per example in a test run; with `SWEEPLINE_WHOLE=1`, it is a quarter of the random inputs.
 const SHORT_SECRETS: u64 = 5;
 
