@@ -53,7 +53,7 @@ pub(super) fn undecided(finding: &Finding, bounds: (Option<Bound>, Option<Bound>
 pub(super) fn longer(finding: &Finding, (low, high): (Option<Bound>, Option<Bound>)) -> Option<String> {
     let figures = finding.search.as_ref()?;
     // A search that ended without any answer says itself what its runs lack.
-    if figures.observed.is_none() && figures.misses.is_none() {
+    if figures.is_short || (figures.observed.is_none() && figures.misses.is_none()) {
         return None;
     }
     let number = |bound: Option<Bound>| match bound {

@@ -44,6 +44,8 @@ pub struct SearchFigures {
     pub misses: Option<Decimal>,
     /// How much longer the runs at undecided loads must be, in rising order of the loads.
     pub needs: Vec<Longer>,
+    /// Whether the search ended because its runs have too few requests, which its own text says.
+    pub is_short: bool,
 }
 
 /// How much longer the runs at a load must be to show whether the load meets the objective.

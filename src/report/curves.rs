@@ -357,14 +357,16 @@ fn knee(curve: &Curve) -> String {
             digits(meet)
         ),
         Knee::Before(load) => format!("knee: at or below {axis} {load}, the lightest load: measure lighter ones"),
-        Knee::NotReached(_) if curve.rejected_from().is_some() => {
+        Knee::NotReached { .. } if curve.rejected_from().is_some() => {
             "knee: not reached below the first load that was given up: measure loads in between".to_owned()
         }
-        Knee::NotReached(rise) => {
-            format!(
-                "knee: not reached; the last step still adds {:.0} % requests/s: measure heavier loads",
-                rise * 100.0
-            )
+        Knee::NotReached { between: (before, last), rise } => {
+            let remedy = match curve.not_shown().any(|rung| rung.load > last) {
+                true => "measure the heavier loads for longer",
+                false => "measure heavier loads",
+            };
+            let rise = digits(rise * 100.0);
+            format!("knee: not reached; from {axis} {before} to {last}, requests/s rise by {rise} %: {remedy}")
         }
         Knee::TooFew(loads) => format!(
             "knee: n/a (loads={loads} < 3{})",
@@ -395,7 +397,15 @@ pub(crate) fn highest(curve: &Curve, axis: &str) -> Option<String> {
     let found = curve.bracket()?;
     let highest = curve.highest();
     Some(match curve.search {
-        Some(_) => highest.words(|load| format!("{axis} {load}")),
+        Some(_) => {
+            let is_alone = |rung: &&Rung| highest.observed < Some(rung.load) && rung.seen().met == Some(true);
+            let alone: Vec<String> = curve.rungs.iter().filter(is_alone).map(|rung| rung.load.to_string()).collect();
+            let alone = match alone.is_empty() {
+                true => String::new(),
+                false => format!("; {} met it alone, but not by all runs of the search together", alone.join(", ")),
+            };
+            format!("{}{alone}", highest.words(|load| format!("{axis} {load}")))
+        }
         None => bracket(&found, highest.observed, axis),
     })
 }

@@ -200,7 +200,8 @@ fn figures(chosen: &Chosen) -> Option<SearchFigures> {
         Some(Longer { load: decimal(load)?, met, seconds, confirm })
     };
     let needs = chosen.needs.iter().filter_map(longer).collect();
-    Some(SearchFigures { shown: of(shown), observed: of(observed), misses: of(misses), needs })
+    let is_short = outcome.end == End::TooFewRequests;
+    Some(SearchFigures { shown: of(shown), observed: of(observed), misses: of(misses), needs, is_short })
 }
 
 /// Returns the caveats of a search, except that its load is not shown, which [`SearchFigures`] state.

@@ -77,9 +77,13 @@ pub enum Knee {
         /// The range in which the knee may lie.
         range: Range,
     },
-    /// The curve still rises at its last load: throughput grows by this share from the second-to-last
-    /// load.
-    NotReached(f64),
+    /// The curve still rises at its last load.
+    NotReached {
+        /// The last two loads that count.
+        between: (f64, f64),
+        /// The share by which throughput grows from one to the other.
+        rise: f64,
+    },
     /// The curve falls from the first load on, so the knee is at or below that load.
     Before(f64),
     /// The two bounds of a closed loop meet above its heaviest load.
@@ -110,7 +114,7 @@ pub fn open(rungs: &[Vec<Step>], ceiling: Option<f64>) -> Knee {
     let best = (0..steps.len()).max_by(|a, b| power(&steps[*a]).total_cmp(&power(&steps[*b]))).unwrap_or(0);
     let load_at = |at: usize| steps.get(at).map(|step| step.load).or(ceiling);
     let Some(below) = best.checked_sub(1) else { return Knee::Before(steps[0].load) };
-    let Some(above) = load_at(best + 1) else { return Knee::NotReached(rise(&steps)) };
+    let Some(above) = load_at(best + 1) else { return not_reached(&steps) };
     let between = (steps[below].load, above);
     let range = match over_repeats(rungs, |step| power(step).ln()) {
         None => Range { low: Some(between.0), high: Some(between.1), basis: Basis::Neighbours },
@@ -133,7 +137,7 @@ pub fn closed(rungs: &[Vec<Step>]) -> Knee {
     let last = steps.len() - 1;
     let grown = steps[last].load / steps[last - 1].load - 1.0;
     if rise(&steps) > FLAT * grown {
-        return Knee::NotReached(rise(&steps));
+        return not_reached(&steps);
     }
     let best = (0..steps.len()).max_by(|a, b| steps[*a].throughput.total_cmp(&steps[*b].throughput)).unwrap_or(0);
     // Requests may wait for each other even at the lightest load, so its latency is at least R₀.
@@ -219,6 +223,11 @@ fn not_less(spreads: &[Spread], best: usize) -> Vec<usize> {
         *at == best || lead.ends(2.0 * LEVEL / others).0 <= 0.0
     };
     (0..spreads.len()).filter(is_candidate).collect()
+}
+
+fn not_reached(steps: &[Step]) -> Knee {
+    let last = steps.len() - 1;
+    Knee::NotReached { between: (steps[last - 1].load, steps[last].load), rise: rise(steps) }
 }
 
 /// Returns the relative rise of throughput from the second-to-last load to the last.
@@ -309,8 +318,8 @@ mod tests {
     fn a_curve_that_has_not_bent_says_so() {
         let linear = |load: f64| Step { load, throughput: load * 2.0, latency: 0.5 };
         let steps = single([1.0, 2.0, 4.0].map(linear));
-        assert_eq!(closed(&steps), Knee::NotReached(1.0));
-        assert_eq!(open(&steps, None), Knee::NotReached(1.0));
+        assert_eq!(closed(&steps), Knee::NotReached { between: (2.0, 4.0), rise: 1.0 });
+        assert_eq!(open(&steps, None), Knee::NotReached { between: (2.0, 4.0), rise: 1.0 });
         assert_eq!(closed(&steps[..2]), Knee::TooFew(2));
         assert_eq!(open(&[], Some(1.0)), Knee::TooFew(0));
         let full = |load: f64| Step { load, throughput: 2.0, latency: load / 2.0 };

@@ -217,7 +217,7 @@ fn a_load_that_was_given_up_is_not_met_and_ends_the_curve() {
     // measured.
     let ((knee, found), (answer, ..)) = of(&between, SpoilCause::UnknownModel);
     assert_eq!((found.holds, found.misses, &found.unknown[..], answer), (Some(80.0), None, &[70.0][..], None));
-    assert!(matches!(knee, Knee::NotReached(_)), "{knee:?}");
+    assert!(matches!(knee, Knee::NotReached { .. }), "{knee:?}");
     let ((_, found), (answer, ..)) = of(&above, SpoilCause::UnknownModel);
     assert_eq!((found.holds, answer), (Some(80.0), Some(Answer::Holds)), "the existing repeat decides");
 }

@@ -16,6 +16,16 @@ pub(super) enum Looked {
     Absent,
 }
 
+impl Looked {
+    /// Returns the stronger of two results for the same place; the first of two equally strong ones.
+    pub(super) fn or(self, other: Looked) -> Looked {
+        match (&self, &other) {
+            (Looked::Absent, _) | (Looked::NotShown(_), Looked::Seen(_)) => other,
+            _ => self,
+        }
+    }
+}
+
 /// Prefix of a finding that is only suggested by figures within their intervals.
 pub const NOT_SHOWN: &str = "not shown";
 

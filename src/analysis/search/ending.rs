@@ -170,9 +170,9 @@ fn about_confirmation(question: &Question, found: Option<f64>, probes: &[Probe])
         }
     }
     let is_higher = |probe: &&Probe| found.is_some_and(|found| probe.load > found);
-    let failed = long().filter(is_higher).filter(|probe| met(probe) == Some(false)).count() as u32;
-    if failed > 0 {
-        caveats.push(Caveat::FailedConfirmations { runs: failed });
+    let failed = || long().filter(is_higher).filter(|probe| met(probe) == Some(false)).map(|probe| probe.load);
+    if let Some(lowest) = failed().reduce(f64::min) {
+        caveats.push(Caveat::FailedConfirmations { runs: failed().count() as u32, lowest });
     }
     caveats
 }

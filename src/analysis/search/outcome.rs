@@ -68,6 +68,8 @@ pub enum Caveat {
     FailedConfirmations {
         /// Number of failed long runs.
         runs: u32,
+        /// The lowest load of these runs.
+        lowest: f64,
     },
     /// A load misses, but a higher load holds.
     NotMonotone {
@@ -117,9 +119,11 @@ impl std::fmt::Display for Caveat {
                 write!(f, "not shown at 95 % by the runs at {load}")
             }
             Caveat::Unconfirmed { load } => write!(f, "no long run confirms {load}"),
-            Caveat::FailedConfirmations { runs: 1 } => write!(f, "one higher load was not confirmed by its long run"),
-            Caveat::FailedConfirmations { runs } => {
-                write!(f, "{runs} higher loads were not confirmed by their long runs")
+            Caveat::FailedConfirmations { runs: 1, lowest } => {
+                write!(f, "the long run at {lowest} missed the objective as observed")
+            }
+            Caveat::FailedConfirmations { runs, lowest } => {
+                write!(f, "{runs} long runs from {lowest} upwards missed the objective as observed")
             }
             Caveat::NotMonotone { misses, holds } => {
                 write!(f, "not monotone: {misses} misses and {holds} holds")
@@ -132,10 +136,10 @@ impl std::fmt::Display for Caveat {
                 write!(f, "runs contradict each other: some are slower, by about {}", percent(*share))
             }
             Caveat::Coarse { low, high } if low == high => {
-                write!(f, "runs differ too much for the resolution: the estimate is about {low}")
+                write!(f, "runs differ too much for the resolution: only about {low} agrees with them")
             }
             Caveat::Coarse { low, high } => {
-                write!(f, "runs differ too much for the resolution: the estimate lies anywhere from {low} to {high}")
+                write!(f, "runs differ too much for the resolution: every limit from {low} to {high} agrees with them")
             }
             Caveat::Invalid { runs: 1 } => write!(f, "one run was invalid and does not count"),
             Caveat::Invalid { runs } => write!(f, "{runs} runs were invalid and do not count"),

@@ -64,9 +64,11 @@ impl Purpose {
     /// Returns why a run with this purpose is requested.
     pub fn why(self) -> &'static str {
         match self {
-            Purpose::Up => "no run has missed the objective so far, so a heavier load comes next",
+            Purpose::Up => "a heavier load, because no run before had missed the objective",
             Purpose::ClosingIn => "the load at which a curve fitted to all runs so far crosses the limit",
-            Purpose::WellAbove => "shows that the server does not meet the objective again at higher loads",
+            Purpose::WellAbove => {
+                "a load well above the limit, to see whether the server meets the objective again there"
+            }
             Purpose::Confirm => "a run with a longer window, to show that its load meets the objective",
             Purpose::Again => "an ordinary run at the end, to check that the server has not changed",
             Purpose::Bracketing => "the lowest load within the cost limit is bracketed, and the bracket narrowed",

@@ -408,7 +408,7 @@ impl Knee {
                 method,
             },
             curve::Knee::Before(load) => Knee::AtOrBelow { load, method },
-            curve::Knee::NotReached(rise) => Knee::NotReached { rise, method },
+            curve::Knee::NotReached { rise, .. } => Knee::NotReached { rise, method },
             curve::Knee::Beyond { meet, heaviest } => Knee::AboveMeasured { meet, heaviest, method },
             curve::Knee::TooFew(loads) => Knee::TooFewLoads { loads, method },
         }

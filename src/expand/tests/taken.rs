@@ -49,7 +49,8 @@ fn searched([shown, observed, misses]: [Option<&str>; 3], needs: Option<(&str, f
     let mut known = known(&[("vllm", says), ("other", load("40"))]);
     let needs =
         needs.map(|(load, seconds)| Longer { load: decimal(load), met: true, seconds, confirm: seconds + 20.0 });
-    known.findings[0].search = Some(SearchFigures { shown, observed, misses, needs: needs.into_iter().collect() });
+    known.findings[0].search =
+        Some(SearchFigures { shown, observed, misses, needs: needs.into_iter().collect(), is_short: false });
     known
 }
 

@@ -167,7 +167,7 @@ fn windows<'v, 'p: 'v>(sweeps: impl Iterator<Item = (&'v SweepView<'p>, f64)>) -
             "write `phases: {{ measure: {{ for: {duration}, min_requests: {most}, at_most: {at_most} }} }}`"
         );
     }
-    format!("write `phases: {{ measure: {time} }}`, or `qps: {}` or more", rate_above(most / duration.secs()))
+    format!("write `phases: {{ measure: {time} }}`, or `qps: {}`, or more", rate_above(most / duration.secs()))
 }
 
 /// The highest percentile that the plan's `slo` and the sweep's `compare` use, including the percentiles

@@ -105,13 +105,13 @@ fn few_requests() {
     assert!(!said("M005", &at("368s")));
     let (message, remedy) = words("M005", &at("367s"));
     assert_eq!(message, "p99 needs 368 requests, but only 367 are expected at `qps: 1` in 367s");
-    assert_eq!(remedy, "write `phases: { measure: 368s }`, or `qps: 1.1` or more");
+    assert_eq!(remedy, "write `phases: { measure: 368s }`, or `qps: 1.1`, or more");
     let (message, remedy) = words("M005", &with_load("qps: [1, 2, 3]", "measure: 120s"));
     assert_eq!(
         message,
         "p99 needs 368 requests, but only 120 are expected at `qps: 1` in 2m; too few are expected at each of the 3 loads"
     );
-    assert_eq!(remedy, "write `phases: { measure: 368s }`, or `qps: 3.1` or more");
+    assert_eq!(remedy, "write `phases: { measure: 368s }`, or `qps: 3.1`, or more");
     // The window is extended, at most fivefold unless the plan sets another limit.
     assert!(!said("M005", &at("{ for: 120s, min_requests: 368 }")));
     assert!(said("M005", &at("{ for: 120s, min_requests: 368, at_most: 5m }")));
@@ -514,7 +514,7 @@ fn undecidable_slo() {
     let expected =
         "e2e p99 needs at least 299 requests to be shown to hold, but only 298 are expected at `qps: 1` in 298s";
     assert_eq!(message, expected);
-    assert_eq!(remedy, "write `phases: { measure: 368s }`, or `qps: 1.3` or more");
+    assert_eq!(remedy, "write `phases: { measure: 368s }`, or `qps: 1.3`, or more");
     assert!(!said("M019", &at("ttft: { p95: 1s }", "59s")) && said("M019", &at("ttft: { p95: 1s }", "58s")));
     assert!(!said("M019", &with_load("qps: [1, 10]", "measure: 1s")), "there is no objective");
     // M005 and M019 of one plan give the same remedy, which resolves both.
@@ -528,7 +528,7 @@ fn undecidable_slo() {
         lints(&text("10s")).into_iter().filter(|lint| ["M005", "M019"].contains(&lint.code.name())).collect();
     assert_eq!(codes(&found), ["M019", "M019", "M005"], "threats to the verdict are listed first");
     let remedies: Vec<&str> = found.iter().map(|lint| lint.remedy.as_str()).collect();
-    assert_eq!(remedies, ["write `phases: { measure: 368s }`, or `qps: 37` or more"; 3]);
+    assert_eq!(remedies, ["write `phases: { measure: 368s }`, or `qps: 37`, or more"; 3]);
     assert!(!said("M005", &text("368s")) && lints(&text("368s")).is_empty());
 }
 
