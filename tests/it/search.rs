@@ -174,6 +174,12 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
     lab.write("later.yaml", &plan(&format!("{search}{taking}")).replace("p90", "p99"));
     let ended = lab.run(&["run", "later.yaml"]);
     assert!(ended.code == Some(3) && ended.stderr.contains("no load to use: limit: a · m · short"), "{}", ended.stderr);
+    // A gate repeats what the runs lack, and does not also say that longer ones would not help.
+    let gate = "{ sweep: limit, metric: max_qps_under_slo, at_least: 25 }";
+    let gated = format!("{search}  later: {{ matrix: {{ scenario: short, qps: 5 }}, gate: {gate} }}\n");
+    lab.write("gate.yaml", &plan(&gated).replace("p90", "p99"));
+    let preview = lab.ok(&["preview", "gate.yaml"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(preview.contains("extend the window") && !preview.contains("longer runs would not"), "{preview}");
     // A report counts no configurations if there is a single one beside the search.
     let beside = "  beside: { matrix: { scenario: short, qps: 21 } }\n";
     lab.write("beside.yaml", &plan(&format!("{search}{beside}")).replace("p90", "p99"));

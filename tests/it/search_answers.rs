@@ -131,8 +131,8 @@ fn has_one_answer(seed: &str, confirm: &str) -> bool {
 
 #[test]
 fn a_search_has_one_answer_in_every_output_and_gates_answer_only_what_is_shown() {
-    let cases = [("1", "0s"), ("2", "5s"), ("5", "20s"), ("1", "5s"), ("8", "20s")];
-    let cases = &cases[..if lab::is_whole() { 5 } else { 3 }];
+    let cases = [("1", "0s"), ("5", "20s"), ("2", "5s"), ("1", "5s"), ("8", "20s")];
+    let cases = &cases[..if lab::is_whole() { 5 } else { 2 }];
     let unshown = std::thread::scope(|scope| {
         let start = |(seed, confirm): &(&'static str, &'static str)| {
             let (seed, confirm) = (*seed, *confirm);
@@ -177,7 +177,8 @@ fn a_later_sweep_takes_what_is_shown_if_it_asks_for_it() {
 #[test]
 fn a_search_that_an_earlier_version_ended_requests_no_more_runs() {
     let mut without = 0;
-    for seed in ["1", "2", "4"] {
+    let seeds = ["2", "1", "4"];
+    for seed in &seeds[..if lab::is_whole() { 3 } else { 1 }] {
         let lab = Lab::new();
         lab.write("plan.yaml", &plan(seed, "5s"));
         honest(&lab.run(&["run", "plan.yaml"]));

@@ -146,6 +146,16 @@ fn a_tail_that_spikes_is_told_from_a_curve_that_rises() {
     raise(&mut spiked, 300.0);
     let evidence = seen(among("ttft_tail_spikes", &spiked));
     assert!(evidence[0].text.contains("p99 from") && !evidence[0].text.contains("queue"), "{}", evidence[0].text);
+    // The lightest load has too few requests for p99, and p99 is the same at the others: p95 shows the spike.
+    let mut light = [("a", 1, 25.0), ("b", 2, 300.0), ("c", 4, 300.0)]
+        .map(|(name, batch, seconds)| lasting(name, batch, 20_000_000, 0.05, seconds));
+    assert!(matches!(among("ttft_tail_spikes", &light), Finding::NotSeen(_)), "no tail grows");
+    let raised = at("d", 2, 90_000_000, 0.05);
+    for made in &mut light[1..] {
+        made.metrics.ttft.percentiles[3..5].clone_from_slice(&raised.metrics.ttft.percentiles[3..5]);
+    }
+    let evidence = seen(among("ttft_tail_spikes", &light));
+    assert!(evidence[0].text.contains("p95 from"), "{}", evidence[0].text);
     // The server's own queue shows whether requests wait there, if it is known at both loads.
     let mut with_queue = |queues: [Result<f64, String>; 2]| {
         for (made, ms) in spiked.iter_mut().zip(queues) {

@@ -72,7 +72,7 @@ pub(super) fn conclude(
                 invalid: invalid > 0 && shared::address(&args.folder.results).is_none(),
                 chosen: workspace.expansion.pools.first().map(|pool| plain(&pool.sweep)),
                 calibrate: wanting,
-                answer: Answer::of(workspace.plan(), all.len()),
+                answer: Answer::of(workspace.plan(), &all),
             },
         );
     }
@@ -227,10 +227,13 @@ enum Answer {
 }
 
 impl Answer {
-    fn of(plan: &Plan, runs: usize) -> Option<Answer> {
-        let compares = plan.sweeps.values().any(|sweep| plan.compared(sweep).is_some());
+    /// Returns the command for a plan whose `runs` are known. A comparison whose runs wait for the result of an earlier
+    /// sweep cannot answer yet.
+    fn of(plan: &Plan, runs: &[&PlannedRun]) -> Option<Answer> {
+        let is_compared = |sweep: &str| plan.sweeps.get(sweep).is_some_and(|sweep| plan.compared(sweep).is_some());
+        let compares = runs.iter().any(|run| is_compared(&run.sweep));
         let has_objective = plan.slo.as_ref().is_some_and(|slo| !Slo::is_empty(slo));
-        match (compares, has_objective, runs) {
+        match (compares, has_objective, runs.len()) {
             (true, ..) => Some(Answer::Compare),
             (_, true, _) => Some(Answer::Capacity),
             (_, _, 0 | 1) => None,
