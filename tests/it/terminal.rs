@@ -23,12 +23,12 @@ fn a_terminal_shows_bars_then_the_table() {
     lab.write("plan.yaml", &plan);
     let only = "\"endpoint == 'lean' and batch_size == 8\"";
     let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml", "--only", only], 100) else { return };
-    let live = wait_for("a live line with tokens", || {
+    let live = wait_for("a live line with latencies", || {
         let screen = terminal.screen(false);
         let at = screen.lines().position(|line| line.contains(" · measure "))?;
         let (line, figures) = (screen.lines().nth(at)?.to_owned(), screen.lines().nth(at + 1)?.to_owned());
         let bar = screen.lines().find(|line| line.contains(" runs ["))?.to_owned();
-        figures.contains(" tok/s").then_some((line, figures, bar))
+        figures.contains("TTFT ").then_some((line, figures, bar))
     });
     let (line, figures, bar) = live;
     let parts: Vec<&str> = line.trim().split(" · ").collect();
