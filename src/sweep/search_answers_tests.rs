@@ -152,11 +152,11 @@ fn check(plan: &ResolvedPlan, script: &Script) -> Vec<GateAnswer> {
 }
 
 /// Checks combinations that `result` makes of a number and a load, and returns how often gates gave each answer. Every
-/// third combination; the measured suite (`SWEEPLINE_WHOLE=1`) checks each.
+/// seventh combination; the measured suite (`SWEEPLINE_WHOLE=1`) checks each.
 fn check_all(to: usize, count: usize, result: impl Fn(usize, usize) -> [Run; 2]) -> [usize; 3] {
     let plan = plan(to);
     let mut answers = [0; 3];
-    let step = if std::env::var("SWEEPLINE_WHOLE").is_ok_and(|whole| whole == "1") { 1 } else { 3 };
+    let step = if std::env::var("SWEEPLINE_WHOLE").is_ok_and(|whole| whole == "1") { 1 } else { 7 };
     for number in (0..count).step_by(step) {
         let loads = (0..to).map(|load| result(number, load)).collect();
         for answer in check(&plan, &Script { loads, confirm: 60_000_000_000 }) {
@@ -177,9 +177,9 @@ fn no_combination_of_results_makes_a_search_contradict_itself() {
     let digit = |number: usize, place: usize| RUNS[number / RUNS.len().pow(place as u32) % RUNS.len()];
     let both = |number: usize, load: usize| [digit(number, 2 * load), digit(number, 2 * load + 1)];
     let answers = check_all(2, RUNS.len().pow(4), both);
-    assert!(answers.iter().all(|count| *count > 15), "{answers:?}");
+    assert!(answers.iter().all(|count| *count > 5), "{answers:?}");
     // Four loads with every result, the same for all runs of a load.
     let alike = |number: usize, load: usize| [digit(number, load); 2];
     let answers = check_all(4, RUNS.len().pow(4), alike);
-    assert!(answers.iter().all(|count| *count > 15), "{answers:?}");
+    assert!(answers.iter().all(|count| *count > 5), "{answers:?}");
 }

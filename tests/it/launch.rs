@@ -278,9 +278,10 @@ fn a_child_that_escapes_from_its_group_is_ended_too() {
 }
 
 #[test]
-fn a_gigabyte_of_output_is_a_log_of_some_megabytes() {
-    let lines = "echo first line; head -c 1G /dev/zero | tr \"\\0\" x; echo; echo last line; serve";
-    let lab = lab(&plan(&script(lines, ""), "batch_size: 1", 1));
+fn much_output_is_a_log_of_some_megabytes() {
+    let size = if lab::is_whole() { "1G" } else { "100M" };
+    let lines = format!("echo first line; head -c {size} /dev/zero | tr \"\\0\" x; echo; echo last line; serve");
+    let lab = lab(&plan(&script(&lines, ""), "batch_size: 1", 1));
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let folder = lab.results().join("servers");

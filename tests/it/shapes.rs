@@ -125,7 +125,10 @@ fn every_shape_is_a_whole_answer() {
         }
         role_chunk_is_no_token(&SHAPES[at], &records);
         let reasoning_first = records.iter().any(|record| record.row.first_output_ns > record.row.first_token_ns);
-        assert_eq!(reasoning_first, (1..TOKENS as usize).contains(&SHAPES[at].reasoning), "{:?}", SHAPES[at].flags);
+        let has_both = (1..TOKENS as usize).contains(&SHAPES[at].reasoning);
+        // On a busy machine, one read may return several tokens, which then have the same time.
+        let is_one_by_one = records.iter().any(|record| record.gaps_ns.iter().all(|gap| *gap > 0));
+        assert!(reasoning_first == has_both || has_both && !is_one_by_one, "{:?}", SHAPES[at].flags);
     }
 }
 

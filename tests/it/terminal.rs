@@ -28,7 +28,7 @@ fn a_terminal_shows_bars_then_the_table() {
         let at = screen.lines().position(|line| line.contains(" · measure "))?;
         let (line, figures) = (screen.lines().nth(at)?.to_owned(), screen.lines().nth(at + 1)?.to_owned());
         let bar = screen.lines().find(|line| line.contains(" runs ["))?.to_owned();
-        figures.contains("TTFT ").then_some((line, figures, bar))
+        (figures.split(" · ").count() == 6).then_some((line, figures, bar))
     });
     let (line, figures, bar) = live;
     let parts: Vec<&str> = line.trim().split(" · ").collect();

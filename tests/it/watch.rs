@@ -23,7 +23,7 @@ phases: { fill: 200ms, stabilize: 200ms, measure: 5s, drain: 5s }
 validity: { client_late: { suspect: 100%, invalid: 100% }, unsteady: { suspect: 99% }, errors: { suspect: 90%, invalid: 95% } }
 sweeps:
   first: { matrix: { endpoint: [one], model: [m], scenario: [short], batch_size: [3] } }
-  then: { after: [first], matrix: { endpoint: [one], model: [m], scenario: [short], qps: [40] } }
+  then: { after: [first], phases: { measure: 9s }, matrix: { endpoint: [one], model: [m], scenario: [short], qps: [40] } }
 ";
 
 /// A running `report --watch`, which is killed on drop.

@@ -55,10 +55,10 @@ fn samples_that_take_long() {
         "identity::",
         "import::hostile",
         "import_cells::",
+        "launch::much_output",
         "narrow::",
         "optimize::settings_that_are_worse",
         "otlp::",
-        "search_answers::a_search_",
         "telemetry::what_the_mock_says",
     ];
     run(&["--test", "it"], &filters);
