@@ -20,7 +20,7 @@ use super::usage::Usage;
 /// from nested objects would be copied several times.
 #[derive(Debug, Default)]
 struct Body<'a> {
-    /// Number of choices; `None` if there is no list of them.
+    /// Number of choices that were read, 0 or 1; `None` if there is no list of them.
     choices: Option<usize>,
     content: Option<Text<'a>>,
     /// The text of a choice of the completions API.

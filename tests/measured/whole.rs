@@ -59,6 +59,7 @@ fn samples_that_take_long() {
         "narrow::",
         "optimize::settings_that_are_worse",
         "otlp::",
+        "search_answers::a_search_",
         "telemetry::what_the_mock_says",
     ];
     run(&["--test", "it"], &filters);
