@@ -13,6 +13,7 @@ use sweepline::rows::Outcome;
 use lab::front::{Front, Mood};
 use lab::mock::Mock;
 use lab::server::{Server, answer_probe, good, read_request};
+use lab::sweeps::wait_for_attempt;
 use lab::{Ended, Lab, wait_for};
 
 /// Returns a plan with two loads on each endpoint (name, address, further fields).
@@ -405,11 +406,11 @@ fn an_embedded_server_that_dies_is_started_again() {
         "plan.yaml",
         "sweepline: 1\nname: revived\nendpoints: { a: { engine: mock, mock: { ttft: 39ms, itl: 1ms } } }\n\
          models: { m: { id: tiny } }\nscenarios: { short: { base: B1, output_tokens: 8 } }\n\
-         phases: { fill: 0s, stabilize: 0s, measure: 2s, drain: 5s }\n\
+         phases: { fill: 0s, stabilize: 0s, measure: 6s, drain: 5s }\n\
          sweeps: { s: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_size: [2] } } }\n",
     );
     let running = lab.start(&["run", "plan.yaml"]);
-    wait_for("the run", || std::fs::read_dir(lab.results().join("attempts")).ok()?.next()?.ok());
+    wait_for_attempt(&lab);
     let server = lab::sweeps::child_with(running.id(), "--ttft=39ms").expect("the embedded server is a child");
     rustix::process::kill_process(server, rustix::process::Signal::KILL).unwrap();
     let ended = running.end();
