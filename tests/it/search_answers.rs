@@ -53,6 +53,15 @@ fn every_output_has(lab: &Lab, [shown, observed]: [&Value; 2]) {
         let is_above = rung["load"].as_f64() > observed.as_f64();
         assert!(rung["slo"] != "holds" || !is_above || curves["curves"][0]["slo"]["misses"].is_f64(), "{rung:#}");
     }
+    // A heavier load whose own runs met the objective would contradict `observed` without a word.
+    let curve = &curves["curves"][0];
+    let alone = |rung: &&Value| rung["load"].as_f64() > observed.as_f64() && rung["observed"] == "holds";
+    let alone: Vec<String> =
+        curve["rungs"].as_array().unwrap().iter().filter(alone).map(|rung| rung["load"].to_string()).collect();
+    let told = words(&lab.ok(&["curves", "plan.yaml"]).stdout);
+    let said = format!("{} met it alone", alone.join(", "));
+    assert_eq!(told.contains("met it alone"), !alone.is_empty(), "{alone:?}: {told}");
+    assert!(alone.is_empty() || told.contains(&said), "{said}: {told}");
     let capacity = lab.ok(&["capacity", "plan.yaml", "--format", "json"]).json();
     lab.follows("capacity", &capacity);
     both(&capacity["configurations"][0]);

@@ -196,6 +196,26 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
 }
 
 #[test]
+fn a_comparison_that_has_no_runs_is_not_suggested() {
+    let lab = Lab::new();
+    let compared = SUSTAINED
+        .replace("{ matrix: { ", "{ compare: { by: endpoint, baseline: a }, matrix: { endpoint: [a, b], ")
+        .replace("take:", "over: endpoint, use: min, take:");
+    let second = "endpoints: { b: { engine: mock, mock: { ttft: 20ms, itl: 10ms, slots: 8 } }, a:";
+    let plan = behind(&compared)
+        .replace("endpoints: { a:", second)
+        .replace("{ scenario: short, batch_size: [", "{ endpoint: [a, b], scenario: short, batch_size: [");
+    let suggested = |file: &str, plan: &str| {
+        lab.write(file, plan);
+        let ended = lab.run(&["run", file, "--jobs", "2"]);
+        let (_, next) = ended.stderr.split_once("next:\n").unwrap_or_else(|| panic!("{}", ended.stderr));
+        next.split_once("sweepline ").unwrap().1.split(' ').next().unwrap().to_owned()
+    };
+    assert_eq!(suggested("none.yaml", &plan.replace("[2, 4, 8]", "[16, 32]")), "capacity", "both arms are blocked");
+    assert_eq!(suggested("both.yaml", &plan), "compare");
+}
+
+#[test]
 fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     let lab = Lab::new();
     let head = HEAD.split("  ladder:").next().unwrap().replace("measure: 3500ms", "measure: 700ms");
