@@ -89,9 +89,16 @@ pub struct Fleet {
     /// Cost per month of 730 hours; null without a price.
     #[serde(rename = "money_per_month")]
     pub per_month: Option<f64>,
+    /// Cost per month of the minimum number of instances; null without a price, or if no load misses.
+    #[serde(rename = "money_per_month_at_least")]
+    pub per_month_at_least: Option<f64>,
     /// Cost per million output tokens when exactly the target is served; null without a price.
     #[serde(rename = "cost_per_million_output_tokens_at_target")]
     pub per_million_at_target: Option<f64>,
+    /// Cost per million output tokens when exactly the target is served by the minimum number of instances; null
+    /// without a price, or if no load misses.
+    #[serde(rename = "cost_per_million_output_tokens_at_target_at_least")]
+    pub per_million_at_target_at_least: Option<f64>,
 }
 
 impl Instance {
@@ -99,22 +106,24 @@ impl Instance {
     pub fn fleet(&self, target: Target) -> Fleet {
         let wanted = target.qps * (1.0 + target.headroom);
         let instances = whole(wanted / self.bears);
-        let per_month = self.price_per_hour.map(|price| price * HOURS_PER_MONTH * instances as f64);
+        let at_least = self.bound().map(|bound| bound.fewest(wanted).min(instances));
+        let money = |instances: u64| Some(self.price_per_hour? * HOURS_PER_MONTH * instances as f64);
+        let (per_month, per_month_at_least) = (money(instances), at_least.and_then(money));
         // The tokens per request are measured, not computed as the rung's throughput divided by its nominal
         // rate, because random arrivals deviate from that rate.
         let tokens_per_month = self.tokens_per_request.map(|tokens| target.qps * tokens * HOURS_PER_MONTH * 3600.0);
+        // The tokens are those of the target load, so the cost includes the idle capacity of the headroom.
+        let tokens_per_month = tokens_per_month.filter(|tokens| *tokens > 0.0);
+        let per_million = |money: Option<f64>| Some(money? / tokens_per_month? * 1e6);
         Fleet {
             instances,
-            at_least: self.bound().map(|bound| bound.fewest(wanted).min(instances)),
+            at_least,
             interval: self.bound().map(|bound| bound.basis()),
             gpus: self.gpus.map(|gpus| u64::from(gpus) * instances),
             per_month,
-            // The tokens are those of the target load, so the cost includes the idle capacity of the
-            // headroom.
-            per_million_at_target: per_month
-                .zip(tokens_per_month)
-                .filter(|(_, tokens)| *tokens > 0.0)
-                .map(|(money, tokens)| money / tokens * 1e6),
+            per_month_at_least,
+            per_million_at_target: per_million(per_month),
+            per_million_at_target_at_least: per_million(per_month_at_least),
         }
     }
 
@@ -134,7 +143,7 @@ impl Instance {
     pub fn price_at_most(&self, target: Option<Target>) -> Option<f64> {
         let (bound, price) = (self.bound()?, self.price_per_hour?);
         match target {
-            Some(target) => Some(price * HOURS_PER_MONTH * self.fleet(target).at_least? as f64),
+            Some(target) => self.fleet(target).per_month_at_least,
             None => {
                 let per_hour = bound.rate() * self.tokens_per_request? * 3600.0;
                 (per_hour > 0.0).then(|| price / per_hour * 1e6)
@@ -194,7 +203,7 @@ impl Bound {
 
 /// Rounds the number of instances up to a whole number, at least one. Floating-point noise just above a
 /// whole number is ignored.
-fn whole(instances: f64) -> u64 {
+pub(super) fn whole(instances: f64) -> u64 {
     ((instances * (1.0 - 1e-12)).ceil() as u64).max(1)
 }
 
@@ -231,11 +240,13 @@ mod tests {
     fn instances_are_counted_by_the_rung_that_holds() {
         let found = fleet(100.0, 0.2);
         assert_eq!((found.instances, found.at_least, found.gpus), (12, Some(9), Some(96)));
-        assert_eq!(found.per_month, Some(36.0 * 730.0 * 12.0));
+        assert_eq!([found.per_month, found.per_month_at_least], [Some(36.0 * 730.0 * 12.0), Some(36.0 * 730.0 * 9.0)]);
         // 100 requests/s of 200 tokens are 20 000 tokens/s, on 12 instances at 36 an hour. The chance
         // deviation of the measured arrivals does not matter.
         let per_million = found.per_million_at_target.unwrap();
         assert!((per_million - 12.0 * 36.0 / (20_000.0 * 3_600.0) * 1e6).abs() < 1e-9);
+        let lower_end = found.per_million_at_target_at_least.unwrap();
+        assert!((lower_end - 9.0 * 36.0 / (20_000.0 * 3_600.0) * 1e6).abs() < 1e-9);
         assert_eq!(fleet(100.0, 0.0).instances, 10);
         assert_eq!(fleet(0.1, 0.0).instances, 1);
         // 10 × 1.1 is slightly more than 11 in floating point.

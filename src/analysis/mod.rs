@@ -53,6 +53,7 @@ mod responses;
 mod reuse;
 pub mod roofline;
 pub mod saturation;
+pub mod scaling;
 pub mod search;
 pub mod sequential;
 pub mod series;

@@ -13,6 +13,7 @@ use crate::units::Nanos;
 use super::curves::{differ, highest, suspect_reasons, title, undecided_at, window_to_keep_up};
 use super::format::{self, digits, plain};
 use super::grid::{self, right};
+use super::scaling::{Replicas, scalings};
 use super::spread;
 
 /// The capacity of one instance, as shown by a curve.
@@ -42,6 +43,8 @@ pub struct Configuration<'a> {
     pub answer: Answer,
     /// Currency of the plan's prices; `None` if the plan does not name one.
     pub currency: Option<Currency>,
+    /// The servers behind the endpoint's balancer; `None` if the plan does not declare their number.
+    pub replicas: Option<Replicas>,
 }
 
 /// Formats an amount with its currency: `0.347 EUR`; only the number if the plan names no currency.
@@ -98,6 +101,9 @@ pub fn capacity(configurations: &[Configuration], target: Option<Target>, slo: O
     }
     for note in notes(configurations, &holding, &name, why) {
         out.push_str(&format::fill("note: ", 6, &note));
+    }
+    for measured in scalings(configurations) {
+        out.push_str(&format::fill("", 4, &measured.line(target)));
     }
     for best in cheapest(configurations, target) {
         out.push_str(&format::fill("", 4, &cheapest_line(configurations, &best, target, &name)));
@@ -191,8 +197,8 @@ fn legend(target: Option<Target>) -> &'static str {
     match target {
         Some(_) => {
             "in brackets: the lowest load that misses (none: no load is shown to miss), and the lowest possible \
-             number of instances (?: unknown); figures per token and per joule: at max qps; --explain describes \
-             the calculation"
+             number of instances and cost (?: unknown); n instances are assumed to serve n times as much as one; \
+             figures per token and per joule: at max qps; --explain describes the calculation"
         }
         None => {
             "in brackets: the lowest load that misses (none: no load is shown to miss); --explain describes the \
@@ -303,7 +309,7 @@ pub(super) type Name<'a> = &'a dyn Fn(usize) -> String;
 fn table(configurations: &[Configuration], holding: &[usize], target: Option<Target>, name: Name) -> String {
     let currency = configurations.first().and_then(|one| one.currency);
     let money = currency.map_or_else(|| "money".to_owned(), |currency| currency.to_string());
-    let a_month = format!("{money}\na month");
+    let a_month = format!("{money} a month\n(at least)");
     let per_million = format!("{money}\nper M tok");
     let tokens_per = format!("tok per\n{money}");
     let in_one_line = tokens_per.replace('\n', " ");
@@ -381,10 +387,12 @@ pub(super) fn per_million_ends(instance: &Instance, output: &Figure) -> Option<[
 
 fn fleet(fleet: &Fleet) -> [String; 3] {
     let at_least = fleet.at_least.map_or("?".to_owned(), |least| least.to_string());
+    let money = |money: f64| format!("{money:.0}");
+    let lower_end = fleet.per_month.map(|_| format!("\n({})", fleet.per_month_at_least.map_or("?".to_owned(), money)));
     [
         format!("{}\n({at_least})", fleet.instances),
         fleet.gpus.map_or("n/a".to_owned(), |gpus| gpus.to_string()),
-        or_na(fleet.per_month, |money| format!("{money:.0}")),
+        format!("{}{}", or_na(fleet.per_month, money), lower_end.unwrap_or_default()),
     ]
 }
 
@@ -403,13 +411,21 @@ pub(super) fn cheapest_line(
         Some(target) => {
             let fleet = instance.fleet(target);
             let instances = if fleet.instances == 1 { "instance" } else { "instances" };
-            let money = fleet.per_month.map(|money| priced(format!("{money:.0}"), first.currency));
+            let range = |least: Option<f64>, most: f64, shown: fn(f64) -> String| {
+                let lower = least.filter(|least| *least < most).map(|least| format!("{} to ", shown(least)));
+                priced(format!("{}{}", lower.unwrap_or_default(), shown(most)), first.currency)
+            };
+            let whole = |money: f64| format!("{money:.0}");
+            let money = fleet.per_month.map(|money| range(fleet.per_month_at_least, money, whole));
             let money = money.unwrap_or_else(|| "n/a".to_owned());
             let at_target = fleet.per_million_at_target.map_or_else(String::new, |money| {
-                let money = priced(digits(money), first.currency);
+                let money = range(fleet.per_million_at_target_at_least, money, digits);
                 format!(", {money} per million output tokens at {} requests/s", target.qps)
             });
-            format!("cheapest for {of}: {names}{alike}, {} {instances}, {money} a month{at_target}", fleet.instances)
+            let least = fleet.at_least.filter(|least| *least < fleet.instances);
+            let least = least.map(|least| format!("{least} to ")).unwrap_or_default();
+            let count = fleet.instances;
+            format!("cheapest for {of}: {names}{alike}, {least}{count} {instances}, {money} a month{at_target}")
         }
         None => format!(
             "cheapest for {of}: {names}{alike}, {} per million output tokens at qps {}",

@@ -65,6 +65,7 @@ fn of<'v>(entries: &'v Value, sweep: &str, endpoint: &str) -> &'v Value {
 fn servers_with_known_limits_are_answered_for() {
     let lab = measured();
     known_capacity_is_found_within_the_ladder_and_priced(&lab);
+    endpoints_of_several_replicas_show_how_a_server_scales(&lab);
     curves_say_where_servers_bend(&lab);
 }
 
@@ -86,6 +87,10 @@ fn known_capacity_is_found_within_the_ladder_and_priced(lab: &Lab) {
     let most = two["instance"]["serves_at_most_requests_per_s"].as_f64().unwrap();
     assert!((85.0..130.0).contains(&most), "{two:#}");
     assert_eq!(counted, [instances, (120.0 / most).ceil(), 2.0 * instances, 1_460.0 * instances]);
+    let money = ["money_per_month", "cost_per_million_output_tokens_at_target"]
+        .map(|name| [fleet[name].as_f64().unwrap(), fleet[format!("{name}_at_least")].as_f64().unwrap()]);
+    let fewest = counted[1] / counted[0];
+    assert!(money.iter().all(|[most, least]| (least / most / fewest - 1.0).abs() < 1e-9), "{fleet:#}");
     assert_eq!(two["max_qps"]["interval"], "tests of the two loads");
     assert_eq!(fleet["interval"], "test of the load that holds, interval of the saturated throughput");
     let tokens = two["instance"]["output_throughput_tokens_per_s"].as_f64().unwrap();
@@ -110,6 +115,51 @@ fn known_capacity_is_found_within_the_ladder_and_priced(lab: &Lab) {
     // About 12 instances at a price of 1.05 cost more than 4 at a price of 2.
     assert_eq!([&two["cheapest"], &one["cheapest"]], [true, false]);
     assert_eq!(of(entries, "closed", "two")["closed_loop"]["holds"], 8.0, "60 ms at 8: {entries:#}");
+}
+
+/// The number of replicas is no part of a run's identity, so the same results are read with it.
+fn endpoints_of_several_replicas_show_how_a_server_scales(lab: &Lab) {
+    let declared = |endpoint: &str, count: u32| format!("endpoints.{endpoint}.hardware.replicas={count}");
+    let (one, two) = (declared("one", 1), declared("two", 2));
+    let with = |args: &[&str]| json(lab, &[&["capacity", "plan.yaml", "--set", &one, "--set", &two], args].concat());
+    let plain = json(lab, &["capacity", "plan.yaml"]);
+    assert_eq!(plain["scaling"], serde_json::json!([]), "nothing is declared");
+    let answer = with(&["--target-qps", "20", "--headroom", "10%"]);
+    let scaling = &answer["scaling"][0];
+    let of_endpoint = |endpoint: &str, field: &str| {
+        of(&answer["configurations"], "ladder", endpoint)["instance"][field].as_f64().unwrap()
+    };
+    let [few, many] = [&scaling["steps"][0], &scaling["steps"][1]];
+    assert_eq!([&few["replicas"], &many["replicas"]], [1, 2], "{scaling:#}");
+    let held = ["one", "two"].map(|endpoint| of_endpoint(endpoint, "arrived_rate"));
+    let most = ["one", "two"].map(|endpoint| of_endpoint(endpoint, "serves_at_most_requests_per_s"));
+    assert_eq!([&few["holds"], &many["holds"]], held, "{scaling:#}");
+    let share = |field: &str| many[field].as_f64().unwrap();
+    let near = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-9;
+    assert!(near(share("share_of_linear"), held[1] / (2.0 * held[0])), "{scaling:#}");
+    assert!(share("share_at_least") < share("share_of_linear"), "{scaling:#}");
+    assert!(near(share("share_at_most"), most[1] / (2.0 * held[0])), "{scaling:#}");
+    // 22 requests per second are more than one slot holds and fewer than four held.
+    assert_eq!(
+        (&scaling["needed"]["replicas"], &scaling["needed"]["measured"]),
+        (&2.into(), &true.into()),
+        "{answer:#}"
+    );
+    let beyond = with(&["--target-qps", "300"]);
+    let needed = &beyond["scaling"][0]["needed"];
+    let each = (300.0 / held[1] * 2.0).ceil();
+    assert_eq!((needed["replicas"].as_f64(), &needed["measured"]), (Some(each), &false.into()), "{beyond:#}");
+    assert_eq!(needed["more_than"], 2, "{beyond:#}");
+    let text = lab.ok(&["capacity", "plan.yaml", "--target-qps", "300", "--set", &one, "--set", &two]).stdout;
+    assert!(
+        text.contains("scaling as measured for s (model m)") && text.contains(&format!(" {each} would if")),
+        "{text}"
+    );
+    // Replicas on other accelerators are not the same server.
+    let other = with(&["--set", "endpoints.two.hardware.gpu=H"]);
+    assert_eq!(other["scaling"], serde_json::json!([]));
+    let wrong = lab.run(&["check", "plan.yaml", "--set", "endpoints.two.hardware.replicas=3"]);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("3 equal replicas"), "{}{}", wrong.stdout, wrong.stderr);
 }
 
 fn curves_say_where_servers_bend(lab: &Lab) {

@@ -95,7 +95,7 @@ impl Series {
     /// Returns whether both series serve the same workload: the same model and scenario, with the same values
     /// on the axes that apply to requests. Endpoints and settings of a server may differ. Only curves of the
     /// same workload are comparable.
-    pub(crate) fn serves_as(&self, other: &Series) -> bool {
+    pub fn serves_as(&self, other: &Series) -> bool {
         (&self.model, &self.scenario) == (&other.model, &other.scenario) && self.of_requests().eq(other.of_requests())
     }
 

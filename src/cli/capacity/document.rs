@@ -7,8 +7,9 @@ use super::super::given_up::Entry;
 use super::super::results::Readings;
 use crate::analysis::capacity::{self, Fleet, Target};
 use crate::analysis::curve::{Bracket, Figure, Series};
+use crate::analysis::scaling::{Needed, Step};
 use crate::plan::Slo;
-use crate::report::{self, CapacityAnswer, Configuration};
+use crate::report::{self, CapacityAnswer, Configuration, MeasuredScaling};
 
 /// The load that each configuration sustains under the objective, and the number of instances needed for a
 /// target load.
@@ -33,6 +34,24 @@ pub(crate) struct Document {
     failed: Vec<String>,
     /// The configurations, one for each curve of the plan, ordered by their first runs in the plan.
     configurations: Vec<OneConfiguration>,
+    /// How capacity grows with the number of replicas behind a balancer, for each server that a sweep measured with
+    /// several numbers (`hardware: { replicas }`); empty if there is none.
+    scaling: Vec<OneScaling>,
+}
+
+/// How the capacity of one server grows with the number of its replicas.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OneScaling {
+    /// The sweep that measured the endpoints.
+    sweep: String,
+    /// The model's name in the plan.
+    model: String,
+    /// The scenario's name in the plan.
+    scenario: String,
+    /// The measured numbers of replicas, in ascending order.
+    steps: Vec<Step>,
+    /// The number of replicas that the target needs; null without a target.
+    needed: Option<Needed>,
 }
 
 /// One configuration. Exactly one of `rejected`, `closed_loop` and `max_qps` is not null.
@@ -120,6 +139,19 @@ impl Document {
             target,
             failed: report::failed(configurations),
             configurations: configurations.iter().enumerate().map(of).collect(),
+            scaling: report::scalings(configurations).into_iter().map(|one| OneScaling::of(one, target)).collect(),
+        }
+    }
+}
+
+impl OneScaling {
+    fn of(MeasuredScaling { series, scaling }: MeasuredScaling, target: Option<Target>) -> OneScaling {
+        OneScaling {
+            sweep: series.sweep.clone(),
+            model: series.model.clone(),
+            scenario: series.scenario.clone(),
+            needed: target.map(|target| scaling.needed(target)),
+            steps: scaling.steps,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::cli::output;
 use crate::expand::launch::declared;
 use crate::plan::{Plan, Slo};
 use crate::report::format::fill;
-use crate::report::{self, CapacityAnswer, Configuration, Trail};
+use crate::report::{self, CapacityAnswer, Configuration, Replicas, Trail};
 use crate::units::Share;
 
 /// The arguments of `capacity`.
@@ -77,8 +77,24 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
 
 /// Returns a configuration for each curve, with its capacity. `why` adds the reasons why limits are undecided.
 pub(super) fn configurations<'a>(curves: &'a [Curve<'a>], plan: &Plan, why: bool) -> Vec<Configuration<'a>> {
-    let of = |curve| Configuration { curve, answer: answer(curve, plan, why), currency: plan.currency };
+    let of = |curve: &'a Curve<'a>| Configuration {
+        curve,
+        answer: answer(curve, plan, why),
+        currency: plan.currency,
+        replicas: replicas(plan, &curve.series.endpoint),
+    };
     curves.iter().map(of).collect()
+}
+
+/// Returns the servers behind an endpoint's balancer; `None` if the plan does not declare their number.
+fn replicas(plan: &Plan, endpoint: &str) -> Option<Replicas> {
+    let endpoint = plan.endpoints.get(endpoint)?;
+    let hardware = endpoint.hardware.as_ref()?;
+    let count = hardware.replicas.filter(|count| *count > 0)?;
+    let gpus = hardware.gpus().map(|gpus| format!("{} × ", gpus / count)).unwrap_or_default();
+    let gpu = hardware.gpu.as_ref().map(|gpu| format!(", {gpus}{gpu}")).unwrap_or_default();
+    let each = format!("{}{gpu}", endpoint.engine.name());
+    Some(Replicas { count, each })
 }
 
 /// Returns the capacity of one instance according to its curve, or why the curve shows no capacity.

@@ -145,12 +145,26 @@ impl Checker<'_> {
         if let Some(hardware) = &endpoint.hardware {
             let at = steps!["endpoints", name, "hardware"];
             self.outside(&at, "gpus", "1 or more", hardware.gpus().filter(|gpus| *gpus == 0));
+            self.outside(&at, "replicas", "1 or more", hardware.replicas.filter(|replicas| *replicas == 0));
+            self.replicas(name, hardware);
             let price = hardware.price_per_hour.as_ref().and_then(PerCell::same);
             self.outside(&at, "price_per_hour", "0 or more", price.filter(is_negative));
             self.price(name, hardware);
         }
         if let Some(mock) = &endpoint.mock {
             self.mock_figures(name, mock);
+        }
+    }
+
+    /// Reports replicas that cannot all have the same number of accelerators.
+    fn replicas(&mut self, name: &str, hardware: &Hardware) {
+        let replicas = hardware.replicas.filter(|replicas| *replicas > 0);
+        let Some((replicas, gpus)) = replicas.zip(hardware.gpus()) else { return };
+        if gpus % replicas > 0 {
+            let message = format!("{gpus} accelerators cannot be divided among {replicas} equal replicas");
+            let remedy = "let `gpus` be the accelerators of all replicas together";
+            let at = steps!["endpoints", name, "hardware", "replicas"];
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }
 

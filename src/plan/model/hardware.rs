@@ -20,6 +20,11 @@ pub struct Hardware {
     #[schemars(range(min = 1))]
     #[schemars(example = 8)]
     pub gpus: Option<PerCell<u32>>,
+    /// Number of equal instances of the server behind this endpoint's load balancer. `capacity` reads endpoints that
+    /// differ in this number as the measured scaling.
+    #[schemars(range(min = 1))]
+    #[schemars(example = 2)]
+    pub replicas: Option<u32>,
     /// Memory of one accelerator, like 80GB HBM3.
     #[schemars(example = &"80GB HBM3")]
     pub memory: Option<String>,

@@ -14,6 +14,7 @@ use crate::report::capacity::{
 };
 use crate::report::curves::undecided;
 use crate::report::format::digits;
+use crate::report::scalings;
 
 const TITLE: &str = "Capacity and money";
 
@@ -40,6 +41,7 @@ pub(crate) fn capacity(sources: &Sources) -> Result<Found, PageError> {
     if best.is_empty() && !holding.is_empty() {
         said.push("cannot determine the cheapest: declare hardware: { price_per_hour } or { owned } for every endpoint that holds".to_owned());
     }
+    said.extend(scalings(configurations).iter().map(|measured| measured.line(None)));
     said.extend(failed(configurations).into_iter().map(|line| format!("errors: {line}")));
     said.extend(notes(configurations, &holding, &name, false));
     if !holding.is_empty() {
@@ -230,7 +232,7 @@ impl<'s> Holding<'s, '_> {
             "cheapest",
         ];
         let caption = "What one instance sustains: the limit lies between the load that holds and the one that misses (n/a: none missed); each end \
-                   rests on a test that is wrong in at most 5 % of cases";
+                   rests on a test that is wrong in at most 5 % of cases. That n instances serve n times as much is an assumption";
         let mut table = Table::new(caption, &columns);
         for One { name, observed, instance, output, is_best, .. } in self.each() {
             table.rows.push(vec![
