@@ -51,6 +51,8 @@ pub(crate) struct Answered {
     pub tokens: MeanTokens,
     /// The load over time; `None` if nothing was sent.
     pub(crate) pulse: Option<Pulse>,
+    /// The launch of the server that the run was measured on, as its pages tell it; `None` if they do not.
+    pub(crate) launch: Option<String>,
     /// Whether the cost of the run's output tokens is within the objective's limit; `None` if the objective
     /// does not limit the cost.
     pub cost: Option<Answer>,
@@ -98,6 +100,7 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     let mut metrics = measure(rows, (&events, &gaps), facts);
     let samples = if facts.telemetry.is_some() { store.read_samples(record)? } else { Vec::new() };
     scraped(&samples, facts, &run, &mut metrics)?;
+    let launch = server::launch(&samples, facts);
     let verdict = judge((rows, &samples), &events, facts, &validity, slo);
     let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, rows, &metrics));
     let limit = slo.and_then(|slo| slo.cost_per_million);
@@ -108,7 +111,7 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     let tokens = MeanTokens::of(rows, facts);
     let pulse = Pulse::of(rows, &events, facts);
     let labels = record.labels();
-    Ok(Answered { labels, metrics, verdict, plan_metrics, slo, classes, tokens, pulse, cost })
+    Ok(Answered { labels, metrics, verdict, plan_metrics, slo, classes, tokens, pulse, launch, cost })
 }
 
 /// If the server's own metrics were scraped during a run, adds them to `metrics`, together with a breakdown

@@ -160,7 +160,8 @@ pub(super) fn heading(family: &Family, cell: &CellAnswer) -> String {
     let rounds = cell.tests.iter().map(|test| test.rounds).max().unwrap_or(0);
     let rounds = counted(rounds, "round");
     let look = cell.look().map(|look| format!(" ({})", look.words())).unwrap_or_default();
-    format!("{}: {name}{} against {}, {rounds}{look}", cell.sweep, cell.arm, family.baseline)
+    let launches = if cell.launches.are_all() { " in these launches" } else { "" };
+    format!("{}: {name}{} against {}, {rounds}{launches}{look}", cell.sweep, cell.arm, family.baseline)
 }
 
 /// Lists the excluded runs, one line per arm and reason.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::answer::answers;
 use super::*;
 use crate::analysis::FailureCount;
-use crate::analysis::comparison::{Declaration, Gate, Guardrail, Rules, RunValue, Sides};
+use crate::analysis::comparison::{Declaration, Gate, Guardrail, Launches, Rules, RunValue, Sides};
 
 /// Returns the test of a metric whose value is `baseline` in every round of the baseline. `times`
 /// contains the ratio of the arm to the baseline in each round.
@@ -46,6 +46,7 @@ fn with_a_margin() -> Comparison {
             arm: "sglang".into(),
             left_out: Vec::new(),
             notes: Vec::new(),
+            launches: Launches { baseline: 6, arm: 6, of_rounds: true },
             guardrail: Guardrail::of([&BTreeMap::new(), &BTreeMap::new()]),
             tests,
         }
@@ -78,6 +79,7 @@ fn some() -> Comparison {
             .map(|repeat| LeftOut { arm: "sglang".into(), repeat, reason: "invalid: errors".into() })
             .into(),
         notes: vec!["client cores: `vllm` 16, `sglang` 8".into()],
+        launches: Launches { baseline: 6, arm: 6, of_rounds: true },
         guardrail: Guardrail::of([&failing(0), &failing(9)]),
         tests,
     };

@@ -72,6 +72,9 @@ pub struct Claim {
     pub arm: String,
     /// The conclusion from all tests.
     pub conclusion: Conclusion,
+    /// Whether the conclusion is one about the launches of the servers that were measured, and not about launches in
+    /// general, because in a cell not every round has launches of its own.
+    pub of_these_launches: bool,
     /// The tests that show the arm to be worse: failed requests first, then the largest difference. With a
     /// margin, some of them may lie within it.
     pub worse: Vec<Shown>,
@@ -117,6 +120,7 @@ fn claim(arm: &str, cells: &[&CellAnswer], pooled: &[Pooled]) -> Claim {
     let mut claim = Claim {
         arm: arm.to_owned(),
         conclusion: Conclusion::NoDifferenceShown,
+        of_these_launches: cells.iter().any(|cell| cell.launches.are_all()),
         worse: shown(Outcome::Worse),
         better: shown(Outcome::Better),
         differs: shown(Outcome::Differs),

@@ -60,6 +60,7 @@ fn cell(name: usize, tests: Vec<Test>, failed: u64) -> CellAnswer {
         arm: "new".to_owned(),
         left_out: Vec::new(),
         notes: Vec::new(),
+        launches: Launches { baseline: 6, arm: 6, of_rounds: true },
         guardrail: Guardrail::of([&failing(0), &failing(failed)]),
         tests,
     }

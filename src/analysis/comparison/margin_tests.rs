@@ -94,6 +94,7 @@ fn family(tests: Vec<Test>, margin: Option<f64>, failed: u64) -> Family {
         arm: "new".to_owned(),
         left_out: Vec::new(),
         notes: Vec::new(),
+        launches: Launches { baseline: 6, arm: 6, of_rounds: true },
         guardrail: Guardrail::of([&failing(0), &failing(failed)]),
         tests,
     };

@@ -12,6 +12,7 @@ pub mod errors;
 mod family;
 mod gate;
 pub mod guardrail;
+mod launches;
 mod margin;
 mod phrasing;
 pub mod pooled;
@@ -37,6 +38,7 @@ pub use claim::{Claim, Conclusion, ERRORS, Shown, Unproven};
 pub use family::{ADVISED, Adjusted, Declaration, Rules, settle};
 pub use gate::{Gate, Missed};
 pub use guardrail::Guardrail;
+pub use launches::Launches;
 pub(crate) use margin::Margin;
 pub use margin::{MarginAnswer, tolerated};
 pub use phrasing::{allowed, percent};
@@ -231,6 +233,8 @@ pub struct CellAnswer {
     pub left_out: Vec<LeftOut>,
     /// Notes on how to read the numbers of the arm and its baseline.
     pub notes: Vec<String>,
+    /// The launches of the servers on which the rounds were measured.
+    pub launches: Launches,
     /// Whether the arm fails more requests, regardless of the compared metrics.
     pub guardrail: Guardrail,
     /// The tests, one for each metric.

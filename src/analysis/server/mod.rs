@@ -14,6 +14,7 @@ pub(crate) mod foreign;
 mod foreign_room;
 mod foreign_underway;
 pub(crate) mod hits;
+mod launch;
 mod parts;
 mod pooled;
 pub(crate) mod reasons;
@@ -53,6 +54,11 @@ pub fn figures(
     figures.extend(derived::figures(&scraped, output_tokens, reusable));
     figures.extend(scraped.round_trips.figures());
     figures
+}
+
+/// Identifies the launch of the server by what its pages report; `None` if they do not.
+pub fn launch(samples: &[Sample], facts: &Facts) -> Option<String> {
+    launch::started(&Scraped::of(samples, facts))
 }
 
 /// Returns the mean TTFT and the mean E2E of the requests that ended in the window, as sums of parts

@@ -9,7 +9,7 @@ use super::scraped::{Points, Scraped};
 /// The source of the metrics that a server reports about its own work.
 const SERVER: &str = "server";
 /// Name of the series with the start time of the server's process.
-const START: &str = "process_start_time";
+pub(super) const START: &str = "process_start_time";
 /// Start times that differ by less than this many seconds belong to the same process; the difference is
 /// due to rounding.
 const SAME: f64 = 1.0;
@@ -56,7 +56,7 @@ pub(super) fn falls(points: &Points) -> bool {
 
 /// Returns whether the samples of this name count work of the server. For a histogram, this is true only of
 /// its count.
-fn is_counter(name: &str) -> bool {
+pub(super) fn is_counter(name: &str) -> bool {
     let of = |key: &str, kind| canonical(key).is_some_and(|series| series.source == SERVER && series.kind == kind);
     of(name, Kind::Counter) || name.strip_suffix(".count").is_some_and(|key| of(key, Kind::Histogram))
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use arms::{Arms, Declared, Picked, Results, arms};
 use clap::{Args, ValueEnum};
-use samples::{Earlier, Lacking, Sample};
+use samples::{Absent, Earlier, Lacking, Sample};
 
 use super::changes::Changes;
 use super::class::OneClass;
@@ -21,8 +21,8 @@ use super::results::{Readings, no_results};
 use super::selection::Selection;
 use super::workspace::Workspace;
 use crate::analysis::comparison::{
-    Adjusted, CellAnswer, Comparison, Declaration, Family, Gate, Guardrail, Outcome, Rules, Sides, Test, expand,
-    guardrail,
+    Adjusted, CellAnswer, Comparison, Declaration, Family, Gate, Guardrail, Launches, Outcome, Rules, Sides, Test,
+    expand, guardrail,
 };
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::Folder;
@@ -335,8 +335,18 @@ fn cell(declared: &Declared, mut arms: Arms, asked: ComparisonRequest) -> CellAn
         }
     });
     let tests = tests.collect();
+    let launches = launches(&arms);
     let [_, arm] = arms.names;
-    CellAnswer { sweep: arms.sweep, cell: arms.cell, name: arms.name, arm, left_out, notes, guardrail, tests }
+    CellAnswer { sweep: arms.sweep, cell: arms.cell, name: arms.name, arm, left_out, notes, launches, guardrail, tests }
+}
+
+/// Counts the launches of the rounds that were measured on both sides.
+fn launches(arms: &Arms) -> Launches {
+    let [baseline, arm] = &arms.runs;
+    let launch = |run: &Result<Sample, Absent>| run.as_ref().ok().map(|sample| sample.launch.clone());
+    let round = |(repeat, run): (&u32, &Result<Sample, Absent>)| Some([launch(run)?, launch(arm.get(repeat)?)?]);
+    let rounds: Vec<[Option<String>; 2]> = baseline.iter().filter_map(round).collect();
+    Launches::of(&rounds.iter().map(|round| [round[0].as_deref(), round[1].as_deref()]).collect::<Vec<_>>())
 }
 
 /// Compares the numbers of failed requests of the two arms. Runs that are invalid only because of their

@@ -73,6 +73,9 @@ pub(crate) struct Sample {
     pub sent: String,
     /// The circumstances of the measurement by name, like `client host`.
     pub circumstances: BTreeMap<String, String>,
+    /// The launch of the server on which the run was measured; `None` if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) launch: Option<String>,
     /// All metrics of the run, by name.
     pub readings: BTreeMap<String, RunValue>,
     /// The metrics of each class of a mix.
@@ -103,6 +106,7 @@ impl Sample {
             suspect: (verdict.state == State::Suspect).then(|| verdict.to_string()),
             sent: record.generator_digest.clone(),
             circumstances: circumstances(&record.spec, &record.environment),
+            launch: launch(record, answered),
             readings: every(&|name| read(name, &answered.metrics, &answered.plan_metrics)),
             classes: classes.collect(),
             failing: answered.metrics.failures_compared,
@@ -133,6 +137,16 @@ impl Sample {
         let answer = answers::answer(store, run, plan)?;
         Ok(answer.map(|(record, answered)| Sample::of(&record, &answered)))
     }
+}
+
+/// Returns the launch of the server on which a run was measured: sweepline's own, or the one that the server tells. A mock
+/// that sweepline simulates has no launches that could differ, so each run counts as one.
+fn launch(record: &RunRecord, answered: &Answered) -> Option<String> {
+    if record.spec.endpoint.mock.is_some() {
+        return Some(record.id.clone());
+    }
+    let own = record.environment.server_start.as_ref().map(|start| start.at.clone());
+    own.or_else(|| answered.launch.clone())
 }
 
 /// Whether a run is invalid only because of its errors. Excluding such a run must not hide the
