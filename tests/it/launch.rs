@@ -681,3 +681,20 @@ fn a_launched_server_of_another_version_is_compared_once_it_is_up() {
     assert_eq!(versions(), ["0.12.0", "0.12.0", "0.12.0"]);
     nothing_left(&lab);
 }
+
+/// The variation between the rounds of one launch does not contain that between launches.
+#[test]
+fn a_comparison_speaks_of_these_launches_unless_each_round_has_its_own() {
+    for (reset, is_of_these) in [("", true), (", reset: restart", false)] {
+        let lab = lab(&plan(&format!("{}{reset}", mock()), "server.slots: [4, 8], batch_size: 1", 2));
+        lab.ok(&["run", "plan.yaml"]);
+        let by = ["compare", "plan.yaml", "--by", "server.slots", "--baseline", "4"];
+        let family = lab.ok(&[&by[..], &["--format", "json"]].concat()).json()["families"][0].clone();
+        assert_eq!(family["claims"][0]["of_these_launches"], is_of_these, "{family:#}");
+        let launches = if is_of_these { 1 } else { 2 };
+        let counted = &family["cells"][0]["launches"];
+        assert_eq!([&counted["baseline"], &counted["arm"]], [launches, launches], "{family:#}");
+        let text = lab.ok(&by).stdout;
+        assert_eq!(text.contains("in these launches"), is_of_these, "{text}");
+    }
+}
