@@ -4,64 +4,22 @@
 use comfy_table::Cell;
 
 use crate::analysis::capacity::{Bound, Fleet, Instance, Target};
-use crate::analysis::curve::{Bracket, Curve, Figure, Limit, Rung, alike};
+use crate::analysis::curve::{Curve, Figure, Limit, Rung, alike};
 use crate::analysis::slo;
 use crate::plan::{Percentile, Slo};
 use crate::units::Currency;
 use crate::units::Nanos;
 
+use super::configuration::{Answer, Configuration};
 use super::curves::{differ, highest, suspect_reasons, title, undecided_at, window_to_keep_up};
 use super::format::{self, digits, plain};
 use super::grid::{self, right};
-use super::scaling::{Replicas, scalings};
+use super::scaling::scalings;
 use super::spread;
-
-/// The capacity of one instance, as shown by a curve.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// The instance sustains a load under the objective.
-    Holds {
-        /// Load, throughput and cost of one instance.
-        instance: Box<Instance>,
-        /// The loads between which the limit of the instance lies.
-        bracket: Bracket,
-        /// Output tokens per second at the highest load that meets the objective, with its interval.
-        output: Figure,
-    },
-    /// The curve measures a closed loop, whose limit is a number of requests in flight rather than an arrival
-    /// rate.
-    Closed(Bracket),
-    /// No load is accepted as meeting the objective; contains the reason.
-    Rejected(String),
-}
-
-/// A configuration, given by its curve, and its capacity.
-pub struct Configuration<'a> {
-    /// The curve of the configuration.
-    pub curve: &'a Curve<'a>,
-    /// The capacity that the curve shows.
-    pub answer: Answer,
-    /// Currency of the plan's prices; `None` if the plan does not name one.
-    pub currency: Option<Currency>,
-    /// The servers behind the endpoint's balancer; `None` if the plan does not declare their number.
-    pub replicas: Option<Replicas>,
-}
 
 /// Formats an amount with its currency: `0.347 EUR`; only the number if the plan names no currency.
 pub(crate) fn priced(money: String, currency: Option<Currency>) -> String {
     currency.map_or(money.clone(), |currency| format!("{money} {currency}"))
-}
-
-impl Configuration<'_> {
-    /// Returns the figure by which configurations are ranked: the cost per month for the target, or without a
-    /// target, the cost per token. `None` if the price is unknown or no load meets the objective.
-    fn price(&self, target: Option<Target>) -> Option<f64> {
-        let Answer::Holds { instance, .. } = &self.answer else { return None };
-        match target {
-            Some(target) => instance.fleet(target).per_month,
-            None => instance.per_million(),
-        }
-    }
 }
 
 /// Returns the indices of the cheapest configurations for each model and scenario, by cost per month at the

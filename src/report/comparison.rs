@@ -33,7 +33,8 @@ pub fn text(comparison: &Comparison) -> String {
             continue;
         }
         for cell in &family.cells {
-            out.push_str(&format!("\n{}\n", plain(&heading(family, cell))));
+            out.push('\n');
+            out.push_str(&fill("", 2, &plain(&heading(family, cell))));
             cell.notes.iter().for_each(|note| out.push_str(&fill("note: ", 6, &plain(note))));
             left_out(cell).iter().for_each(|line| out.push_str(&fill("excluded: ", 10, &plain(line))));
             out.push_str(&fill("errors: ", 8, &plain(&effects::guarded(cell))));

@@ -4,17 +4,8 @@ use crate::analysis::capacity::Target;
 use crate::analysis::curve::Series;
 use crate::analysis::scaling::{Needed, Scaling, Step};
 
-use super::capacity::{Answer, Configuration};
+use super::configuration::{Answer, Configuration};
 use super::format::{digits, plain};
-
-/// The equal servers behind an endpoint's balancer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replicas {
-    /// Their number.
-    pub count: u32,
-    /// What each of them is, like `vllm, H100`. Endpoints are compared only if theirs are the same.
-    pub each: String,
-}
 
 /// The scaling of the server of some configurations.
 pub struct MeasuredScaling<'a> {

@@ -6,7 +6,7 @@ use crate::analysis::comparison::Comparison;
 use crate::analysis::curve::Curve;
 use crate::plan::{Plan, Slo};
 use crate::report::Trail;
-use crate::report::capacity::Configuration;
+use crate::report::configuration::Configuration;
 use crate::report::curves::{differ, title};
 use crate::store::RunRecord;
 

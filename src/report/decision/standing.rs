@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::curve::{Bracket, Curve, Rung};
 use crate::analysis::slo::Answer as Judgement;
-use crate::report::capacity::{Answer, Configuration};
+use crate::report::configuration::{Answer, Configuration};
 use crate::report::curves::highest;
 use crate::report::not_held::why_not_held;
 

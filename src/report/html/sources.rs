@@ -9,7 +9,7 @@ use crate::analysis::ecdf::Ecdf;
 use crate::analysis::{OfClass, Pulse, RunMetrics, Verdict};
 use crate::plan::Plan;
 use crate::report::Trail;
-use crate::report::capacity::Configuration;
+use crate::report::configuration::Configuration;
 use crate::report::diagnosis::Bound;
 use crate::rows::RunLabels;
 use crate::store::RunRecord;

@@ -9,9 +9,8 @@ use super::super::view::{Block, Caption, Cell, Figure, Found, Link, Missing, Sec
 use crate::analysis::capacity::Instance;
 use crate::analysis::curve;
 use crate::metrics;
-use crate::report::capacity::{
-    Answer, Configuration, cheapest, cheapest_line, doubts, failed, notes, other, per_million_ends, priced,
-};
+use crate::report::capacity::{cheapest, cheapest_line, doubts, failed, notes, other, per_million_ends, priced};
+use crate::report::configuration::{Answer, Configuration};
 use crate::report::curves::undecided;
 use crate::report::format::digits;
 use crate::report::scalings;
