@@ -125,11 +125,17 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
+/// Returns a lab that other users may enter.
+fn lab_for_all() -> Lab {
+    let lab = lab();
+    set_mode(lab.path(), 0o755);
+    lab
+}
+
 /// Runs the program as a user to whom file modes apply. `None`, with a message, if root cannot switch
 /// users.
 fn unprivileged(lab: &Lab, args: &[&str]) -> Option<Ended> {
     const NOBODY: u32 = 65534;
-    set_mode(lab.path(), 0o755);
     let mut command = lab.command(args);
     if rustix::process::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
@@ -145,7 +151,7 @@ fn unprivileged(lab: &Lab, args: &[&str]) -> Option<Ended> {
 
 #[test]
 fn a_folder_that_cannot_be_written_is_named_and_still_read() {
-    let lab = lab();
+    let lab = lab_for_all();
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 1"]));
     let before = files(&lab, "runs");
     let folders = ["", "runs", "attempts", "superseded"].map(|name| lab.results().join(name));
@@ -176,7 +182,7 @@ fn a_folder_that_cannot_be_written_is_named_and_still_read() {
 
 #[test]
 fn a_run_that_may_not_be_read_is_named_and_left_alone() {
-    let lab = lab();
+    let lab = lab_for_all();
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     let ids: Vec<String> = names(&lab, "runs").into_iter().collect();
     let closed = lab.results().join("runs").join(&ids[0]).join("run.json");
