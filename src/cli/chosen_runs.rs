@@ -279,9 +279,11 @@ fn unevenness(answered: &Answered) -> f64 {
 fn short(answered: &Answered, objective: Objective) -> Option<Short> {
     let of = |test: &SloTest| {
         let Get::Summary(get) = metric::get(metric::find(test.metric)?) else { return None };
-        let (percentile, needs) = (test.percentile, quantile::need_to_decide(test.percentile));
+        let percentile = test.percentile;
+        let (decides, needs) = (quantile::need_to_decide(percentile), quantile::need(percentile));
         match get(&answered.metrics).percentile(percentile) {
-            Estimate::NotEnough { n, .. } if n < needs => Some(Short { percentile, requests: n, needs }),
+            // A run that could decide, but whose percentile is unknown, is repeated; both need a longer window.
+            Estimate::NotEnough { n, .. } if n < decides => Some(Short { percentile, requests: n, needs }),
             Estimate::NotEnough { .. } | Estimate::Is { .. } => None,
         }
     };

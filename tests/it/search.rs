@@ -165,7 +165,7 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
         standing.starts_with("shown none, observed 20 qps; not found; runs at 20 have too few requests to decide: "),
         "{standing}"
     );
-    assert!(standing.ends_with(", but a p99 needs at least 299; extend the window; 1 run"), "{standing}");
+    assert!(standing.ends_with(", but a p99 needs at least 368; extend the window; 1 run"), "{standing}");
     assert!(ended.stderr.contains(standing), "{}", ended.stderr);
     let answer = &choice["answers"][0];
     assert_eq!((&answer["end"], &answer["found"]), (&"too_few_requests".into(), &Value::Null), "{choice:#}");

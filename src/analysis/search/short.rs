@@ -11,6 +11,7 @@ pub struct Short {
     /// Number of requests available for the percentile; for gaps between tokens, the effective number of
     /// gaps.
     pub requests: u64,
-    /// The minimum number of requests that is needed to show at 95 % that a limit on the percentile is met.
+    /// The minimum number of requests for which the percentile is known, so that the run tells the search something;
+    /// it suffices to show at 95 % that a limit is met.
     pub needs: u64,
 }
