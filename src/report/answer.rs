@@ -59,8 +59,8 @@ impl Arm<'_> {
         let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
         let lists = lists.map(|(word, list)| format!("{word}: {}", self.listed(list, word == "worse")));
         let parts: Vec<String> = lists.chain(self.rest()).collect();
-        let launches = if self.claim.of_these_launches { ", in these launches" } else { "" };
-        format!("{} against {}{launches}: {}.", quoted(arm), quoted(&self.family.baseline), parts.join("; "))
+        let (baseline, scope) = (quoted(&self.family.baseline), self.claim.scope());
+        format!("{} against {baseline}{scope}: {}.", quoted(arm), parts.join("; "))
     }
 
     /// Describes each metric of a list once: `TTFT p50 slower by 6.9 to 10 % in 2 of 2 cells`.

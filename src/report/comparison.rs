@@ -161,7 +161,7 @@ pub(super) fn heading(family: &Family, cell: &CellAnswer) -> String {
     let rounds = cell.tests.iter().map(|test| test.rounds).max().unwrap_or(0);
     let rounds = counted(rounds, "round");
     let look = cell.look().map(|look| format!(" ({})", look.words())).unwrap_or_default();
-    let launches = if cell.launches.are_all() { " in these launches" } else { "" };
+    let launches = if cell.launches.limit_the_claim() { " in these launches" } else { "" };
     format!("{}: {name}{} against {}, {rounds}{launches}{look}", cell.sweep, cell.arm, family.baseline)
 }
 

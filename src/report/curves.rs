@@ -402,7 +402,10 @@ pub(crate) fn highest(curve: &Curve, axis: &str) -> Option<String> {
             let alone: Vec<String> = curve.rungs.iter().filter(is_alone).map(|rung| rung.load.to_string()).collect();
             let alone = match alone.is_empty() {
                 true => String::new(),
-                false => format!("; {} met it alone, but not by all runs of the search together", alone.join(", ")),
+                false => format!(
+                    "; {} met it alone as observed, but not by all runs of the search together",
+                    alone.join(", ")
+                ),
             };
             format!("{}{alone}", highest.words(|load| format!("{axis} {load}")))
         }

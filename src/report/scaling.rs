@@ -59,8 +59,8 @@ impl MeasuredScaling<'_> {
         let not = more_than.map(|fewer| format!(", {fewer} do not suffice")).unwrap_or_default();
         match (measured, self.scaling.steps.last()) {
             (false, Some(largest)) => format!(
-                ". No measured number of replicas serves the target; {replicas} would if more than {} went on scaling \
-                 as up to there{not}",
+                ". No measured number serves the target; {replicas} would if the server went on scaling as up to \
+                 {}{not}",
                 largest.replicas
             ),
             _ => format!(". The target needs {replicas}{not}"),

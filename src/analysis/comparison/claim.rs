@@ -95,6 +95,13 @@ pub struct Claim {
     pub unproven: Vec<Unproven>,
 }
 
+impl Claim {
+    /// Returns what the conclusion is limited to, for the end of a phrase; empty if it is not limited.
+    pub fn scope(&self) -> &'static str {
+        if self.of_these_launches { ", in these launches" } else { "" }
+    }
+}
+
 /// Name of failed requests in a list of differences.
 pub const ERRORS: &str = "errors";
 
@@ -120,7 +127,7 @@ fn claim(arm: &str, cells: &[&CellAnswer], pooled: &[Pooled]) -> Claim {
     let mut claim = Claim {
         arm: arm.to_owned(),
         conclusion: Conclusion::NoDifferenceShown,
-        of_these_launches: cells.iter().any(|cell| cell.launches.are_all()),
+        of_these_launches: cells.iter().any(|cell| cell.launches.limit_the_claim()),
         worse: shown(Outcome::Worse),
         better: shown(Outcome::Better),
         differs: shown(Outcome::Differs),

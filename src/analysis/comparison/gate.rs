@@ -84,11 +84,7 @@ fn of_shown(family: &Family, claim: &Claim, one: &Shown) -> Missed {
         cell: one.cell.clone().unwrap_or_else(|| "all cells".to_owned()),
         arm: claim.arm.clone(),
         baseline: family.baseline.clone(),
-        what: format!(
-            "{}{colon} {words}{}",
-            one.metric,
-            if claim.of_these_launches { ", in these launches" } else { "" }
-        ),
+        what: format!("{}{colon} {words}{}", one.metric, claim.scope()),
     }
 }
 

@@ -35,7 +35,7 @@ impl Launches {
     }
 
     /// Whether what the rounds show is shown of these launches only.
-    pub fn are_all(&self) -> bool {
+    pub fn limit_the_claim(&self) -> bool {
         self.baseline > 0 && !self.of_rounds
     }
 }
@@ -46,7 +46,7 @@ mod tests {
 
     fn of(rounds: &[[Option<&str>; 2]]) -> (u32, u32, bool) {
         let launches = Launches::of(rounds);
-        (launches.baseline, launches.arm, launches.are_all())
+        (launches.baseline, launches.arm, launches.limit_the_claim())
     }
 
     #[test]
